@@ -1,0 +1,97 @@
+"""`flambeau env`: versions, processor, threads, and the optional parts that are there."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+
+from ._version import TORCH_API_VERSION, __version__
+
+REQUIRED = ("numpy", "ml_dtypes", "llvmlite")
+
+# What is imported, what installs it, what for.
+OPTIONAL = (
+    ("cupy", "flambeau[cuda]", "CUDA devices"),
+    ("cudnn", "flambeau[cuda]", "convolution through cuDNN"),
+    ("mpi4py", "flambeau[distributed]", "many machines"),
+    ("matplotlib", "flambeau[examples]", "examples"),
+    ("sklearn", "flambeau[examples]", "examples"),
+    ("PIL", "flambeau[examples]", "examples"),
+)
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+# The vector extensions that kernels can be made for, by architecture, narrow to wide.
+VECTOR_FEATURES = (
+    "neon", "asimd", "sve", "sve2", "sse4_2", "avx", "f16c", "fma", "avx2",
+    "avx512f", "avx512bw", "avx512vl", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile",
+)  # fmt: skip
+
+
+def report() -> str:
+    """One `name: value` line per fact; nothing heavy is imported."""
+    rows = [
+        ("flambeau", f"{__version__}, API of PyTorch {TORCH_API_VERSION}"),
+        ("location", str(Path(__file__).parent)),
+        ("Python", f"{platform.python_version()} ({sys.executable})"),
+        ("platform", platform.platform()),
+        ("processor", processor()),
+        ("vector units", " ".join(vector_features()) or "unknown"),
+        ("threads", threads()),
+        ("engine", os.environ.get("FLAMBEAU_ENGINE", "numpy")),
+    ]
+    rows += [(name, version(name)) for name in REQUIRED]
+    rows += [(name, optional_part(name, extra, use)) for name, extra, use in OPTIONAL]
+    width = max(len(name) for name, _ in rows) + 1
+    return "".join(f"{name + ':':<{width}} {value}\n" for name, value in rows)
+
+
+def cpuinfo() -> dict[str, str]:
+    """Linux's description of the first processor; empty elsewhere."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return {}
+    first = path.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+    pairs = [line.partition(":") for line in first.splitlines()]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def processor() -> str:
+    return cpuinfo().get("model name") or platform.processor() or platform.machine()
+
+
+def vector_features() -> list[str]:
+    """The widest last; `flags` on x86, `Features` on ARM."""
+    facts = cpuinfo()
+    present = set((facts.get("flags") or facts.get("Features") or "").split())
+    return [name for name in VECTOR_FEATURES if name in present]
+
+
+def usable_processors() -> int:
+    """Processors that this process may run on, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads() -> str:
+    """Processors, and what the environment asks of NumPy's BLAS."""
+    wishes = [f"{name}={os.environ[name]}" for name in THREAD_VARIABLES if name in os.environ]
+    return ", ".join([f"{usable_processors()} processors", *wishes])
+
+
+def version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
+
+
+def optional_part(name: str, extra: str, use: str) -> str:
+    if importlib.util.find_spec(name) is not None:
+        return f"found ({use})"
+    return f"missing ({use}; pip install '{extra}')"
