@@ -1,0 +1,358 @@
+"""Convolutions on `(N, C, *spatial)` arrays with one to three spatial dims, and their gradients.
+
+`conv(input, weight)[n, o, y] = sum over c, k of input[n, c, y * stride + k * dilation - padding]
+* weight[o, c, k]`. The sum is one matrix product over columns of gathered windows; the columns are
+built for a few output rows at a time, so that they stay in the cache. The gradient formulas are
+the adjoints of this linear map (for complex values they conjugate the other factor). Half types
+are computed in float32. Shapes are checked in `conv_check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from . import depthwise
+from .precision import Array, narrow, widen
+from .windows import Ints, extent, pad_spatial, tap_slices, windows
+
+# benchmarks/conv_kernels.py: 1 to 8 MiB are equally fast, 32 MiB is a tenth slower.
+COLUMN_BYTES = 4 << 20
+# Below this many output positions one product over several images beats one per image.
+SMALL_PLANE = 64
+# With fewer channels per group the product for stride 1 gets too thin; scattering is faster.
+THIN_GROUP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The numbers of one convolution: `kernel` and `output` sizes, and how windows move."""
+
+    kernel: tuple[int, ...]
+    output: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+    @property
+    def is_pointwise(self) -> bool:
+        """True for 1x1 kernels, whose columns are the input itself."""
+        return prod(self.kernel) == 1 and prod(self.output) >= SMALL_PLANE
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some images and some rows of the first spatial dim of the output.
+
+    The operands of the matrix product are `(n, groups, channels, positions)`, or, `merged`,
+    `(1, groups, channels, n * positions)`: better where an image has few positions.
+    """
+
+    images: slice
+    rows: slice
+    merged: bool
+
+    def view(self, output: Array, groups: int) -> Array:
+        """The chunk of `(N, O, *output)` as `(n, groups, O / groups, positions)`."""
+        part = output[self.images, :, self.rows]
+        return part.reshape(len(part), groups, output.shape[1] // groups, -1)
+
+    def operand(self, output: Array, groups: int) -> Array:
+        """`view`, with the images merged into the positions when the chunk asks for it."""
+        part = self.view(output, groups)
+        if not self.merged:
+            return part
+        return part.transpose(1, 2, 0, 3).reshape(1, *part.shape[1:3], -1)
+
+
+def conv(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """Cross-correlate input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`.
+
+    Returns `(N, O, *output)` in input's dtype; `bias` is `(O,)` or None.
+    """
+    wide = widen(input)
+    result = _conv_padded(
+        pad_spatial(wide, padding, padding), widen(weight), stride, dilation, groups
+    )
+    return _add_bias(result, bias, input.dtype)
+
+
+def conv_backward_input(
+    grad: Array,
+    weight: Array,
+    input_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """The gradient `(N, C, *spatial)` of `conv` with respect to its input."""
+    result = _adjoint(
+        widen(grad), widen(weight).conj(), input_shape, stride, padding, dilation, groups
+    )
+    return narrow(result, grad.dtype)
+
+
+def conv_backward_weight(
+    grad: Array,
+    input: Array,
+    weight_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """The gradient `(O, C / groups, *kernel)` of `conv` with respect to its weight."""
+    padded = pad_spatial(widen(input), padding, padding)
+    wide = widen(grad)
+    geometry = Geometry(
+        tuple(weight_shape[2:]), grad.shape[2:], tuple(stride), tuple(dilation), groups
+    )
+    if grad.size == 0 or padded.size == 0:
+        return np.zeros(weight_shape, grad.dtype)
+    if depthwise.applies(weight_shape, groups):
+        result = depthwise.backward_weight(wide, padded, weight_shape, stride, dilation)
+        return narrow(result, grad.dtype)
+    rows = weight_shape[0] // groups
+    total = np.zeros((groups, rows, prod(weight_shape[1:])), wide.dtype)
+    for chunk, columns in _columns(padded, geometry):
+        # One image after the other: a batched product would hold one weight per image.
+        for part, column in zip(chunk.operand(wide, groups), columns, strict=True):
+            total += part @ column.conj().swapaxes(1, 2)
+    return narrow(total.reshape(weight_shape), grad.dtype)
+
+
+def conv_backward_bias(grad: Array) -> Array:
+    """The gradient `(O,)` of a convolution's bias: the sum over images and positions."""
+    dims = (0, *range(2, grad.ndim))
+    return narrow(widen(grad).sum(dims), grad.dtype)
+
+
+def conv_transpose(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Ints,
+    padding: Ints,
+    output_padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """The transposed map of `conv`: input `(N, C, *spatial)`, weight `(C, O / groups, *kernel)`.
+
+    Returns `(N, O, *output)`, each size (size - 1) * stride - 2p + extent + output_padding.
+    """
+    sizes = zip(
+        input.shape[2:],
+        stride,
+        padding,
+        weight.shape[2:],
+        dilation,
+        output_padding,
+        strict=True,
+    )
+    spatial = [
+        (size - 1) * step - 2 * pad + extent(taps, gap) + extra
+        for size, step, pad, taps, gap, extra in sizes
+    ]
+    shape = (input.shape[0], weight.shape[1] * groups, *spatial)
+    result = _adjoint(widen(input), widen(weight), shape, stride, padding, dilation, groups)
+    return _add_bias(result, bias, input.dtype)
+
+
+def conv_transpose_backward_input(
+    grad: Array,
+    weight: Array,
+    input_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """The gradient of `conv_transpose` with respect to its input: a plain convolution."""
+    full = conv(grad, widen(weight).conj(), None, stride, padding, dilation, groups)
+    # With output padding the windows may reach further than the input did.
+    inner = tuple(slice(size) for size in input_shape[2:])
+    return np.ascontiguousarray(full[(slice(None), slice(None), *inner)])
+
+
+def conv_transpose_backward_weight(
+    grad: Array,
+    input: Array,
+    weight_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> Array:
+    """The gradient `(C, O / groups, *kernel)` of `conv_transpose` with respect to its weight."""
+    result = conv_backward_weight(
+        input, grad, weight_shape, stride, padding, dilation, groups
+    )
+    return narrow(widen(result).conj(), grad.dtype)
+
+
+def _add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
+    if bias is not None:
+        result += widen(bias).reshape(-1, *(1,) * (result.ndim - 2))
+    return narrow(result, dtype)
+
+
+def _conv_padded(
+    padded: Array, weight: Array, stride: Ints, dilation: Ints, groups: int
+) -> Array:
+    kernel = weight.shape[2:]
+    output = tuple(
+        (size - extent(taps, gap)) // step + 1
+        for size, taps, gap, step in zip(padded.shape[2:], kernel, dilation, stride, strict=True)
+    )
+    if depthwise.applies(weight.shape, groups):
+        return depthwise.forward(padded, weight, output, stride, dilation)
+    geometry = Geometry(kernel, output, tuple(stride), tuple(dilation), groups)
+    if padded.size == 0:
+        return np.zeros((len(padded), len(weight), *output), padded.dtype)
+    result = np.empty((len(padded), len(weight), *output), padded.dtype)
+    matrix = weight.reshape(groups, len(weight) // groups, -1)
+    for chunk, columns in _columns(padded, geometry):
+        target = chunk.view(result, groups)
+        if chunk.merged:
+            product = (matrix @ columns).reshape(*target.shape[1:3], len(target), -1)
+            target[...] = product.transpose(2, 0, 1, 3)
+        else:
+            np.matmul(matrix, columns, out=target)
+    return result
+
+
+def _columns(padded: Array, geometry: Geometry) -> Iterator[tuple[Chunk, Array]]:
+    """Chunks of the output with their columns `(n, groups, C / groups * taps, positions)`.
+
+    The columns of the next chunk overwrite those of the last one.
+    """
+    if geometry.is_pointwise:
+        yield _whole_images(padded, geometry)
+        return
+    view = windows(padded, geometry.kernel, geometry.output, geometry.stride, geometry.dilation)
+    rest = (slice(None),) * (len(geometry.output) - 1)
+    height = padded.shape[1] // geometry.groups * prod(geometry.kernel)
+    buffer: Array = np.empty(0, padded.dtype)
+    for chunk in _chunks(len(padded), padded.shape[1], geometry, padded.itemsize):
+        part = view[chunk.images][(..., chunk.rows, *rest)]
+        if chunk.merged:
+            part = np.moveaxis(part, 0, 1 + len(geometry.kernel))
+        if buffer.size < part.size:
+            buffer = np.empty(part.size, padded.dtype)
+        columns = buffer[: part.size]
+        np.copyto(columns.reshape(part.shape), part)
+        count = 1 if chunk.merged else len(part)
+        yield chunk, columns.reshape(count, geometry.groups, height, -1)
+
+
+def _whole_images(padded: Array, geometry: Geometry) -> tuple[Chunk, Array]:
+    """The input of a 1x1 kernel serves as its own columns."""
+    if set(geometry.stride) != {1}:
+        steps = tuple(slice(None, None, step) for step in geometry.stride)
+        padded = padded[(slice(None), slice(None), *steps)]
+    channels = padded.shape[1] // geometry.groups
+    columns = padded.reshape(len(padded), geometry.groups, channels, -1)
+    return Chunk(slice(None), slice(None), merged=False), columns
+
+
+def _chunks(images: int, channels: int, geometry: Geometry, itemsize: int) -> Iterator[Chunk]:
+    """Split the output so that the columns of each part take about COLUMN_BYTES."""
+    rows = geometry.output[0]
+    image_bytes = channels * prod(geometry.kernel) * prod(geometry.output) * itemsize
+    parts = -(-image_bytes // COLUMN_BYTES)
+    if parts > 1:
+        step = max(1, rows // parts)
+        for image in range(images):
+            for start in range(0, rows, step):
+                yield Chunk(slice(image, image + 1), slice(start, start + step), merged=False)
+        return
+    merged = prod(geometry.output) < SMALL_PLANE
+    step = max(1, COLUMN_BYTES // image_bytes)
+    for image in range(0, images, step):
+        yield Chunk(slice(image, image + step), slice(None), merged)
+
+
+def _adjoint(
+    grad: Array,
+    weight: Array,
+    input_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """The transposed map: `(N, O, *output)` back to `input_shape`, without conjugation."""
+    if grad.size == 0:
+        return np.zeros(input_shape, grad.dtype)
+    if depthwise.applies(weight.shape, groups):
+        return depthwise.adjoint(grad, weight, input_shape, stride, padding, dilation)
+    if set(stride) == {1} and weight.shape[1] >= THIN_GROUP:
+        return _adjoint_by_conv(grad, weight, input_shape, padding, dilation, groups)
+    return _adjoint_by_scatter(grad, weight, input_shape, stride, padding, dilation, groups)
+
+
+def _adjoint_by_conv(
+    grad: Array, weight: Array, input_shape: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
+    """With stride 1 the transposed map is a convolution with the mirrored kernel."""
+    spans = [extent(taps, gap) for taps, gap in zip(weight.shape[2:], dilation, strict=True)]
+    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
+    sizes = zip(input_shape[2:], grad.shape[2:], spans, before, strict=True)
+    after = [size - 1 + span - out - low for size, out, span, low in sizes]
+    spatial = tuple(range(2, weight.ndim))
+    split = np.flip(weight, spatial).reshape(groups, -1, *weight.shape[1:])
+    mirrored = split.swapaxes(1, 2).reshape(-1, split.shape[1], *weight.shape[2:])
+    padded = pad_spatial(grad, before, after)
+    return _conv_padded(padded, mirrored, (1,) * len(spans), dilation, groups)
+
+
+def _adjoint_by_scatter(
+    grad: Array,
+    weight: Array,
+    input_shape: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """Multiply first, then add the columns to the places that their windows cover."""
+    geometry = Geometry(
+        weight.shape[2:], grad.shape[2:], tuple(stride), tuple(dilation), groups
+    )
+    spatial = [size + 2 * pad for size, pad in zip(input_shape[2:], padding, strict=True)]
+    total = np.zeros((*input_shape[:2], *spatial), grad.dtype)
+    matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
+    for chunk in _chunks(len(grad), input_shape[1], geometry, grad.itemsize):
+        columns = matrix @ chunk.operand(grad, groups)
+        part = grad[chunk.images, :, chunk.rows]
+        if chunk.merged:
+            sizes = (input_shape[1], *geometry.kernel, len(part), *part.shape[2:])
+            columns = np.moveaxis(columns.reshape(sizes), 1 + len(geometry.kernel), 0)
+        sizes = (len(part), input_shape[1], *geometry.kernel, *part.shape[2:])
+        _scatter_columns(total[chunk.images], columns.reshape(sizes), geometry, chunk.rows.start)
+    edges = [-pad for pad in padding]
+    return np.ascontiguousarray(pad_spatial(total, edges, edges))
+
+
+def _scatter_columns(
+    total: Array, columns: Array, geometry: Geometry, first_row: int | None
+) -> None:
+    """Add columns `(n, C, *kernel, rows, ...)` to the padded input's gradient `(n, C, ...)`."""
+    shifted = total[:, :, (first_row or 0) * geometry.stride[0] :]
+    output = columns.shape[2 + len(geometry.kernel) :]
+    everything = (slice(None), slice(None))
+    for tap, places in tap_slices(geometry.kernel, output, geometry.stride, geometry.dilation):
+        shifted[(*everything, *places)] += columns[(*everything, *tap)]

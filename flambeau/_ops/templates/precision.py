@@ -1,0 +1,51 @@
+"""The dtype a kernel computes in: half types widen to float32 and are rounded once at the end."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+
+HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+SCALAR_NAMES = {
+    np.dtype(np.bool_): "Bool",
+    np.dtype(np.uint8): "Byte",
+    np.dtype(np.int8): "Char",
+    np.dtype(np.int16): "Short",
+    np.dtype(np.int32): "Int",
+    np.dtype(np.int64): "Long",
+    np.dtype(np.float16): "Half",
+    np.dtype(ml_dtypes.bfloat16): "BFloat16",
+    np.dtype(np.float32): "Float",
+    np.dtype(np.float64): "Double",
+    np.dtype(np.complex64): "ComplexFloat",
+    np.dtype(np.complex128): "ComplexDouble",
+}
+
+
+def compute_dtype(dtype: np.dtype) -> np.dtype:
+    """float32 for float16 and bfloat16, the dtype itself for all others."""
+    return np.dtype(np.float32) if dtype in HALF_TYPES else dtype
+
+
+def widen(array: Array) -> Array:
+    """The array in the dtype that kernels compute in; no copy when it has that already."""
+    return array.astype(compute_dtype(array.dtype), copy=False)
+
+
+def narrow(array: Array, dtype: np.dtype) -> Array:
+    """The result in the caller's dtype; no copy when it has that already."""
+    return array.astype(dtype, copy=False)
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """True for the real floating-point types, half types included."""
+    return dtype in HALF_TYPES or np.issubdtype(dtype, np.floating)
+
+
+def refuse(kernel: str, dtype: np.dtype) -> NotImplementedError:
+    """The error for a dtype that `kernel` does not have, in torch's words."""
+    name = SCALAR_NAMES.get(dtype, str(dtype))
+    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
