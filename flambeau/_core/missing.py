@@ -60,6 +60,8 @@ def as_torch_name(module_name: str) -> str:
 def missing(module_name: str, attribute: str) -> NoReturn:
     """Raise for an attribute that a module has not; for a module-level `__getattr__`.
 
+    That function ends in `return missing(__name__, name)`.
+
     Raises:
         NotImplementedInFlambeau: PyTorch has the name.
         AttributeError: PyTorch has no such name either.
