@@ -1,0 +1,271 @@
+"""The CPU random generator: torch's mt19937 stream and state, word for word.
+
+The engine is the classic 32-bit Mersenne Twister (Matsumoto and Nishimura, 1998) with the seeding
+by ``init_genrand``, which NumPy's ``MT19937`` also has. Words are made in whole blocks of 624, one
+twist of the state, so that the engine's state array is always the one of the block that is being
+read, and torch's ``next`` and ``left`` follow from the reading position.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.random import Generator as NumpyGenerator
+
+BLOCK = 624
+DEFAULT_SEED = 67280421310721
+
+_NO_WORDS = np.empty(BLOCK, np.uint32)
+_UINT32_END = 1 << 32
+_LOW_24 = np.uint32(0xFFFFFF)
+_UNIT_24 = np.float32(2.0**-24)
+_LOW_53 = (1 << 53) - 1
+
+# The bytes that torch.get_rng_state() returns: two C structs, one inside the other.
+_STATE_LAYOUT = np.dtype(
+    [
+        ("seed", "<u8"),
+        ("left", "<i4"),
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("state", "<u8", BLOCK),
+        ("normal_x", "<f8"),
+        ("normal_y", "<f8"),
+        ("normal_rho", "<f8"),
+        ("normal_is_valid", "<i4"),
+        ("padding", "<i4"),
+        ("float_normal", "<f4"),
+        ("float_normal_is_valid", "u1"),
+        ("padding_end", "u1", 3),
+    ]
+)
+STATE_BYTES = _STATE_LAYOUT.itemsize
+
+
+class Generator:
+    """A random stream of the CPU; ``torch.Generator``.
+
+    The fill functions of ``random_fill`` and its neighbours draw from it. One generator must not
+    be drawn from by two threads at once.
+    """
+
+    __slots__ = (
+        "_block",
+        "_engine",
+        "_just_seeded",
+        "_next",
+        "_seed",
+        "_units",
+        "device",
+        "float_normal",
+        "next_normal",
+    )
+
+    def __init__(self, device: object = "cpu") -> None:
+        """Make a generator with torch's default seed. Errors: RuntimeError for another device."""
+        if str(device).partition(":")[0] != "cpu":
+            raise RuntimeError(f"a CPU generator cannot be made for device {device}")
+        self.device = device
+        self._engine: NumpyGenerator | None = None
+        self._reseed(DEFAULT_SEED)
+
+    # -- seeds ----------------------------------------------------------------------------------
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of ``seed``; a negative seed counts from 2**64 down. Returns self."""
+        if not hasattr(seed, "__index__"):
+            kind = type(seed).__name__
+            raise RuntimeError(f"manual_seed expected a long, but got {kind}")
+        value = seed.__index__()
+        if not -(1 << 63) <= value < (1 << 64):
+            raise ValueError("Overflow when unpacking long long")
+        self._reseed(value % (1 << 64))
+        return self
+
+    def seed(self) -> int:
+        """Start a stream from a seed that the operating system picks, and return that seed."""
+        value = int.from_bytes(os.urandom(8), "little")
+        self._reseed(value)
+        return value
+
+    def initial_seed(self) -> int:
+        """The seed that started this stream."""
+        return self._seed
+
+    def _reseed(self, seed: int) -> None:
+        # The twist and numpy.random itself wait for the first draw: seeding stays cheap.
+        self._seed = seed
+        self._just_seeded = True
+        self._block = _NO_WORDS
+        self._units: np.ndarray | None = None
+        self._next = BLOCK
+        self.next_normal: float | None = None
+        self.float_normal: float | None = None
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def get_state(self) -> np.ndarray:
+        """The state as uint8 of shape (5056,), byte for byte what torch's CPU generator gives."""
+        record = np.zeros((), _STATE_LAYOUT)
+        record["seed"] = self._seed
+        record["seeded"] = 1
+        record["left"] = BLOCK + 1 - self._next
+        record["next"] = 0 if self._just_seeded else self._next
+        record["state"] = self._seeded_engine().bit_generator.state["state"]["key"]
+        if self.next_normal is not None:
+            record["normal_y"] = self.next_normal
+            record["normal_is_valid"] = 1
+        if self.float_normal is not None:
+            record["float_normal"] = self.float_normal
+            record["float_normal_is_valid"] = 1
+        return np.frombuffer(record.tobytes(), np.uint8).copy()
+
+    def set_state(self, state: np.ndarray) -> Generator:
+        """Go to a state that ``get_state`` or torch's generator gave. Returns self.
+
+        Errors: TypeError unless uint8; RuntimeError for a wrong size or an impossible state.
+        """
+        if not isinstance(state, np.ndarray):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state.size != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} "
+                f"but found the input RNG state size to be {state.size}"
+            )
+        record = np.frombuffer(state.tobytes(), _STATE_LAYOUT)[0]
+        left, position = int(record["left"]), int(record["next"])
+        used_up = left == 1
+        if not record["seeded"] or not (used_up or left + position == BLOCK + 1):
+            raise RuntimeError("Invalid mt19937 state")
+        self._reseed(int(record["seed"]))
+        self._enter_block(record["state"].astype(np.uint32))
+        self._next = BLOCK if used_up else position
+        self._just_seeded = used_up and position == 0
+        if record["normal_is_valid"]:
+            self.next_normal = float(record["normal_y"])
+        if record["float_normal_is_valid"]:
+            self.float_normal = float(record["float_normal"])
+        return self
+
+    def clone_state(self) -> Generator:
+        """A new generator at the same place of the same stream."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.device, self.get_state())
+
+    def _enter_block(self, key: np.ndarray) -> None:
+        """Make ``key`` the engine's state array and temper it into the words of the block."""
+        self._just_seeded = False
+        inner = {"key": key, "pos": BLOCK}
+        engine = self._seeded_engine()
+        engine.bit_generator.state = {"bit_generator": "MT19937", "state": inner}
+        words = key.copy()
+        words ^= words >> np.uint32(11)
+        words ^= (words << np.uint32(7)) & np.uint32(0x9D2C5680)
+        words ^= (words << np.uint32(15)) & np.uint32(0xEFC60000)
+        words ^= words >> np.uint32(18)
+        self._block = words
+
+    def _seeded_engine(self) -> NumpyGenerator:
+        if self._engine is None:
+            from numpy.random import MT19937
+            from numpy.random import Generator as NumpyGenerator
+
+            self._engine = NumpyGenerator(MT19937(0))
+        if self._just_seeded and self._block is _NO_WORDS:
+            self._engine.bit_generator._legacy_seeding(self._seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
+        return self._engine
+
+    # -- words ----------------------------------------------------------------------------------
+
+    def words(self, count: int) -> np.ndarray:
+        """The next ``count`` raw words, uint32; often a view of the buffer: read only."""
+        start = self._next
+        stop = start + count
+        if stop <= BLOCK:
+            self._next = stop
+            return self._block[start:stop]
+        return self._more_words(count)
+
+    def _more_words(self, count: int) -> np.ndarray:
+        rest = self._block[self._next :]
+        missing = count - rest.size
+        blocks = -(-missing // BLOCK)
+        fresh = self._seeded_engine().integers(0, _UINT32_END, blocks * BLOCK, np.uint32)
+        self._block = fresh[-BLOCK:].copy()
+        self._units = None
+        self._just_seeded = False
+        self._next = missing - (blocks - 1) * BLOCK
+        if rest.size == 0:
+            return fresh[:missing]
+        return np.concatenate((rest, fresh[:missing]))
+
+    def words64(self, count: int) -> np.ndarray:
+        """The next ``count`` 64-bit words, uint64: the first word of each pair is the high half."""
+        pairs = self.words(2 * count).view("<u8")
+        swapped = pairs >> np.uint64(32)
+        swapped |= pairs << np.uint64(32)
+        return swapped
+
+    def units(self, count: int) -> np.ndarray:
+        """The next ``count`` numbers of [0, 1), float32 of 24 bits; a fresh array."""
+        start = self._next
+        stop = start + count
+        # torch.rand(3) is one slice of a block that was scaled as a whole
+        if stop > BLOCK:
+            return _scale_24(self._more_words(count))
+        if self._units is None:
+            self._units = _scale_24(self._block)
+        self._next = stop
+        return self._units[start:stop].copy()
+
+    def units64(self, count: int) -> np.ndarray:
+        """The next ``count`` numbers of [0, 1), float64 of 53 bits; a fresh array."""
+        bits = self.words64(count)
+        bits &= np.uint64(_LOW_53)
+        values = bits.view(np.int64).astype(np.float64)
+        values *= 2.0**-53
+        return values
+
+    # -- one number, for samplers that reject -----------------------------------------------------
+
+    def unit(self) -> float:
+        """The next number of [0, 1) with 53 bits."""
+        high, low = self.words(2).tolist()
+        return ((high << 32 | low) & _LOW_53) * 2.0**-53
+
+    def normal(self) -> float:
+        """The next standard normal in double precision (Box and Muller, 1958).
+
+        Each pair of uniforms gives two; the second waits for the next call.
+        """
+        waiting = self.next_normal
+        if waiting is not None:
+            self.next_normal = None
+            return waiting
+        theta = 2.0 * math.pi * self.unit()
+        radius = math.sqrt(-2.0 * math.log1p(-self.unit()))
+        self.next_normal = radius * math.sin(theta)
+        return radius * math.cos(theta)
+
+
+def _scale_24(words: np.ndarray) -> np.ndarray:
+    values = (words & _LOW_24).view(np.int32).astype(np.float32)
+    values *= _UNIT_24
+    return values
+
+
+def _restore(device: object, state: np.ndarray) -> Generator:
+    return Generator(device).set_state(state)
+
+
+default_generator = Generator()
+default_generator.seed()
