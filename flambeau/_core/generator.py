@@ -25,6 +25,8 @@ _UINT32_END = 1 << 32
 _LOW_24 = np.uint32(0xFFFFFF)
 _UNIT_24 = np.float32(2.0**-24)
 _LOW_53 = (1 << 53) - 1
+_LOW_53_BITS = np.uint64(_LOW_53)
+_HALF = np.uint64(32)
 
 # The bytes that torch.get_rng_state() returns: two C structs, one inside the other.
 _STATE_LAYOUT = np.dtype(
@@ -59,6 +61,7 @@ class Generator:
         "_engine",
         "_just_seeded",
         "_next",
+        "_pairs",
         "_seed",
         "_units",
         "device",
@@ -102,10 +105,15 @@ class Generator:
         self._seed = seed
         self._just_seeded = True
         self._block = _NO_WORDS
-        self._units: np.ndarray | None = None
+        self._forget_pieces()
         self._next = BLOCK
         self.next_normal: float | None = None
         self.float_normal: float | None = None
+
+    def _forget_pieces(self) -> None:
+        """Drop what was made of the last block's words."""
+        self._units: np.ndarray | None = None
+        self._pairs: list[np.ndarray | None] = [None, None]
 
     # -- state ----------------------------------------------------------------------------------
 
@@ -201,7 +209,7 @@ class Generator:
         blocks = -(-missing // BLOCK)
         fresh = self._seeded_engine().integers(0, _UINT32_END, blocks * BLOCK, np.uint32)
         self._block = fresh[-BLOCK:].copy()
-        self._units = None
+        self._forget_pieces()
         self._just_seeded = False
         self._next = missing - (blocks - 1) * BLOCK
         if rest.size == 0:
@@ -209,11 +217,18 @@ class Generator:
         return np.concatenate((rest, fresh[:missing]))
 
     def words64(self, count: int) -> np.ndarray:
-        """The next ``count`` 64-bit words, uint64: the first word of each pair is the high half."""
-        pairs = self.words(2 * count).view("<u8")
-        swapped = pairs >> np.uint64(32)
-        swapped |= pairs << np.uint64(32)
-        return swapped
+        """The next ``count`` 64-bit words, uint64, the first of two words on top; a fresh array."""
+        start = self._next
+        stop = start + 2 * count
+        if stop > BLOCK:
+            return _join(self._more_words(2 * count))
+        # small draws are slices of pairs made once for the block; its first word may be odd or even
+        odd = start & 1
+        pairs = self._pairs[odd]
+        if pairs is None:
+            pairs = self._pairs[odd] = _join(self._block[odd : BLOCK - odd])
+        self._next = stop
+        return pairs[start >> 1 : stop >> 1].copy()
 
     def units(self, count: int) -> np.ndarray:
         """The next ``count`` numbers of [0, 1), float32 of 24 bits; a fresh array."""
@@ -230,7 +245,7 @@ class Generator:
     def units64(self, count: int) -> np.ndarray:
         """The next ``count`` numbers of [0, 1), float64 of 53 bits; a fresh array."""
         bits = self.words64(count)
-        bits &= np.uint64(_LOW_53)
+        bits &= _LOW_53_BITS
         values = bits.view(np.int64).astype(np.float64)
         values *= 2.0**-53
         return values
@@ -255,6 +270,16 @@ class Generator:
         radius = math.sqrt(-2.0 * math.log1p(-self.unit()))
         self.next_normal = radius * math.sin(theta)
         return radius * math.cos(theta)
+
+
+def _join(words: np.ndarray) -> np.ndarray:
+    """Pairs of uint32 words as uint64, the first word on top."""
+    if np.little_endian:
+        pairs = words.view(np.uint64)
+        joined = pairs >> _HALF
+        joined |= pairs << _HALF
+        return joined
+    return words.view(np.uint64).copy()
 
 
 def _scale_24(words: np.ndarray) -> np.ndarray:

@@ -99,15 +99,13 @@ def _fill_flat(flat: np.ndarray, draw: Fill) -> None:
 
 def store(target: np.ndarray, values: np.ndarray) -> None:
     """Write with C's conversions: doubles reach the 16-bit floats by way of float32."""
-    if values.dtype == target.dtype or values.dtype.kind != "f":
-        if target.dtype in _HALVES and values.dtype == np.int64:
-            values = values.astype(np.float32)
-        np.copyto(target, values, casting="unsafe")
+    if values.dtype is target.dtype or values.dtype.kind == "b":
+        target[...] = values
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if target.dtype in _HALVES:
             values = values.astype(np.float32, copy=False)
-        np.copyto(target, values, casting="unsafe")
+        target[...] = values
 
 
 def require_kernel(dtype: np.dtype, allowed: tuple[np.dtype, ...], kernel: str) -> None:
@@ -152,7 +150,7 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
         units = generator.units64(count) if wide else generator.units(count)
         values = _affine(units, span, start).astype(out.dtype)
         # a value that rounded up to the open end becomes the closed one
-        values[values == end] = first
+        np.putmask(values, values == end, first)
         return values
 
     return fill(out, draw)
@@ -215,7 +213,7 @@ def normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> n
 def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
     """Box and Muller over blocks of 16; an odd tail recomputes the last 16 from new numbers."""
     wide = flat.dtype == np.float64
-    transform = random_normal.box_muller_double if wide else random_normal.box_muller_single
+    transform = random_normal.BLOCK_TRANSFORMS["double" if wide else "single"]
     units = generator.units64 if wide else generator.units
     whole = flat.size - flat.size % 16
     for part in _chunks(flat[:whole]):
@@ -253,6 +251,7 @@ def serial_normals(count: int, mean: float, std: float, generator: Generator) ->
 
 _BERNOULLI_TYPES = tuple(dtype for dtype in SCALAR_NAMES if dtype.kind not in "c")
 _BERNOULLI_TYPES = tuple(dtype for dtype in _BERNOULLI_TYPES if dtype not in _UNSIGNED_WIDE)
+_LOW_53 = np.uint64((1 << 53) - 1)
 _PROBABILITY_ERROR = (
     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  "
     "(Could this error message be improved?  If so, please report an enhancement request "
@@ -270,13 +269,12 @@ def bernoulli_(out: np.ndarray, probability: float, generator: Generator) -> np.
     if out.size == 0:
         return out
     require_kernel(out.dtype, _BERNOULLI_TYPES, "bernoulli_scalar_cpu_")
-    # k * 2**-53 < p, in whole numbers
+    # u < p for u = k * 2**-53, in whole numbers
     bound = np.uint64(math.ceil(probability * 2.0**53))
-    mask = np.uint64((1 << 53) - 1)
 
     def draw(count: int) -> np.ndarray:
         bits = generator.words64(count)
-        bits &= mask
+        bits &= _LOW_53
         return bits < bound
 
     return fill(out, draw)

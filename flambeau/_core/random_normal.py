@@ -63,7 +63,7 @@ _SIGNS = np.array(
 
 def _round(values: np.ndarray) -> np.ndarray:
     """Round float64 values to single precision, in place."""
-    np.copyto(values, values.astype(SINGLE))
+    values[...] = values.astype(SINGLE)
     return values
 
 
@@ -164,6 +164,13 @@ def box_muller_double(units: np.ndarray, mean: float, std: float) -> np.ndarray:
     np.multiply(radius, libm("cos")(theta), out=result[:, :8])
     np.multiply(radius, libm("sin")(theta), out=result[:, 8:])
     return fused_multiply_add(result, std, mean)
+
+
+# A layer that compiles kernels may put faster ones of the same results here.
+BLOCK_TRANSFORMS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
+    "single": box_muller_single,
+    "double": box_muller_double,
+}
 
 
 def normal_pairs(units: np.ndarray) -> np.ndarray:
