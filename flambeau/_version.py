@@ -4,5 +4,5 @@ __version__ = "0.1.0"
 
 TORCH_API_VERSION = "2.13.0"
 
-# What `torch.__version__` answers under the import hook: a PyTorch version, marked as ours.
+# What `flambeau.__version__` answers, being `torch.__version__` too: a PyTorch version, marked.
 TORCH_VERSION = f"{TORCH_API_VERSION}+flambeau"

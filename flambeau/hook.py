@@ -27,8 +27,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._core.missing import not_implemented_text
-from ._version import __version__ as flambeau_version
-from .torch_version import __version__ as torch_version
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -135,7 +133,6 @@ def install() -> bool:
     # second copy.
     sys.meta_path.insert(0, _FINDER)
     sys.modules["torch"] = flambeau
-    _show_version(torch_version)
     spawn = sys.modules.get("multiprocessing.spawn")
     if spawn is not None:
         _hand_on_to_children(spawn)
@@ -153,12 +150,6 @@ def uninstall() -> None:
     for name in [name for name in sys.modules if _is_torch(name)]:
         if sys.modules[name] is sys.modules.get(_flambeau_name(name)):
             del sys.modules[name]
-    _show_version(flambeau_version)
-
-
-def _show_version(version: str) -> None:
-    """What `flambeau.__version__`, which is `torch.__version__` too, answers."""
-    vars(sys.modules[PACKAGE])["__version__"] = version
 
 
 def _warn_already_imported(present: ModuleType) -> None:

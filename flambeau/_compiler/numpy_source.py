@@ -1,0 +1,79 @@
+"""Expressions as NumPy source: one call per primitive, temporaries reused in place."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.expr import Expr
+from flambeau._compiler.primitives import PRIMITIVES
+
+def as_ufunc(expression: Expr, names: list[str]) -> Any:
+    """The ufunc that an expression is, if it is one applied to the parameters in order."""
+    function = PRIMITIVES.get(expression.op)
+    if not isinstance(function, np.ufunc) or len(expression.args) != len(names):
+        return None
+    for argument, name in zip(expression.args, names, strict=True):
+        if not isinstance(argument, Expr) or argument.op != "parameter":
+            return None
+        if argument.args[0] != name:
+            return None
+    return function
+
+
+def compile_kernel(title: str, expression: Expr, names: list[str]) -> Callable[..., Any]:
+    """A function `kernel(*arrays, out=...)` that computes the expression."""
+    ufunc = as_ufunc(expression, names)
+    if ufunc is not None:
+        return ufunc  # type: ignore[no-any-return]
+    text = render(expression, names)
+    scope: dict[str, Any] = {"np": np, "finish": _finish, "asarray": np.asarray}
+    scope.update({f"_{name}": function for name, function in PRIMITIVES.items()})
+    filename = f"<flambeau numpy {title}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), scope)
+    return scope["kernel"]  # type: ignore[no-any-return]
+
+
+def _finish(result: Any, out: Any) -> np.ndarray:
+    if out is ...:
+        return np.asarray(result)
+    np.copyto(out, result, casting="unsafe")
+    return out  # type: ignore[no-any-return]
+
+
+def render(expression: Expr, names: list[str]) -> str:
+    """The source text of the kernel."""
+    lines: list[str] = []
+    known: dict[Any, str] = {}
+    result = _emit(expression, lines, known)
+    header = f"def kernel({', '.join([*names, 'out=...'])}):"
+    return "\n".join([header, *(f"    {line}" for line in lines),
+                      f"    return finish({result}, out)", ""])  # fmt: skip
+
+
+def _emit(node: Any, lines: list[str], known: dict[Any, str]) -> str:
+    """Write the lines that compute a node; returns the name or literal that holds it."""
+    if not isinstance(node, Expr):
+        return _literal(node)
+    if node.op == "parameter":
+        return str(node.args[0])
+    if node.op == "constant":
+        return _literal(node.args[0])
+    operands = [_emit(argument, lines, known) for argument in node.args]
+    key = (node.op, *operands)
+    if key in known:
+        return known[key]
+    name = f"t{len(known)}"
+    known[key] = name
+    lines.append(f"{name} = _{node.op}({', '.join(operands)})")
+    return name
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+        return f"float('{value}')"
+    return repr(value)

@@ -1,0 +1,108 @@
+"""Where a tensor lives: `torch.device`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KINDS = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
+    "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
+
+
+class device:
+    """A device kind and an optional index: `device("cuda:0")`, `device("cuda", 0)`."""
+
+    __slots__ = ("index", "type")
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None) -> None:
+        chosen = device if type is None else type
+        if isinstance(chosen, int):
+            chosen, index = "cuda", chosen
+        if hasattr(chosen, "type"):
+            chosen, index = chosen.type, chosen.index
+        if not isinstance(chosen, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {_name(chosen)}")
+        kind, _, number = chosen.partition(":")
+        if kind not in KINDS:
+            raise RuntimeError(
+                f"Expected one of {', '.join(KINDS)} device type at start of device string: {chosen}"
+            )
+        if number:
+            index = _parse_index(chosen, number, index)
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __repr__(self) -> str:
+        if self.index is None:
+            return f"device(type='{self.type}')"
+        return f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __reduce__(self) -> Any:
+        return (device, (str(self),))
+
+    def __enter__(self) -> device:
+        Defaults.stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        Defaults.stack.pop()
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+def _parse_index(text: str, number: str, index: int | None) -> int:
+    if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    if index is not None:
+        raise RuntimeError(f"type (string) must not include an index because index was passed "
+                           f"explicitly: {text}")  # fmt: skip
+    return int(number)
+
+
+CPU = device("cpu")
+META = device("meta")
+
+
+class Defaults:
+    """The devices set by `with torch.device(...)` and `set_default_device`, innermost last."""
+
+    stack: list[device] = [CPU]
+
+
+def get_default_device() -> device:
+    """The device of new tensors when none is given."""
+    return Defaults.stack[-1]
+
+
+def set_default_device(device_: Any) -> None:
+    """Make `device_` the device of new tensors; None means the CPU."""
+    Defaults.stack[0] = CPU if device_ is None else device(device_)
+
+
+def check_available(chosen: Any) -> device:
+    """The device asked for, or torch's error when this machine has no such device."""
+    wanted = get_default_device() if chosen is None else chosen
+    if not isinstance(wanted, device):
+        wanted = device(wanted)
+    if wanted.type == "cpu":
+        return CPU
+    if wanted.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    raise NotImplementedError(f"device '{wanted}' is not implemented in flambeau 0.1")

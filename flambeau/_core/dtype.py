@@ -1,0 +1,182 @@
+"""Element types: `torch.float32` and its like, `finfo` and `iinfo`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+class dtype:
+    """An element type. There is one object per type; compare with `is` or `==`."""
+
+    __slots__ = (
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "name",
+        "numpy_dtype",
+        "scalar_name",
+    )
+
+    def __init__(self, name: str, scalar_name: str, numpy_type: Any, category: str) -> None:
+        self.name = name
+        self.scalar_name = scalar_name  # the word that error messages use: "Float", "Long", ...
+        self.numpy_dtype = np.dtype(numpy_type)
+        self.itemsize = self.numpy_dtype.itemsize
+        self.is_floating_point = category == "float"
+        self.is_complex = category == "complex"
+        self.is_signed = category in ("float", "complex", "signed")
+
+    def to_real(self) -> dtype:
+        """The type of the real part: complex64 gives float32; real types give themselves."""
+        return REAL_OF.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this type."""
+        if self.is_complex:
+            return self
+        if self not in COMPLEX_OF:
+            raise RuntimeError(f"to_complex: {self} has no complex type")
+        return COMPLEX_OF[self]
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (_by_name, (self.name,))
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> dtype:
+        return self
+
+
+def _by_name(name: str) -> dtype:
+    return BY_NAME[name]
+
+
+bool_ = dtype("bool", "Bool", np.bool_, "bool")
+uint8 = dtype("uint8", "Byte", np.uint8, "unsigned")
+int8 = dtype("int8", "Char", np.int8, "signed")
+int16 = dtype("int16", "Short", np.int16, "signed")
+int32 = dtype("int32", "Int", np.int32, "signed")
+int64 = dtype("int64", "Long", np.int64, "signed")
+uint16 = dtype("uint16", "UInt16", np.uint16, "unsigned")
+uint32 = dtype("uint32", "UInt32", np.uint32, "unsigned")
+uint64 = dtype("uint64", "UInt64", np.uint64, "unsigned")
+float16 = dtype("float16", "Half", np.float16, "float")
+bfloat16 = dtype("bfloat16", "BFloat16", ml_dtypes.bfloat16, "float")
+float32 = dtype("float32", "Float", np.float32, "float")
+float64 = dtype("float64", "Double", np.float64, "float")
+complex64 = dtype("complex64", "ComplexFloat", np.complex64, "complex")
+complex128 = dtype("complex128", "ComplexDouble", np.complex128, "complex")
+float8_e4m3fn = dtype("float8_e4m3fn", "Float8_e4m3fn", ml_dtypes.float8_e4m3fn, "float")
+float8_e5m2 = dtype("float8_e5m2", "Float8_e5m2", ml_dtypes.float8_e5m2, "float")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "Float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "float")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "Float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "float")
+float8_e8m0fnu = dtype("float8_e8m0fnu", "Float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "float")
+
+ALL = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+    float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
+)  # fmt: skip
+ALIASES = {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
+    "long": int64, "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+BY_NAME = {entry.name: entry for entry in ALL}
+BY_NUMPY = {entry.numpy_dtype: entry for entry in ALL}
+COMPLEX_OF = {float32: complex64, float64: complex128, bfloat16: complex64, float16: complex64}
+REAL_OF = {complex64: float32, complex128: float64}
+
+INTEGERS = frozenset(entry for entry in ALL[1:9])
+HALVES = frozenset((float16, bfloat16))
+NUMPY_HALVES = frozenset((float16.numpy_dtype, bfloat16.numpy_dtype))
+
+
+class Defaults:
+    """The types that `torch.set_default_dtype` chooses."""
+
+    dtype = float32
+    numpy_dtype = float32.numpy_dtype
+
+
+def default_dtype() -> dtype:
+    """The type of tensors made from Python floats; `torch.float32` unless changed."""
+    return Defaults.dtype
+
+
+def default_complex() -> dtype:
+    """The type of tensors made from Python complex numbers."""
+    return complex128 if Defaults.dtype is float64 else complex64
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the type of tensors made from Python floats (and of complex ones with it)."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    Defaults.dtype = d
+    Defaults.numpy_dtype = d.numpy_dtype
+    for listener in on_default_change:
+        listener()
+
+
+on_default_change: list[Any] = []
+
+
+def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
+    """The element type of an ndarray's dtype."""
+    found = BY_NUMPY.get(numpy_dtype)
+    if found is None or not numpy_dtype.isnative:
+        raise TypeError(
+            f"can't convert np.ndarray of type {numpy_dtype.type.__module__}."
+            f"{numpy_dtype.type.__name__}. The only supported types are: float64, float32, "
+            "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool."
+        )
+    return found
+
+
+class finfo:
+    """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, resolution."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        chosen = Defaults.dtype if type is None else type
+        if not isinstance(chosen, dtype) or not (chosen.is_floating_point or chosen.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo "
+                            f"to handle '{chosen}'")  # fmt: skip
+        info = ml_dtypes.finfo(chosen.to_real().numpy_dtype)
+        self.dtype = chosen.to_real().name
+        self.bits = info.bits
+        self.eps = float(info.eps)
+        self.max = float(info.max)
+        self.min = float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer type: bits, max, min."""
+
+    def __init__(self, type: dtype) -> None:
+        if type not in INTEGERS:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo "
+                            f"to handle '{type}'")  # fmt: skip
+        info = np.iinfo(type.numpy_dtype)
+        self.dtype = type.name
+        self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,144 @@
+"""`torch.layout`, `torch.memory_format`, `torch.Size`, and strides of new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+
+class _Constant:
+    """A named constant such as `torch.strided`; pickles and copies to itself."""
+
+    __slots__ = ("name",)
+    table: dict[str, _Constant]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        type(self).table[name] = self
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (_constant, (type(self), self.name))
+
+    def __deepcopy__(self, memo: Any) -> _Constant:
+        return self
+
+
+def _constant(cls: type[_Constant], name: str) -> _Constant:
+    return cls.table[name]
+
+
+class layout(_Constant):
+    """How elements are stored; every flambeau tensor is `torch.strided`."""
+
+    table: dict[str, _Constant] = {}
+
+
+class memory_format(_Constant):
+    """The order of dims in memory."""
+
+    table: dict[str, _Constant] = {}
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+_mkldnn = layout("_mkldnn")
+jagged = layout("jagged")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple of ints that prints as `torch.Size([2, 3])`."""
+
+    __slots__ = ()
+
+    def __new__(cls, iterable: Iterable[int] = ()) -> Size:
+        return super().__new__(cls, iterable)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    __str__ = __repr__
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a new row-major tensor; a dim of size 0 counts as 1."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def channels_last_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements with dim 1 innermost (NHWC and NDHWC)."""
+    order = (0, *range(2, len(shape)), 1)
+    inner = contiguous_strides([shape[dim] for dim in order])
+    strides = [0] * len(shape)
+    for dim, step in zip(order, inner, strict=True):
+        strides[dim] = step
+    return tuple(strides)
+
+
+def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the strides put dim 1 innermost, torch's loose rule for sizes of 1."""
+    if len(shape) not in (4, 5):
+        return False
+    if strides[1] == 0:
+        return False
+    least = 0
+    order = (1, *reversed(range(2, len(shape))), 0)
+    for dim in order:
+        if shape[dim] == 0 or strides[dim] < least:
+            return False
+        if dim == 0 and least == strides[1]:
+            return False
+        least = strides[dim]
+        if shape[dim] > 1:
+            least *= shape[dim]
+    return True
+
+
+def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the elements fill their memory without holes or overlaps, in some dim order."""
+    step = 1
+    for stride, size in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n != 1):
+        if size == 0:
+            return True
+        if stride != step:
+            return False
+        step *= size
+    return True

@@ -1,0 +1,53 @@
+"""What is switched on right now: gradient recording, and modes that watch every operator."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class GradState(threading.local):
+    """Per thread: whether operators are recorded for backward, and inference mode."""
+
+    enabled: bool = True
+    inference: bool = False
+
+
+class Watch:
+    """Whether anything stands between a caller and an operator.
+
+    `active` counts the reasons in the whole process (autocast regions, traces, saved-tensor hooks,
+    `__torch_function__` classes, debug prints). It is one test in every operator; what is active
+    in which thread is found out behind it.
+    """
+
+    __slots__ = ("active", "anomaly", "saving")
+
+    def __init__(self) -> None:
+        self.active = 0
+        self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
+        self.anomaly = False
+
+
+class Stacks(threading.local):
+    """Per thread: the handlers that are active, innermost last."""
+
+    def __init__(self) -> None:
+        self.function_modes: list[Any] = []
+        self.saved_hooks: list[Any] = []
+        self.observers: list[Any] = []
+
+
+grad = GradState()
+watch = Watch()
+stacks = Stacks()
+
+
+class Switch:
+    """A reason for `watch.active`, to be used as a context manager by modes."""
+
+    def __enter__(self) -> None:
+        watch.active += 1
+
+    def __exit__(self, *exc: object) -> None:
+        watch.active -= 1

@@ -1,0 +1,183 @@
+"""Addition to exponentiation: the rows behind Python's arithmetic operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler import expr as E
+from flambeau._compiler.primitives import add_primitive
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, pointwise
+from flambeau._tensor.tensor import Tensor
+
+Formula = Any
+
+
+def conj(tensor: Tensor) -> Tensor:
+    """The conjugate as formulas need it: real tensors are themselves."""
+    return ops._conj_physical(tensor) if tensor._data.dtype.kind == "c" else tensor  # type: ignore[no-any-return]
+
+
+@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", backward={
+    "self": lambda grad: grad,
+    "other": lambda grad: grad,
+})
+def add(self: Any, other: Any) -> Any:
+    """`input + alpha * other`, broadcasting.
+
+    Types promote; `alpha` must be an integer beside integer tensors.
+
+    >>> import flambeau as torch
+    >>> torch.add(torch.tensor([1, 2]), torch.tensor([10, 20]), alpha=2)
+    tensor([21, 42])
+    """
+    return self + other
+
+
+@pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+           dtypes="int float complex", label="sub", backward={
+    "self": lambda grad: grad,
+    "other": lambda grad: -grad,
+})
+def sub(self: Any, other: Any) -> Any:
+    """`input - alpha * other`, broadcasting. Not defined for bool: use `^` or `logical_xor`."""
+    return self - other
+
+
+@pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+           dtypes="int float complex", inplace=False, out=False, node="RsubBackward1", backward={
+    "self": lambda grad: -grad,
+    "other": lambda grad: grad,
+})
+def rsub(self: Any, other: Any) -> Any:
+    """`other - alpha * input`: subtraction with its operands exchanged."""
+    return other - self
+
+
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", backward={
+    "self": lambda grad, other: grad * conj(other),
+    "other": lambda grad, self: grad * conj(self),
+})
+def mul(self: Any, other: Any) -> Any:
+    """Multiply element by element, broadcasting; bools multiply as `and`.
+
+    >>> import flambeau as torch
+    >>> torch.mul(torch.tensor([1., 2.]), 3)
+    tensor([3., 6.])
+    """
+    return self * other
+
+
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", backward={
+    "self": lambda grad, other: grad / conj(other),
+    "other": lambda grad, self, other: -grad * conj(self / other / other),
+})
+def div(self: Any, other: Any) -> Any:
+    """True division, element by element, broadcasting; integers give the default float type."""
+    return self / other
+
+
+@composite("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+           order=1, inplace=True)
+def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
+    """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
+    if rounding_mode is None:
+        return ops.div(input, other)
+    if rounding_mode == "trunc":
+        return ops._div_trunc(input, other)
+    if rounding_mode == "floor":
+        return ops._div_floor(input, other)
+    raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+                       f"found '{rounding_mode}'")  # fmt: skip
+
+
+def _integer_check(divisor: np.ndarray) -> None:
+    if divisor.dtype.kind in "iu" and not divisor.all():
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _floor_divide(a: np.ndarray, b: np.ndarray) -> Any:
+    _integer_check(b)
+    return np.floor_divide(a, b) if a.dtype.kind != "f" else _float_floor(a, b)
+
+
+def _float_floor(a: np.ndarray, b: np.ndarray) -> Any:
+    """Exact floor of the quotient; where the divisor is 0, IEEE division decides."""
+    return np.where(b == 0, np.divide(a, b), np.floor_divide(a, b))
+
+
+def _trunc_divide(a: np.ndarray, b: np.ndarray) -> Any:
+    _integer_check(b)
+    if a.dtype.kind == "u":
+        return np.floor_divide(a, b)
+    if a.dtype.kind == "i":
+        quotient = np.floor_divide(a, b)
+        return quotient + ((quotient < 0) & (quotient * b != a))
+    return np.trunc(np.divide(a, b))
+
+
+def _remainder(a: np.ndarray, b: np.ndarray) -> Any:
+    _integer_check(b)
+    return np.remainder(a, b)
+
+
+def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
+    _integer_check(b)
+    return np.fmod(a, b)
+
+
+add_primitive("floor_division", _floor_divide)
+add_primitive("trunc_division", _trunc_divide)
+add_primitive("checked_remainder", _remainder)
+add_primitive("checked_fmod", _fmod)
+
+
+@pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_trunc",
+           node="DivBackward1", backward={"self": lambda grad: ops.zeros_like(grad),
+                                          "other": lambda grad: ops.zeros_like(grad)})
+def div_trunc(self: Any, other: Any) -> Any:
+    """The quotient rounded towards zero."""
+    return E.trunc_division(self, other)
+
+
+@pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_floor",
+           node="DivBackward1", backward={"self": lambda grad: ops.zeros_like(grad),
+                                          "other": lambda grad: ops.zeros_like(grad)})
+def div_floor(self: Any, other: Any) -> Any:
+    """The quotient rounded down."""
+    return E.floor_division(self, other)
+
+
+@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+           label="div_floor")
+def floor_divide(self: Any, other: Any) -> Any:
+    """The quotient rounded down. Integer division by zero raises."""
+    return E.floor_division(self, other)
+
+
+@pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float", backward={
+    "self": lambda grad: grad,
+    "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
+})
+def remainder(self: Any, other: Any) -> Any:
+    """Python's `%`: the result has the divisor's sign."""
+    return E.checked_remainder(self, other)
+
+
+@pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float", backward={
+    "self": lambda grad: grad,
+    "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
+})
+def fmod(self: Any, other: Any) -> Any:
+    """C's `fmod`: the result has the dividend's sign."""
+    return E.checked_fmod(self, other)
+
+
+@pointwise("neg(Tensor self) -> Tensor", dtypes="int float complex", backward={
+    "self": lambda grad: -grad,
+})
+def neg(self: Any) -> Any:
+    """Change every sign. Not defined for bool: use `~` or `logical_not`."""
+    return -self

@@ -1,0 +1,239 @@
+"""From schemas to Python signatures, and from wrong arguments to torch's error texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import device
+from flambeau._core.layout import _Constant
+from flambeau._ops.op import Op
+from flambeau._ops.schema import REQUIRED, Argument
+from flambeau._tensor.tensor import Tensor
+
+NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}
+"""NumPy's names for parameters, accepted beside torch's."""
+
+
+def python_name(op: Op, argument: Argument) -> str:
+    """The parameter's name in Python: `self` is `input` in functions."""
+    if argument.name == "self":
+        return "input"
+    return {"from": "from_", "lambda": "lambda_"}.get(argument.name, argument.name)
+
+
+def takes_size_list(op: Op) -> bool:
+    """Whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional is a list."""
+    rest = [a for a in op.schema.arguments if a.name != "self" and not a.keyword_only]
+    return len(rest) == 1 and rest[0].is_list and rest[0].type == "int" and (
+        rest[0].length is None and op.name not in ("sum", "mean")
+    )  # fmt: skip
+
+
+def signature_text(op: Op, extra: str = "") -> str:
+    """The parameter list of the generated function; defaults are `default_<name>`."""
+    parts = []
+    keyword_only = False
+    for argument in op.schema.arguments:
+        name = python_name(op, argument)
+        if argument.keyword_only and not keyword_only:
+            keyword_only = True
+            parts.append("*")
+        if argument.default is REQUIRED:
+            parts.append(name)
+        else:
+            parts.append(f"{name}=default_{name}")
+    if extra:
+        parts += ([] if keyword_only else ["*"]) + [extra]
+    return ", ".join(parts)
+
+
+def defaults(op: Op) -> dict[str, Any]:
+    """The values behind `default_<name>` in the generated text."""
+    return {
+        f"default_{python_name(op, a)}": a.default
+        for a in op.schema.arguments
+        if a.default is not REQUIRED
+    }
+
+
+# ---- checking values against a schema
+
+
+def fits(argument: Argument, value: Any) -> bool:
+    """Whether a value may stand for a parameter."""
+    if value is None:
+        return argument.optional or argument.default is None
+    if argument.is_list:
+        return _fits_list(argument, value)
+    return _fits_one(argument.type, value)
+
+
+def _fits_list(argument: Argument, value: Any) -> bool:
+    if argument.length is not None and _fits_one(argument.type, value) and (
+        not isinstance(value, Tensor)
+    ):  # fmt: skip
+        return True
+    if not isinstance(value, (list, tuple)):
+        return False
+    if argument.type == "Tensor":
+        return all(isinstance(item, Tensor) or item is None for item in value)
+    return all(_fits_one(argument.type, item) for item in value[:1])
+
+
+def _is_integer(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, Tensor):
+        return value._data.ndim == 0 and value._data.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._data.ndim == 0 and not value.requires_grad
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+def _is_real(value: Any) -> bool:
+    return _is_number(value) and not isinstance(value, complex)
+
+
+CHECKS = {
+    "Tensor": lambda v: isinstance(v, Tensor),
+    "Scalar": _is_number,
+    "int": _is_integer,
+    "float": _is_real,
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "ScalarType": lambda v: isinstance(v, dt.dtype) or v in (float, int, bool, complex),
+    "Layout": lambda v: isinstance(v, _Constant),
+    "MemoryFormat": lambda v: isinstance(v, _Constant),
+    "Device": lambda v: isinstance(v, (device, str, int)),
+    "Generator": lambda v: hasattr(v, "manual_seed"),
+}
+
+
+def _fits_one(kind: str, value: Any) -> bool:
+    return bool(CHECKS[kind](value))
+
+
+def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+    """The arguments in schema order, or None where they do not fit."""
+    arguments = op.schema.arguments
+    positional = [a for a in arguments if not a.keyword_only]
+    if len(args) > len(positional):
+        args = _packed(op, positional, args)
+    if args is None:
+        return None
+    values = dict(zip((a.name for a in positional), args, strict=False))
+    names = {python_name(op, a): a.name for a in arguments}
+    for key, value in kwargs.items():
+        name = names.get(key, "self" if key == "self" else None) or _numpy_alias(key, names)
+        if name is None or name in values:
+            return None
+        values[name] = value
+    return _complete(arguments, values)
+
+
+def _numpy_alias(key: str, names: dict[str, str]) -> str | None:
+    for ours, theirs in NUMPY_NAMES.items():
+        if key == theirs and ours in names:
+            return ours
+    return None
+
+
+def _packed(op: Op, positional: list[Argument], args: tuple[Any, ...]) -> Any:
+    """`x.permute(0, 1)`: loose ints gathered into the one list parameter."""
+    if not takes_size_list(op) or not all(_is_integer(a) for a in args[len(positional) - 1 :]):
+        return None
+    return (*args[: len(positional) - 1], args[len(positional) - 1 :])
+
+
+def _complete(arguments: tuple[Argument, ...], values: dict[str, Any]) -> list[Any] | None:
+    complete = []
+    for argument in arguments:
+        if argument.name not in values:
+            if argument.default is REQUIRED:
+                return None
+            complete.append(argument.default)
+            continue
+        if not fits(argument, values[argument.name]):
+            return None
+        complete.append(values[argument.name])
+    return complete
+
+
+# ---- errors
+
+
+def type_name(value: Any) -> str:
+    """How messages name a value's type."""
+    if isinstance(value, Tensor):
+        return "Tensor"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(type_name(item) for item in value[:3])
+        return f"{type(value).__name__} of ({inner})" if value else type(value).__name__
+    return type(value).__name__
+
+
+def argument_error(op: Op, values: list[Any]) -> TypeError | None:
+    """Torch's TypeError for the first value that does not fit, or None if all do."""
+    for position, (argument, value) in enumerate(zip(op.schema.arguments, values, strict=True)):
+        if fits(argument, value):
+            continue
+        place = f"(position {position + 1}) " if not argument.keyword_only else ""
+        wanted = _type_text(argument)
+        element = _wrong_element(argument, value)
+        if element is not None:
+            return TypeError(
+                f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+                f"but found element of type {type_name(element[1])} at pos {element[0]}"
+            )
+        return TypeError(
+            f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+            f"not {type(value).__name__}"
+        )
+    return None
+
+
+def _wrong_element(argument: Argument, value: Any) -> tuple[int, Any] | None:
+    if not argument.is_list or not isinstance(value, (list, tuple)):
+        return None
+    for position, item in enumerate(value):
+        if not _fits_one(argument.type, item):
+            return position, item
+    return None
+
+
+_WORDS = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout",
+          "MemoryFormat": "torch.memory_format", "Device": "torch.device",
+          "Generator": "torch.Generator"}  # fmt: skip
+
+
+def _type_text(argument: Argument) -> str:
+    word = _WORDS.get(argument.type, argument.type)
+    return f"tuple of {word}s" if argument.is_list else word
+
+
+def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any) -> TypeError:
+    """Torch's error for arguments that fit none of several overloads."""
+    got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
+    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), "
+             "but expected one of:"]  # fmt: skip
+    lines += [f" * ({_overload_text(op)})" for op in ops]
+    return TypeError("\n".join(lines))
+
+
+def _overload_text(op: Op) -> str:
+    parts = []
+    keyword_only = False
+    for argument in op.schema.arguments:
+        if argument.keyword_only and not keyword_only:
+            keyword_only = True
+            parts.append("*")
+        default = "" if argument.default is REQUIRED else f" = {argument.default}"
+        parts.append(f"{_type_text(argument)} {python_name(op, argument)}{default}")
+    return ", ".join(parts)

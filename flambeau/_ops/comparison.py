@@ -1,0 +1,113 @@
+"""Comparisons, logic and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._compiler import expr as E
+from flambeau._ops.op import pointwise
+
+
+@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool")
+def eq(self: Any, other: Any) -> Any:
+    """Whether elements are equal."""
+    return self == other
+
+
+@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool")
+def ne(self: Any, other: Any) -> Any:
+    """Whether elements differ."""
+    return self != other
+
+
+@pointwise("lt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
+           dtypes="bool int float")
+def lt(self: Any, other: Any) -> Any:
+    """Whether elements are less."""
+    return self < other
+
+
+@pointwise("le.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
+           dtypes="bool int float")
+def le(self: Any, other: Any) -> Any:
+    """Whether elements are less or equal."""
+    return self <= other
+
+
+@pointwise("gt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
+           dtypes="bool int float")
+def gt(self: Any, other: Any) -> Any:
+    """Whether elements are greater."""
+    return self > other
+
+
+@pointwise("ge.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
+           dtypes="bool int float")
+def ge(self: Any, other: Any) -> Any:
+    """Whether elements are greater or equal."""
+    return self >= other
+
+
+@pointwise("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
+           label="bitwise_and_cpu")
+def bitwise_and(self: Any, other: Any) -> Any:
+    """Bits set in both; for bools, `and`."""
+    return self & other
+
+
+@pointwise("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
+           label="bitwise_or_cpu")
+def bitwise_or(self: Any, other: Any) -> Any:
+    """Bits set in either; for bools, `or`."""
+    return self | other
+
+
+@pointwise("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
+           label="bitwise_xor_cpu")
+def bitwise_xor(self: Any, other: Any) -> Any:
+    """Bits set in one of the two; for bools, `xor`."""
+    return self ^ other
+
+
+@pointwise("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int",
+           label="lshift_cpu")
+def bitwise_left_shift(self: Any, other: Any) -> Any:
+    """Shift bits up."""
+    return E.left_shift(self, other)
+
+
+@pointwise("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int",
+           label="rshift_cpu")
+def bitwise_right_shift(self: Any, other: Any) -> Any:
+    """Shift bits down, keeping the sign."""
+    return E.right_shift(self, other)
+
+
+@pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu")
+def bitwise_not(self: Any) -> Any:
+    """Every bit turned; for bools, `not`."""
+    return ~self
+
+
+@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", promote="bool")
+def logical_and(self: Any, other: Any) -> Any:
+    """Whether both are non-zero."""
+    return E.logical_and(self, other)
+
+
+@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", promote="bool")
+def logical_or(self: Any, other: Any) -> Any:
+    """Whether either is non-zero."""
+    return E.logical_or(self, other)
+
+
+@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", promote="bool")
+def logical_xor(self: Any, other: Any) -> Any:
+    """Whether just one is non-zero."""
+    return E.logical_xor(self, other)
+
+
+@pointwise("logical_not(Tensor self) -> Tensor", promote="bool")
+def logical_not(self: Any) -> Any:
+    """Whether elements are zero."""
+    return E.logical_not(self)

@@ -1,0 +1,329 @@
+"""Copies, casts and plain writes: `clone`, `to`, `contiguous`, `copy_`, `fill_`, `detach`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import layout as lay
+from flambeau._core.device import check_available, device
+from flambeau._ops import outputs, pointwise
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, kernel
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, method, provides
+from flambeau.autograd.history import alias_of, bump, check_inplace, edge_of
+
+
+def copy_in_format(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarray:
+    """New memory with the values of `data` in another type and memory format."""
+    if memory_format is None or memory_format is lay.preserve_format:
+        strides = cpu.preserved_strides(data)
+    else:
+        strides = format_strides(data.shape, memory_format)
+    with cpu.quiet():
+        if strides is None:
+            return _cast(np.array(data, order="C"), data, numpy_dtype)
+        result = cpu.empty_strided(data.shape, strides, numpy_dtype)
+        assign(result, data)
+        return result
+
+
+def _cast(copied: np.ndarray, data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
+    if copied.dtype == numpy_dtype:
+        return copied
+    result = np.empty(data.shape, numpy_dtype)
+    assign(result, data)
+    return result
+
+
+def assign(target: np.ndarray, source: np.ndarray) -> None:
+    """Write values, converted as torch does: complex drops its imaginary part."""
+    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+        source = source.real
+    if target.dtype.kind == "b" and source.dtype.kind == "V":
+        source = source.astype(np.float32)
+    if target.dtype.kind in "iu" and source.dtype.kind in "fV":
+        source = _float_to_integer(source, target.dtype)
+    np.copyto(target, source, casting="unsafe")
+
+
+def _float_to_integer(source: np.ndarray, numpy_dtype: Any) -> np.ndarray:
+    """Small integer types take the low bits of the 64-bit value, as on x86."""
+    if source.dtype.kind == "V":
+        source = source.astype(np.float32)
+    if numpy_dtype.itemsize < 4:
+        return source.astype(np.int32)
+    return source
+
+
+def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
+    """Strides of new memory in a format; None for row-major."""
+    if memory_format is lay.contiguous_format:
+        return None
+    needed = {lay.channels_last: 4, lay.channels_last_3d: 5}[memory_format]
+    if len(shape) != needed:
+        raise RuntimeError(
+            f"required rank {needed} tensor to use {memory_format.name} format"
+        )
+    return lay.channels_last_strides(shape)
+
+
+@kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", backward={
+    "self": lambda grad: grad,
+})
+def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
+    """A copy in new memory; gradients flow through."""
+    return copy_in_format(data, data.dtype, memory_format)
+
+
+@kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
+        " -> Tensor", node="ToCopyBackward0", method=False, backward={
+    "self": lambda grad: grad,
+})
+def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:
+    """A copy in another type."""
+    wanted = data.dtype if dtype is None else dtype.numpy_dtype
+    return copy_in_format(data, wanted, memory_format)
+
+
+@method
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """This tensor in another type, device or memory format; itself where nothing changes.
+
+    `to(dtype)`, `to(device, dtype)`, `to(other)`, each with `non_blocking`, `copy` and
+    `memory_format`.
+    """
+    dtype, copy, memory_format = _parse_to(args, dict(kwargs))
+    same_type = dtype is None or dtype is self.dtype
+    same_format = memory_format is None or memory_format is lay.preserve_format
+    if same_type and not copy and (same_format or is_contiguous(self, memory_format)):
+        return self
+    return ops._to_copy(self, dtype=dtype or self.dtype, memory_format=memory_format)  # type: ignore[no-any-return]
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool, Any]:
+    """The type, `copy` and memory format of the three forms of `to`."""
+    wanted = {"dtype": kwargs.pop("dtype", None), "device": kwargs.pop("device", None)}
+    other = kwargs.pop("other", None)
+    memory_format = kwargs.pop("memory_format", None)
+    flags = []
+    for value in args:
+        if isinstance(value, dt.dtype):
+            wanted["dtype"] = value
+        elif isinstance(value, (device, str)) or (isinstance(value, int) and value is not True
+                                                  and value is not False):  # fmt: skip
+            wanted["device"] = value
+        elif isinstance(value, Tensor):
+            other = value
+        elif value is not None:
+            flags.append(_flag(value))
+    if other is not None:
+        wanted["dtype"] = other.dtype
+    if wanted["device"] is not None:
+        check_available(wanted["device"])
+    flags += [False, False]
+    kwargs.pop("non_blocking", None)
+    copy = kwargs.pop("copy", flags[1])
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return wanted["dtype"], bool(copy), memory_format
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(
+            "to() received an invalid combination of arguments - got "
+            f"({type(value).__name__}), but expected one of:\n * (torch.device device = None, "
+            "torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking "
+            "= False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor "
+            "tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format "
+            "memory_format = None)\n"
+        )
+    return value
+
+
+def _cast_method(name: str, element: dt.dtype) -> None:
+    def cast(self: Tensor, memory_format: Any = lay.preserve_format) -> Tensor:
+        return self.to(element, memory_format=memory_format)  # type: ignore[attr-defined, no-any-return]
+
+    cast.__name__ = name
+    cast.__doc__ = f"This tensor as {element}."
+    setattr(Tensor, name, cast)
+
+
+for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble"):
+    _cast_method(_name, dt.ALIASES[_name])
+for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8),
+                        ("bfloat16", dt.bfloat16)):  # fmt: skip
+    _cast_method(_name, _element)
+
+
+@method
+def is_contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> bool:
+    """Whether the elements lie in memory in the order of a format."""
+    if memory_format is lay.contiguous_format:
+        return self._data.flags.c_contiguous
+    if memory_format is lay.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    data = self._data
+    if data.ndim != {lay.channels_last: 4, lay.channels_last_3d: 5}[memory_format]:
+        return False
+    wanted = lay.channels_last_strides(data.shape)
+    have = cpu.element_strides(data)
+    pairs = zip(data.shape, wanted, have, strict=True)
+    return all(size == 1 or w == h for size, w, h in pairs) or data.size == 0
+
+
+@method
+def contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> Tensor:
+    """This tensor in row-major (or channels-last) memory; itself if it is already."""
+    if is_contiguous(self, memory_format):
+        return self
+    return ops.clone(self, memory_format=memory_format)  # type: ignore[no-any-return]
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """The same memory without history."""
+    return alias_of(self)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor off from its history."""
+    if self._base is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
+                           "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
+                           " is set as True, gradients are views of DDP buckets, and hence "
+                           "detach_() cannot be called on these gradients. To fix this error, "
+                           "please refer to the Optimizer.zero_grad() function in "
+                           "torch/optim/optimizer.py as a reference.")  # fmt: skip
+    self._node = None
+    self._requires_grad = False
+    return self
+
+
+@method
+def cpu_(self: Tensor) -> Tensor:
+    """This tensor: it is on the CPU already."""
+    return self
+
+
+Tensor.cpu = lambda self, memory_format=None: self  # type: ignore[attr-defined]
+del Tensor.cpu_  # type: ignore[attr-defined]
+
+
+@method
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """Copy to the GPU; raises where there is none."""
+    check_available("cuda")
+    raise AssertionError("unreachable")
+
+
+@provides("set_data")
+def set_data(tensor: Tensor, other: Tensor) -> None:
+    """`tensor.data = other`: another memory, the same history."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    tensor._data = other._data
+    tensor._storage = other._storage
+
+
+# ---- writes
+
+
+@composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=False)
+def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
+    """`src` broadcast and cast to the shape and type of `input`."""
+    return ops.expand(src, input.shape).to(input.dtype, copy=True)
+
+
+@kernel("_copied(Tensor self, Tensor src) -> Tensor", node="CopyBackwards", method=False, backward={
+    "self": lambda grad: ops.zeros_like(grad),
+    "src": lambda grad, src_shape: ops.sum_to_size(grad, src_shape),
+})
+def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """The row that `copy_` is recorded as."""
+    return source
+
+
+@method
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrite with the values of `src`, which broadcasts and is cast."""
+    if not isinstance(src, Tensor):
+        raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
+                        f"{type(src).__name__}")  # fmt: skip
+    recorded = pointwise.wants_grad((self, src))
+    check_inplace(self, recorded)
+    _check_copy_shape(self._data.shape, src._data.shape)
+    outputs.check_overlap(self._data)
+    with cpu.quiet():
+        assign(self._data, src._data)
+    if recorded:
+        _record_copy(self, src)
+    else:
+        bump(self)
+    return self
+
+
+def _record_copy(target: Tensor, src: Tensor) -> None:
+    from flambeau._ops.dispatch import Recorder
+    from flambeau._ops.op import REGISTRY
+
+    Recorders.copied = Recorders.copied or Recorder(REGISTRY["_copied"])
+    Recorders.copied.inplace(target, src, target)
+
+
+class Recorders:
+    """Recorders of rows that only exist in place, made when first needed."""
+
+    copied: Any = None
+    filled: Any = None
+
+
+def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
+    if mine == theirs:
+        return
+    shape = pointwise.broadcast_shape([mine, theirs])
+    if shape != mine:
+        raise RuntimeError(
+            f"output with shape {list(mine)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
+        order=0, backward={"self": lambda grad: ops.zeros_like(grad)})
+def fill(data: np.ndarray, value: Any) -> np.ndarray:
+    """Every element set to a number."""
+    strides = cpu.preserved_strides(data)
+    result = cpu.empty_strided(data.shape, strides, data.dtype) if strides else (
+        np.empty(data.shape, data.dtype))  # fmt: skip
+    result[...] = pointwise.number_array(value, data.dtype)
+    return result
+
+
+@kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
+        order=1, backward={"self": lambda grad: ops.zeros_like(grad),
+                           "value": lambda grad: grad.sum()})
+def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Every element set to the value of a 0-dim tensor."""
+    if value.ndim:
+        raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with "
+                           f"{value.ndim} dimensions.")  # fmt: skip
+    result = np.empty_like(data)
+    assign(result, value)
+    return result
+
+
+@kernel("zero(Tensor self) -> Tensor", inplace=True, function=False, node="ZeroBackward0",
+        backward={"self": lambda grad: ops.zeros_like(grad)})
+def zero(data: np.ndarray) -> np.ndarray:
+    """Every element set to 0."""
+    return np.zeros_like(data)
+
+
+_ = edge_of

@@ -1,0 +1,292 @@
+"""The call path: one readable function per row, generated from a template.
+
+    bind (Python's own, from the schema) -> watch (modes, if any is active) -> run -> record
+
+`FLAMBEAU_DEBUG=source` prints the text of each function as it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import modes
+from flambeau._ops import binder, pointwise
+from flambeau._ops.op import Op
+from flambeau._ops.outputs import check_out, inplace_array, write_out
+from flambeau._ops.recording import build as build_recorder
+from flambeau._ops.recording import compile_function
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, new, wrap
+from flambeau.autograd.history import bump, check_inplace, rewritten, view_of
+
+DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
+SCALAR_LIMIT = 4096
+
+
+class Recorder:
+    """The recording functions of a row, made when a call is first recorded."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        function = build_recorder(self.op, inplace=name == "inplace")
+        setattr(self, name, function)
+        return function
+
+
+def base_scope(op: Op) -> dict[str, Any]:
+    """Names that generated functions use."""
+    return {
+        "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap, "ndarray": np.ndarray,
+        "watch": modes.watch, "grad_state": modes.grad, "rewritten": rewritten,
+        "enter_quiet": cpu.enter_quiet, "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET,
+        "recorder": Recorder(op), "view_of": view_of, "explain": explain, "watched": watched,
+        "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
+        "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
+        "asarray": np.asarray, "AttributeError": AttributeError, "TypeError": TypeError,
+        "size_list": size_list, **binder.defaults(op),
+    }  # fmt: skip
+
+
+def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
+    """Torch's TypeError if an argument has the wrong type, else the error itself."""
+    found = binder.argument_error(op, list(values))
+    return found or error
+
+
+def size_list(sizes: Any) -> Any:
+    """`view(2, 3)` and `view((2, 3))` alike."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        return sizes[0]
+    return sizes
+
+
+WATCHERS: list[Callable[[Op, tuple[Any, ...]], Any]] = []
+"""What stands between a call and its operator: each returns NotImplemented or the result."""
+
+
+def watched(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    """A call while a mode is active: modes may take it over; then it runs as usual."""
+    for watcher in WATCHERS:
+        result = watcher(op, values)
+        if result is not NotImplemented:
+            return result
+    result = plain(*values)
+    if modes.grad.inference:
+        _mark_inference(result)
+    return result
+
+
+def _mark_inference(result: Any) -> None:
+    modes.watch.saving = 1
+    for item in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(item, Tensor) and item._root is None and item._node is None:
+            item._inference = True
+
+
+def make(op: Op) -> Callable[..., Any]:
+    """The public function of a row."""
+    if op.kind == "composite" and not op.backward:
+        return op.body
+    if op.kind == "pointwise":
+        from flambeau._ops.elementwise_path import make_pointwise
+
+        return make_pointwise(op)
+    function = compile_text(op, call_text(op), op.public)
+    function.plain = Plain(op)
+    return finish(function, op)
+
+
+class Plain:
+    """The same function without the test for active modes, made when first needed."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.function: Callable[..., Any] | None = None
+
+    def __call__(self, *values: Any) -> Any:
+        if self.function is None:
+            self.function = compile_text(self.op, call_text(self.op, plain=True), "plain")
+        return self.function(*values)
+
+
+def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
+    """Compile the text of a row's function."""
+    if "source" in DEBUG:
+        sys.stderr.write(text + "\n")
+    name = name.rpartition(".")[2]
+    scope = base_scope(op)
+    if len(op.schema.returns) > 1:
+        scope["results"] = result_type(op)
+    scope["plain"] = Plain(op)
+    return compile_function(op.full_name, text, scope, name)  # type: ignore[no-any-return]
+
+
+def finish(function: Callable[..., Any], op: Op) -> Callable[..., Any]:
+    """Give a generated function the row's name and docstring."""
+    function.__doc__ = op.doc
+    function.__qualname__ = function.__name__
+    function.__module__ = "torch" + (f".{op.namespace}" if op.namespace else "")
+    function.op = op  # type: ignore[attr-defined]
+    return function
+
+
+RESULT_TYPES: dict[str, Any] = {}
+
+
+def result_type(op: Op) -> Any:
+    """The named tuple of several results: `torch.return_types.max(values, indices)`."""
+    names = op.schema.returns
+    if not all(names):
+        return tuple_of
+    known = RESULT_TYPES.get(op.public)
+    if known is None:
+        known = namedtuple(op.public, names, rename=True)  # type: ignore[misc]
+        known.__module__ = "torch.return_types"
+        known.__repr__ = _result_text
+        RESULT_TYPES[op.public] = known
+    return known._make
+
+
+def _result_text(self: Any) -> str:
+    lines = [f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)]
+    joined = ",\n".join(lines)
+    return f"torch.return_types.{type(self).__name__}(\n{joined})"
+
+
+def tuple_of(results: Any) -> tuple[Any, ...]:
+    """Several unnamed results."""
+    return tuple(results)
+
+
+# ---- the template
+
+
+def call_text(op: Op, *, plain: bool = False) -> str:
+    """The text of a row's function."""
+    names = [binder.python_name(op, a) for a in op.schema.arguments]
+    listed = ", ".join(names)
+    name = "plain" if plain else op.public.rpartition(".")[2]
+    sizes = binder.takes_size_list(op) and not plain
+    lines = [f"def {name}({_parameters(op, sizes, plain)}):"]
+    if sizes:
+        lines.append(f"    {_size_name(op)} = size_list({_size_name(op)})")
+    if not plain:
+        lines += ["    if watch.active:",
+                  f"        result = watched(op, plain, ({listed},))",
+                  *(["        return result if out is None else write_out(op, out, result)"]
+                    if op.out else ["        return result"])]  # fmt: skip
+    lines += _run_lines(op, listed)
+    lines += _record_lines(op, listed)
+    if op.out and not plain:
+        lines += ["    if out is not None:", "        return write_out(op, out, result)"]
+    lines.append("    return result")
+    return "\n".join(lines) + "\n"
+
+
+def _size_name(op: Op) -> str:
+    return next(binder.python_name(op, a) for a in op.schema.arguments if a.is_list)
+
+
+def _parameters(op: Op, sizes: bool, plain: bool) -> str:
+    text = binder.signature_text(op, "out=None" if op.out and not plain else "")
+    if sizes:
+        name = _size_name(op)
+        head, _, tail = text.partition(name)
+        tail = tail.removeprefix(f"=default_{name}")
+        return f"{head}*{name}{tail.replace(', *,', ',')}"
+    return text.replace("*, ", "") if plain else text
+
+
+def _run_lines(op: Op, listed: str) -> list[str]:
+    call = f"body({', '.join(_argument_text(op, a) for a in op.schema.arguments)})"
+    if op.kind == "composite":
+        return [
+            f"    recorded = wants_grad(({listed},))",
+            "    if recorded:",
+            "        grad_state.enabled = False",
+            "    try:",
+            f"        result = {call}",
+            "    finally:",
+            "        if recorded:",
+            "            grad_state.enabled = True",
+        ]
+    lines = [
+        "    token = enter_quiet(QUIET)",
+        "    try:",
+        f"        data = {call}",
+        "    except (AttributeError, TypeError) as error:",
+        f"        raise explain(op, ({listed},), error) from None",
+        "    finally:",
+        "        leave_quiet(token)",
+    ]
+    return lines + _wrap_lines(op)
+
+
+def _wrap_lines(op: Op) -> list[str]:
+    if op.kind == "view":
+        source = binder.python_name(op, op.schema.arguments[0])
+        if op.schema.return_types[0].endswith("[]"):
+            return [f"    result = [view_of({source}, part) for part in data]"]
+        return [f"    result = view_of({source}, data)"]
+    if len(op.schema.returns) > 1:
+        return ["    result = results([None if part is None else wrap(part) for part in data])"]
+    if op.schema.return_types[0] == "Tensor":
+        return ["    result = new(Tensor)",
+                "    result._data = data if data.__class__ is ndarray else asarray(data)"]  # fmt: skip
+    if op.schema.return_types[0].endswith("[]"):
+        return ["    result = [wrap(part) for part in data]"]
+    return ["    result = data"]
+
+
+def _argument_text(op: Op, argument: Any) -> str:
+    name = binder.python_name(op, argument)
+    if argument.is_tensor and op.kind != "composite":
+        if argument.is_list:
+            return f"[t._data for t in {name}]"
+        return f"None if {name} is None else {name}._data" if argument.optional else f"{name}._data"
+    if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
+        return f"{name}.item() if isinstance({name}, Tensor) else {name}"
+    if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
+        return f"({name},) * {argument.length} if isinstance({name}, (int, float)) else {name}"
+    return name
+
+
+def _record_lines(op: Op, listed: str) -> list[str]:
+    if not op.backward:
+        return []
+    if op.kind == "composite":
+        condition = "recorded"
+    else:
+        flags = [_flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+        condition = f"({' or '.join([*flags, 'rewritten.count'])}) and grad_state.enabled"
+    if op.kind == "view" and op.schema.return_types[0].endswith("[]"):
+        return _multiple_view_lines(condition, listed)
+    results = "*result" if len(op.schema.returns) > 1 else "result"
+    return [f"    if {condition}:", f"        recorder.call({listed}, {results})"]
+
+
+def _multiple_view_lines(condition: str, listed: str) -> list[str]:
+    return [
+        f"    if {condition}:",
+        f"        recorder.call({listed}, result)",
+        "    if grad_state.enabled:",
+        "        for part in result:",
+        "            part._creation = 'multiple'",
+    ]
+
+
+def _flag_text(op: Op, argument: Any) -> str:
+    name = binder.python_name(op, argument)
+    if argument.is_list:
+        return f"any([t is not None and t._requires_grad for t in {name}])"
+    if argument.optional:
+        return f"({name} is not None and {name}._requires_grad)"
+    return f"{name}._requires_grad"

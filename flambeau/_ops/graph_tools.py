@@ -1,0 +1,48 @@
+"""Hands the autograd graph the operators it needs: it may not import them itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.dtype import from_numpy_dtype
+from flambeau._ops.namespace import ops
+from flambeau._runtime.cpu import empty_strided
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.graph import tools
+
+
+def _zeros(shape: Any, numpy_dtype: Any) -> Tensor:
+    return wrap(np.zeros(shape, numpy_dtype))
+
+
+def _zeros_strided(like: Tensor, shape: Any, strides: Any) -> Tensor:
+    data = empty_strided(shape, strides, like._data.dtype)
+    data[...] = 0
+    return wrap(data)
+
+
+def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Tensor:
+    return wrap(empty_strided(shape, strides, like._data.dtype))
+
+
+def _to_dtype(tensor: Tensor, numpy_dtype: Any) -> Any:
+    return ops._to_copy(tensor, dtype=from_numpy_dtype(numpy_dtype))
+
+
+def _lazily(name: str) -> Any:
+    def call(*args: Any) -> Any:
+        function = getattr(ops, name)
+        setattr(tools, name, function)
+        return function(*args)
+
+    return call
+
+
+for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real"):
+    setattr(tools, _name, _lazily(_name))
+tools.zeros = _zeros
+tools.new_zeros_strided = _zeros_strided
+tools.new_empty_strided = _empty_strided
+tools.to_dtype = _to_dtype

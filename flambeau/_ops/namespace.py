@@ -1,0 +1,167 @@
+"""From rows to names: functions, methods and in-place forms, made when first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._ops import binder
+from flambeau._ops.dispatch import make
+from flambeau._ops.elementwise_path import make_inplace, make_operator
+from flambeau._ops.inplace import make_kernel_inplace
+from flambeau._ops.op import BY_NAME, REGISTRY, Op
+from flambeau._tensor.tensor import Tensor
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def get(name: str) -> Callable[..., Any]:
+    """The function of a public name ("softmax", "linalg.inv"); KeyError if there is none."""
+    found = _functions.get(name)
+    if found is None:
+        found = _functions[name] = _build(name, BY_NAME[name])
+    return found
+
+
+def _build(name: str, ops: list[Op]) -> Callable[..., Any]:
+    if len(ops) == 1:
+        return make(ops[0])
+    return chooser(name, sorted(ops, key=lambda op: op.order), make)
+
+
+def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]]) -> Any:
+    """A function that calls the first overload that the arguments fit.
+
+    The choice is remembered by the arguments' types, so that a repeated call costs one look-up.
+    """
+    chosen: dict[Any, Callable[..., Any]] = {}
+    built: dict[str, Callable[..., Any]] = {}
+
+    def overloaded(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if "out" in kwargs else None
+        key = (*map(_type_key, args), *((k, _type_key(v)) for k, v in kwargs.items()))
+        function = chosen.get(key)
+        if function is None:
+            function = chosen[key] = choose(args, kwargs)
+        return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
+
+    def choose(args: Any, kwargs: Any) -> Callable[..., Any]:
+        for op in ops:
+            if binder.bind(op, args, kwargs) is not None:
+                if op.full_name not in built:
+                    built[op.full_name] = build(op)
+                return built[op.full_name]
+        raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs)
+
+    overloaded.__name__ = overloaded.__qualname__ = name.rpartition(".")[2]
+    overloaded.__module__ = "torch"
+    overloaded.__doc__ = "\n\n".join(op.doc for op in ops)
+    overloaded.ops = ops  # type: ignore[attr-defined]
+    return overloaded
+
+
+def _type_key(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return (value.__class__, value[0].__class__ if value else None)
+    if isinstance(value, Tensor):
+        return (Tensor, value._data.ndim == 0, value._data.dtype.kind, value._requires_grad)
+    return value.__class__
+
+
+class Namespace:
+    """Rows as attributes: `ops.softmax`, `ops.linalg.inv`; what formulas and composites call."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        path = f"{self._prefix}{name}"
+        if path in BY_NAME:
+            function = get(path)
+        elif any(known.startswith(f"{path}.") for known in BY_NAME):
+            function = Namespace(f"{path}.")
+        else:
+            raise AttributeError(f"no operator {path!r}")
+        setattr(self, name, function)
+        return function
+
+
+ops = Namespace()
+
+
+class LazyMethod:
+    """Stands in the class until a method is first used, then puts the real function there."""
+
+    def __init__(self, name: str, build: Callable[[], Callable[..., Any]]) -> None:
+        self.name = name
+        self.build = build
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = self.build()
+        setattr(Tensor, self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
+
+
+def attach(name: str, build: Callable[[], Callable[..., Any]]) -> None:
+    """Give Tensor a method that is built when first used."""
+    if name not in Tensor.__dict__:
+        setattr(Tensor, name, LazyMethod(name, build))
+
+
+def attach_all() -> None:
+    """Give Tensor a method for every row that has one, and the operators of Python."""
+    for name, ops_ in list(BY_NAME.items()):
+        short = name.rpartition(".")[2]
+        if "." not in name and any(op.method for op in ops_):
+            attach(name, lambda name=name: get(name))  # type: ignore[misc]
+        inplace = [op for op in ops_ if op.inplace]
+        if inplace and "." not in name:
+            attach(f"{short}_", lambda name=name: get_inplace(name))  # type: ignore[misc]
+    for dunder, name in OPERATORS.items():
+        setattr(Tensor, dunder, LazyMethod(dunder, lambda name=name: _operator(name)))  # type: ignore[misc]
+    for dunder, name in INPLACE_OPERATORS.items():
+        setattr(Tensor, dunder, LazyMethod(dunder, lambda name=name: get_inplace(name)))  # type: ignore[misc]
+
+
+_inplace: dict[str, Callable[..., Any]] = {}
+
+
+def get_inplace(name: str) -> Callable[..., Any]:
+    """The in-place form of a public name: get_inplace("add") is `add_`."""
+    found = _inplace.get(name)
+    if found is None:
+        ops_ = sorted((op for op in BY_NAME[name] if op.inplace), key=lambda op: op.order)
+        if len(ops_) == 1:
+            found = _make_inplace(ops_[0])
+        else:
+            found = chooser(f"{name}_", ops_, _make_inplace)
+        _inplace[name] = found
+    return found
+
+
+def _make_inplace(op: Op) -> Callable[..., Any]:
+    return make_inplace(op) if op.kind == "pointwise" else make_kernel_inplace(op)
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    return make_operator(REGISTRY[name])
+
+
+OPERATORS = {
+    "__add__": "add.Tensor", "__radd__": "add.Tensor", "__sub__": "sub.Tensor",
+    "__rsub__": "rsub.Tensor", "__mul__": "mul.Tensor", "__rmul__": "mul.Tensor",
+    "__truediv__": "div.Tensor", "__lt__": "lt.Tensor", "__le__": "le.Tensor",
+    "__gt__": "gt.Tensor", "__ge__": "ge.Tensor", "__eq__": "eq.Tensor", "__ne__": "ne.Tensor",
+    "__and__": "bitwise_and.Tensor", "__or__": "bitwise_or.Tensor",
+    "__xor__": "bitwise_xor.Tensor", "__rand__": "bitwise_and.Tensor",
+    "__ror__": "bitwise_or.Tensor", "__rxor__": "bitwise_xor.Tensor",
+    "__lshift__": "bitwise_left_shift.Tensor", "__rshift__": "bitwise_right_shift.Tensor",
+}  # fmt: skip
+"""Python's operators that are one pointwise row each; the others are in `operators.py`."""
+
+INPLACE_OPERATORS = {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
+    "__iand__": "bitwise_and", "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
+    "__ipow__": "pow", "__ifloordiv__": "floor_divide", "__imod__": "remainder",
+    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
+}  # fmt: skip

@@ -1,0 +1,129 @@
+"""Rows: one operator each, and the registry that holds them.
+
+    @kernel("mm(Tensor self, Tensor mat2) -> Tensor", backward={...})
+    def mm(self, mat2): ...
+
+Kinds differ in what the body gets:
+
+* `pointwise`: expressions (`flambeau._compiler.expr`), traced once and rendered for each dtype;
+* `kernel` and `reduction`: ndarrays in, new ndarrays out (a tuple for several results);
+* `view`: an ndarray in, a view of it out;
+* `composite`: tensors and public operators; without `backward` it needs no recording of its own;
+* `factory`: no tensors; an ndarray out.
+
+`backward` maps a parameter (or a tuple of parameters that share work) to its formula. A formula's
+own parameters say what is saved: parameters of the row, `result` or the results' names, `x_shape`
+and `x_dtype` for a tensor x, `grad` (or `grads` for several results), and `wanted`, a tuple of
+bools for formulas of several parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._ops.schema import Schema, parse
+
+Body = Callable[..., Any]
+Backward = dict[Any, Callable[..., Any]]
+
+
+class Op:
+    """One row of the operator table."""
+
+    def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
+                 node: str | None = None, inplace: bool = False, out: bool = False,
+                 method: bool | None = None, function: bool = True, namespace: str = "",
+                 public: str | None = None, promote: str = "default", autocast: str | None = None,
+                 nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
+                 order: int = 0, label: str = "") -> None:  # fmt: skip
+        self.text = schema
+        head = schema[: schema.index("(")]
+        self.name, _, self.overload = head.partition(".")
+        self.kind = kind
+        self.body = body
+        self.backward = backward
+        self.node = node or default_title(self.name)
+        self.inplace = inplace
+        self.out = out
+        first = schema[schema.index("(") + 1 :].partition(",")[0].rstrip(")")
+        self.method = " self" in first.partition(" -> ")[0] if method is None else method
+        self.function = function
+        self.namespace = namespace
+        self.public = public or self.name
+        self.promote = promote
+        self.autocast = autocast
+        self.nondifferentiable = nondifferentiable
+        self.dtypes = dtypes
+        self.order = order
+        self.label = label or self.name
+
+    def check(self) -> None:
+        """Formulas may only name what exists; called when the operator is first built."""
+        if not self.backward:
+            return
+        known = {argument.name for argument in self.schema.arguments}
+        for key in self.backward:
+            for name in key if isinstance(key, tuple) else (key,):
+                if name not in known:
+                    raise ValueError(f"{self.text}: no parameter {name!r} for a formula")
+
+    @property
+    def schema(self) -> Schema:
+        """The parsed schema."""
+        return parse(self.text)
+
+    @property
+    def full_name(self) -> str:
+        """`sum.dim_IntList`."""
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def doc(self) -> str:
+        """The docstring of the row."""
+        return inspect.getdoc(self.body) or ""
+
+    def __repr__(self) -> str:
+        return f"<Op {self.full_name}>"
+
+
+REGISTRY: dict[str, Op] = {}
+"""Every row, by full name."""
+BY_NAME: dict[str, list[Op]] = {}
+"""The overloads of each public name ("softmax", "linalg.inv", "nn.functional.gelu")."""
+
+
+def default_title(name: str) -> str:
+    """The node's name as users see it: masked_fill gives MaskedFillBackward0."""
+    words = [word[:1].upper() + word[1:] for word in name.split("_") if word]
+    return "".join(words) + "Backward0"
+
+
+def register(op: Op) -> Op:
+    """Add a row to the table."""
+    key = f"{op.namespace}.{op.full_name}" if op.namespace else op.full_name
+    if key in REGISTRY:
+        raise ValueError(f"two rows for {key}")
+    REGISTRY[key] = op
+    public = f"{op.namespace}.{op.public}" if op.namespace else op.public
+    BY_NAME.setdefault(public, []).append(op)
+    return op
+
+
+def _kind(kind: str, **defaults: Any) -> Callable[..., Callable[[Body], Op]]:
+    def row(schema: str, **options: Any) -> Callable[[Body], Op]:
+        def add(body: Body) -> Op:
+            return register(Op(schema, kind, body, **{**defaults, **options}))
+
+        return add
+
+    return row
+
+
+pointwise = _kind("pointwise", inplace=True, out=True)
+reduction = _kind("kernel", out=True)
+kernel = _kind("kernel")
+view = _kind("view")
+factory = _kind("factory", method=False)
+composite = _kind("composite")

@@ -1,0 +1,107 @@
+"""Python's operators that are not one pointwise row: `x[i]`, `2 / x`, `x ** y`, `x @ y`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops import pointwise
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor, method
+
+
+def _known(other: Any) -> bool:
+    return isinstance(other, (Tensor, np.ndarray)) or pointwise.number_of(other) is not None
+
+
+def _operator(name: str, dunder: str, *, reflected: bool = False) -> None:
+    def forward(self: Tensor, other: Any) -> Any:
+        return getattr(ops, name)(self, other) if _known(other) else NotImplemented
+
+    def reverse(self: Tensor, other: Any) -> Any:
+        return getattr(ops, name)(as_tensor(other, self), self) if _known(other) else NotImplemented
+
+    function = reverse if reflected else forward
+    function.__name__ = dunder
+    setattr(Tensor, dunder, function)
+
+
+def as_tensor(other: Any, like: Tensor) -> Any:
+    """A number as a 0-dim tensor that promotes as the number would."""
+    if isinstance(other, Tensor):
+        return other
+    if isinstance(other, np.ndarray):
+        return ops.from_array(other)
+    return ops.wrapped_number(other, like)
+
+
+_operator("floor_divide", "__floordiv__")
+_operator("remainder", "__mod__")
+_operator("pow", "__pow__")
+_operator("floor_divide", "__rfloordiv__", reflected=True)
+_operator("remainder", "__rmod__", reflected=True)
+_operator("bitwise_left_shift", "__rlshift__", reflected=True)
+_operator("bitwise_right_shift", "__rrshift__", reflected=True)
+
+
+@method
+def __rtruediv__(self: Tensor, other: Any) -> Any:
+    return self.reciprocal() * other if _known(other) else NotImplemented
+
+
+@method
+def __rpow__(self: Tensor, other: Any) -> Any:
+    return ops.pow(other, self) if _known(other) else NotImplemented
+
+
+@method
+def __matmul__(self: Tensor, other: Any) -> Any:
+    return ops.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+@method
+def __rmatmul__(self: Tensor, other: Any) -> Any:
+    return ops.matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+@method
+def __neg__(self: Tensor) -> Any:
+    return ops.neg(self)
+
+
+@method
+def __pos__(self: Tensor) -> Any:
+    return ops.positive(self)
+
+
+@method
+def __abs__(self: Tensor) -> Any:
+    return ops.abs(self)
+
+
+@method
+def __invert__(self: Tensor) -> Any:
+    return ops.bitwise_not(self)
+
+
+@method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if self._data.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(ops.unbind(self, 0))
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    if isinstance(element, Tensor) or pointwise.number_of(element) is not None:
+        return bool((element == self)._data.any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+@method
+def __reversed__(self: Tensor) -> Tensor:
+    return ops.flip(self, list(range(self._data.ndim))) if self._data.ndim else self  # type: ignore[no-any-return]

@@ -1,0 +1,138 @@
+"""`out=` and in-place results: checks, resizing, casting, in torch's words."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.promotion import category
+from flambeau._core.layout import is_dense
+from flambeau._ops.op import Op
+from flambeau._runtime.cpu import address, element_strides
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.history import bump
+
+
+def can_cast(source: dt.dtype, target: dt.dtype) -> bool:
+    """Whether a result of one type may be written to a tensor of another (`torch.can_cast`)."""
+    return category(source) <= category(target)
+
+
+def check_cast(source: Any, target: Any) -> None:
+    """Torch's error where a result cannot be stored in a lower category."""
+    if source == target:
+        return
+    have, want = dt.from_numpy_dtype(source), dt.from_numpy_dtype(target)
+    if not can_cast(have, want):
+        raise RuntimeError(
+            f"result type {have.scalar_name} can't be cast to the desired output type "
+            f"{want.scalar_name}"
+        )
+
+
+def check_out(op: Op, out: Tensor, *inputs: Any) -> None:
+    """`out=` and automatic differentiation do not go together."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.public}(): argument 'out' must be Tensor, not {type(out).__name__}")
+
+
+def write_out(op: Op, out: Any, result: Any) -> Any:
+    """Store a result in `out`, resizing it if it has another shape; returns `out`."""
+    if isinstance(result, tuple) and isinstance(out, (tuple, list)):
+        for target, part in zip(out, result, strict=True):
+            write_out(op, target, part)
+        return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
+    check_out(op, out)
+    if result.requires_grad or (out.requires_grad and result is not out):
+        raise RuntimeError(
+            f"{op.public}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    check_cast(result._data.dtype, out._data.dtype)
+    resize_output(out, result._data.shape)
+    out._data[...] = result._data
+    bump(out)
+    return out
+
+
+def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give `out` a shape; a warning if it held elements in another one."""
+    if out._data.shape == shape:
+        return
+    if out._data.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(out._data.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=4,
+        )
+    out._data = np.empty(shape, out._data.dtype)
+    out._storage = None
+
+
+def inplace_array(target: Tensor, data: np.ndarray) -> None:
+    """Overwrite a tensor with a result that broadcasts to it and casts to its type."""
+    mine = target._data
+    check_cast(data.dtype, mine.dtype)
+    if data.shape != mine.shape:
+        check_inplace_shape(mine.shape, data.shape)
+    check_overlap(mine)
+    np.copyto(mine, data, casting="unsafe")
+
+
+def check_inplace_shape(mine: tuple[int, ...], result: tuple[int, ...]) -> None:
+    """An in-place result may not be larger than the tensor it is written to."""
+    missing = len(mine) - len(result)
+    fits = missing >= 0 and all(
+        size in (1, have) for have, size in zip(mine[missing:], result, strict=True)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"output with shape {list(mine)} doesn't match the broadcast shape {list(result)}"
+        )
+
+
+def check_overlap(data: np.ndarray) -> None:
+    """A tensor whose elements share memory (as after expand) cannot be written to."""
+    if data.flags.c_contiguous:
+        return
+    for size, stride in zip(data.shape, data.strides, strict=True):
+        if stride == 0 and size > 1:
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to "
+                "a single memory location. Please clone() the tensor before performing the "
+                "operation."
+            )
+
+
+def check_partial_overlap(target: Tensor, operands: Any) -> None:
+    """An operand may be the written tensor itself or apart from it, not partly the same memory."""
+    mine = target._data
+    for operand in operands:
+        if not isinstance(operand, Tensor) or operand is target:
+            continue
+        if target._root is None and operand._root is None:
+            continue
+        if _partly_same(mine, operand._data):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation."
+            )
+
+
+def _partly_same(mine: np.ndarray, theirs: np.ndarray) -> bool:
+    """Torch's rule: dense tensors whose byte ranges meet without being equal."""
+    if not np.may_share_memory(mine, theirs):
+        return False
+    for data in (mine, theirs):
+        if not is_dense(data.shape, element_strides(data)):
+            return False
+    same_range = address(mine) == address(theirs) and mine.nbytes == theirs.nbytes
+    return not (same_range and mine.strides == theirs.strides)

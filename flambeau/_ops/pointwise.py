@@ -1,0 +1,281 @@
+"""The kind `pointwise`: kernels by dtype, promotion, and the short call path for tensors.
+
+`Kernels` maps a NumPy dtype to the function that computes a row in it. The generated call path
+covers tensors of one dtype (and numbers beside a float tensor); everything else takes `compute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.expr import trace
+from flambeau._compiler.numpy_source import as_ufunc, compile_kernel
+from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.promotion import BOOL, FLOAT, category, combine, dtype_of_number, promote_types
+from flambeau._ops.op import Op
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.history import rewritten
+
+FLOAT32 = np.dtype(np.float32)
+LETTER = {"b": "bool", "i": "int", "u": "int", "f": "float", "V": "float", "c": "complex"}
+HALF_UFUNCS = frozenset(
+    (np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.maximum, np.minimum,
+     np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.sqrt,
+     np.floor, np.ceil, np.trunc, np.rint, np.isnan, np.isinf, np.isfinite, np.signbit,
+     np.copysign, np.sign, np.positive)
+)  # fmt: skip
+"""Ufuncs whose float16 and bfloat16 loops round once, as float32 arithmetic would."""
+
+
+class Kernels(dict[Any, Callable[..., np.ndarray]]):
+    """NumPy dtype -> kernel(*arrays, out=...), built when first asked for."""
+
+    def __init__(self, op: Op) -> None:
+        super().__init__()
+        self.op = op
+        self.names = [a.name for a in op.schema.arguments if is_operand(a)]
+        self.tables.append(self)
+
+    tables: list[Kernels] = []
+
+    def __missing__(self, numpy_dtype: Any) -> Callable[..., np.ndarray]:
+        kernel = self._build(numpy_dtype)
+        self[numpy_dtype] = kernel
+        return kernel
+
+    def _build(self, numpy_dtype: Any) -> Callable[..., np.ndarray]:
+        element = dt.from_numpy_dtype(numpy_dtype)
+        if not supports(self.op, element):
+            return self._refusal(element)
+        if self.op.promote == "float" and category(element) < FLOAT:
+            return _converting(self, numpy_dtype)
+        expression = trace(self.op.body, self.names)
+        kernel = compile_kernel(self.op.full_name, expression, self.names)
+        if element in dt.HALVES and as_ufunc(expression, self.names) not in HALF_UFUNCS:
+            return _through_float32(kernel, numpy_dtype)
+        return kernel
+
+    def _refusal(self, element: dt.dtype) -> Callable[..., np.ndarray]:
+        text = refusal_text(self.op, element)
+
+        def refuse(*arrays: Any, out: Any = ...) -> np.ndarray:
+            raise NotImplementedError(text)
+
+        return refuse
+
+
+dt.on_default_change.append(lambda: [table.clear() for table in Kernels.tables])
+
+
+def is_operand(argument: Any) -> bool:
+    """Whether a parameter takes part in the arithmetic: tensors and numbers do."""
+    if argument.name == "alpha":
+        return False  # a factor of the other operand: see elementwise_path.scaled
+    return argument.type in ("Tensor", "Scalar", "float", "int") and not argument.is_list
+
+
+def supports(op: Op, element: dt.dtype) -> bool:
+    """Whether a row is defined for an element type; `dtypes` lists bool, int, float, complex."""
+    if "float8" in element.name or element.name in ("uint16", "uint32", "uint64"):
+        return op.name in STORAGE_OPS
+    if not op.dtypes:
+        return True
+    words = op.dtypes.split()
+    return LETTER[element.numpy_dtype.kind] in words or element.name in words
+
+
+STORAGE_OPS = frozenset(("eq", "ne"))
+
+
+def refusal_text(op: Op, element: dt.dtype) -> str:
+    """Torch's words for an operator that a type does not have."""
+    return f'"{op.label}" not implemented for \'{element.scalar_name}\''
+
+
+def _converting(table: Kernels, numpy_dtype: Any) -> Callable[..., np.ndarray]:
+    """Integers and bools enter a float operator as the default type."""
+    default = dt.Defaults.numpy_dtype
+
+    def kernel(*arrays: np.ndarray, out: Any = ...) -> np.ndarray:
+        return table[default](*[a.astype(default) for a in arrays], out=out)
+
+    return kernel
+
+
+def _through_float32(inner: Callable[..., Any], numpy_dtype: Any) -> Callable[..., np.ndarray]:
+    """Half types are computed in float32 and rounded once."""
+
+    def kernel(*arrays: np.ndarray, out: Any = ...) -> np.ndarray:
+        raised = [a.astype(FLOAT32) if a.dtype == numpy_dtype else a for a in arrays]
+        result = inner(*raised)
+        if result.dtype == FLOAT32:
+            result = result.astype(numpy_dtype)
+        if out is ...:
+            return np.asarray(result)
+        out[...] = result
+        return out  # type: ignore[no-any-return]
+
+    return kernel
+
+
+# ---- the long way
+
+
+def number_of(value: Any) -> Any:
+    """A Python number from a number-like argument, or None."""
+    if isinstance(value, (int, float, complex)):  # bool and NumPy's float64 are among these
+        return value if not isinstance(value, np.generic) else value.item()
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return value.item()
+    return None
+
+
+def common_dtype(operands: Any) -> dt.dtype:
+    """The promoted type of tensors and numbers (`torch.result_type`)."""
+    groups: list[dt.dtype | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            found, group = operand.dtype, (0 if operand._data.ndim else 1)
+        else:
+            found, group = dtype_of_number(operand), 2
+        known = groups[group]
+        groups[group] = found if known is None else promote_types(known, found)
+    return combine(*groups)
+
+
+def broadcast_shape(shapes: Any) -> tuple[int, ...]:
+    """The common shape, or torch's error that names the first dim that does not fit."""
+    result: tuple[int, ...] = ()
+    for shape in shapes:
+        result = _broadcast_two(result, shape)
+    return result
+
+
+def _broadcast_two(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    length = max(len(left), len(right))
+    a = (1,) * (length - len(left)) + tuple(left)
+    b = (1,) * (length - len(right)) + tuple(right)
+    sizes = []
+    for dim in reversed(range(length)):
+        if a[dim] != b[dim] and 1 not in (a[dim], b[dim]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at "
+                f"non-singleton dimension {dim}"
+            )
+        sizes.append(b[dim] if a[dim] == 1 else a[dim])
+    return tuple(reversed(sizes))
+
+
+def result_strides(arrays: list[np.ndarray], shape: tuple[int, ...]) -> Any:
+    """Strides of an elementwise result; None for row-major."""
+    if all(a.flags.c_contiguous for a in arrays):
+        return None
+    same = all(a.shape == shape for a in arrays)
+    if same and len({a.strides for a in arrays}) == 1:
+        return cpu.preserved_strides(arrays[0])
+    return cpu.operand_strides(shape, [_broadcast_strides(a, shape) for a in arrays])
+
+
+def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
+    missing = len(shape) - array.ndim
+    strides = [0] * missing
+    for size, wanted, stride in zip(array.shape, shape[missing:], array.strides, strict=True):
+        strides.append(0 if size == 1 and wanted != 1 else stride)
+    return tuple(strides)
+
+
+class Prepared:
+    """The operands of one call, promoted and broadcast-checked, ready for a kernel."""
+
+    __slots__ = ("arrays", "compute", "result", "shape", "tensors")
+
+    def __init__(self, op: Op, operands: list[Any]) -> None:
+        common = common_dtype(operands)
+        self.compute = compute_dtype(op, common, operands)
+        self.result = dt.bool_ if op.promote == "bool" else self.compute
+        self.tensors = [operand._data for operand in operands if isinstance(operand, Tensor)]
+        self.shape = broadcast_shape([a.shape for a in self.tensors])
+        self.arrays = [self._array(operand) for operand in operands]
+
+    def _array(self, operand: Any) -> np.ndarray:
+        numpy_dtype = self.compute.numpy_dtype
+        if isinstance(operand, Tensor):
+            data = operand._data
+            return data if data.dtype == numpy_dtype else data.astype(numpy_dtype)
+        if self.compute in dt.HALVES:
+            numpy_dtype = FLOAT32  # a number keeps its float32 value beside half tensors
+        return number_array(operand, numpy_dtype)
+
+    def run(self, kernel: Callable[..., np.ndarray]) -> np.ndarray:
+        """The result in new memory, with torch's strides."""
+        strides = result_strides(self.tensors, self.shape) if len(self.shape) > 1 else None
+        data = kernel(*self.arrays, out=...)
+        if self.compute in dt.HALVES and data.dtype == FLOAT32:
+            data = data.astype(self.result.numpy_dtype)
+        if strides is None and data.flags.c_contiguous and data.base is None:
+            return data
+        if strides is None and data.ndim < 2:
+            return np.array(data)
+        wanted = strides if strides is not None else None
+        if wanted is None:
+            return np.array(data, order="C")
+        placed = cpu.empty_strided(data.shape, wanted, data.dtype)
+        placed[...] = data
+        return placed
+
+
+def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
+    """A 0-dim array of a number; integers wrap round as in C."""
+    if numpy_dtype.kind in "iu" and isinstance(value, int):
+        bits = 8 * numpy_dtype.itemsize
+        return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)
+    return np.array(value, numpy_dtype)
+
+
+def compute_dtype(op: Op, common: dt.dtype, operands: list[Any]) -> dt.dtype:
+    """The type that the kernel works in."""
+    if op.promote == "float" and category(common) < FLOAT:
+        return dt.default_dtype()
+    if op.promote == "int" and category(common) == BOOL:
+        return dt.int64
+    return common
+
+
+def compute(op: Op, kernels: Kernels, operands: list[Any]) -> Tensor:
+    """A pointwise result by the general rules, not recorded."""
+    prepared = Prepared(op, operands)
+    if not supports(op, prepared.compute):
+        raise NotImplementedError(refusal_text(op, prepared.compute))
+    with cpu.quiet():
+        return wrap(prepared.run(kernels[prepared.compute.numpy_dtype]))
+
+
+def wants_grad(values: Any) -> bool:
+    """Whether a call with these arguments has to be recorded."""
+    if not modes.grad.enabled:
+        return False
+    for value in values:
+        if isinstance(value, Tensor):
+            if value._requires_grad or (rewritten.count and value.requires_grad):
+                return True
+        elif isinstance(value, (list, tuple)) and wants_grad(value):
+            return True
+    return False
+
+
+def as_tensors(op: Op, values: list[Any], element: dt.dtype) -> list[Any]:
+    """Arguments as formulas get them: numbers in place of tensors become 0-dim tensors."""
+    converted = []
+    if len(values) < len(op.schema.arguments):
+        values = [*values, 1]  # alpha: the operand was multiplied by it already
+    for argument, value in zip(op.schema.arguments, values, strict=True):
+        is_number = argument.is_tensor and not argument.is_list and not isinstance(value, Tensor)
+        if is_number and value is not None:
+            value = wrap(number_array(value, element.numpy_dtype))
+        converted.append(value)
+    return converted

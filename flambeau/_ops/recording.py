@@ -1,0 +1,363 @@
+"""From a row's formulas to a graph node: what is saved, and the class whose `apply` runs them.
+
+Both functions are generated as text, once per row when it is first recorded, so that recording
+does only what this row needs. The text is in `linecache`: tracebacks show it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._ops.op import Op
+from flambeau._ops.schema import Argument
+from flambeau._tensor.tensor import Tensor, new
+from flambeau.autograd import graph
+from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
+from flambeau.autograd.history import bump, edge_of, rebase
+
+
+class RowNode(Node):
+    """A node made from a row: besides tensors it keeps plain values and the inputs' metadata."""
+
+    __slots__ = ("metas", "values")
+
+
+class Formula:
+    """One formula: the parameters that it differentiates and the names that it uses."""
+
+    def __init__(self, key: Any, function: Callable[..., Any]) -> None:
+        self.targets: tuple[str, ...] = key if isinstance(key, tuple) else (key,)
+        self.joint = isinstance(key, tuple)
+        self.function = function
+        self.names = list(inspect.signature(function).parameters)
+
+
+class Plan:
+    """What recording and backward of a row have to do."""
+
+    def __init__(self, op: Op) -> None:
+        op.check()
+        self.op = op
+        self.arguments = {argument.name: argument for argument in op.schema.arguments}
+        self.results = result_names(op)
+        self.formulas = [Formula(key, f) for key, f in (op.backward or {}).items()]
+        wanted = {name for formula in self.formulas for name in formula.targets}
+        self.targets = [a for a in op.schema.arguments if a.name in wanted]
+        self.edges = {a.name: f"e{i}" for i, a in enumerate(self.targets)}
+        self.saved: dict[str, str] = {}  # name -> the condition under which it is saved
+        self.values: list[str] = []
+        for formula in self.formulas:
+            for name in formula.names:
+                self._classify(name, formula)
+
+    def _classify(self, name: str, formula: Formula) -> None:
+        if name in ("grad", "grads", "wanted"):
+            return
+        condition = " or ".join(self.has_edge(target) for target in formula.targets)
+        is_result = name in self.results
+        if is_result or (name in self.arguments and self.arguments[name].is_tensor):
+            known = self.saved.get(name)
+            self.saved[name] = condition if known is None else f"{known} or {condition}"
+        elif name not in self.values:
+            self.values.append(name)
+
+    def has_edge(self, name: str) -> str:
+        """The test whether gradients of a parameter are wanted."""
+        edge = self.edges[name]
+        return f"any({edge})" if self.arguments[name].is_list else f"{edge} is not None"
+
+    @property
+    def differentiable_results(self) -> list[str]:
+        """Results that gradients come back for."""
+        return [name for name in self.results if name not in self.op.nondifferentiable]
+
+    def uses_self(self) -> bool:
+        """Whether a formula needs the first parameter's value from before an in-place write."""
+        return self.op.schema.arguments[0].name in self.saved
+
+
+def result_names(op: Op) -> list[str]:
+    """The results' names for formulas: `result`, or the schema's, or result0, result1, ..."""
+    returns = op.schema.returns
+    if len(returns) == 1:
+        return ["result"]
+    return [name or f"result{i}" for i, name in enumerate(returns)]
+
+
+def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
+    """The function that records one call: `record(*arguments, *results)`."""
+    plan = Plan(op)
+    scope: dict[str, Any] = {
+        "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
+        "save_input": save_input, "save_result": save_result, "watch": modes.watch,
+        "note": _note, "bump": bump, "rebase": rebase, "output_node": graph.output_node,
+        "Node": node_class(plan, inplace), "any": _any_edge, "meta": _meta,
+        "link_outputs": _link_outputs,
+    }  # fmt: skip
+    return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
+
+
+def compile_function(title: str, text: str, scope: dict[str, Any], name: str) -> Any:
+    """Compile generated text; tracebacks show it under `<flambeau title>`."""
+    filename = f"<flambeau {title}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), scope)
+    return scope[name]
+
+
+def _any_edge(edges: list[Any]) -> bool:
+    return any(edge is not None for edge in edges)
+
+
+def _meta(tensor: Any) -> Any:
+    return None if tensor is None else (tensor._data.shape, tensor._data.dtype)
+
+
+def _note(node: Node) -> None:
+    """In anomaly mode: remember where the operator was called."""
+    if modes.watch.anomaly:
+        node.metadata["traceback_"] = traceback.format_stack()[:-3]
+
+
+def _link_outputs(node: RowNode, results: tuple[Any, ...]) -> None:
+    for index, result in enumerate(results):
+        if result is not None and result._data.dtype.kind in "fcV":
+            result._node = graph.output_node(node, index)
+            result._requires_grad = True
+
+
+def _version(name: str) -> str:
+    return f"({name}._version_count if {name}._root is None else {name}._root._version_count)"
+
+
+def _record_text(plan: Plan, inplace: bool) -> str:
+    parameters = [argument.name for argument in plan.op.schema.arguments]
+    lines = [f"def record({', '.join([*parameters, *plan.results])}):"]
+    for position, argument in enumerate(plan.targets):
+        source = "result" if inplace and position == 0 else argument.name
+        lines.append(f"    {plan.edges[argument.name]} = {_edge_text(source, argument)}")
+    wanted = " or ".join(plan.has_edge(argument.name) for argument in plan.targets)
+    lines += [f"    if not ({wanted}):", "        bump(result)" if inplace else "        pass",
+              "        return"]  # fmt: skip
+    lines += ["    bump(result)"] if inplace else []
+    lines += _node_text(plan)
+    if inplace:
+        lines.append("    rebase(result, node)")
+    elif len(plan.results) > 1:
+        names = [n if n in plan.differentiable_results else "None" for n in plan.results]
+        lines.append(f"    link_outputs(node, ({', '.join(names)},))")
+    else:
+        lines += ["    result._node = node", "    result._requires_grad = True"]
+    return "\n".join(lines) + "\n"
+
+
+def _edge_text(source: str, argument: Argument) -> str:
+    if argument.is_list:
+        return f"[None if t is None else edge_of(t) for t in {source}]"
+    if argument.optional:
+        return f"None if {source} is None else edge_of({source})"
+    fast = f"({source} if {source}._node is None else {source}._node)"
+    return (
+        f"edge_of({source}) if {source}._base is not None else "
+        f"{fast} if {source}._requires_grad else None"
+    )
+
+
+def _node_text(plan: Plan) -> list[str]:
+    saved, versions = [], []
+    for name, condition in plan.saved.items():
+        text, version = _saving_text(plan, name)
+        saved.append(f"({text}) if {condition} else None")
+        versions.append(f"({version}) if {condition} else 0")
+    edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]
+    metas = [
+        f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets
+    ]
+    values = [_value_text(plan, name) for name in plan.values]
+    metas_of_results = []
+    if _wants_all_grads(plan):
+        listed = ", ".join(f"meta({name})" for name in plan.results)
+        metas_of_results.append(f"    node.result_metas = ({listed},)")
+    return [
+        "    node = new(Node)",
+        "    node.sequence_number = next_sequence_number()",
+        f"    node.edges = ({', '.join(edges)},)",
+        "    node.hooks = None",
+        f"    node.saved = ({', '.join(saved)}{',' if saved else ''})",
+        f"    node.versions = ({', '.join(versions)}{',' if versions else ''})",
+        f"    node.metas = ({', '.join(metas)},)",
+        f"    node.values = ({', '.join(values)}{',' if values else ''})",
+        "    if watch.saving:",
+        "        note(node)",
+        *metas_of_results,
+    ]
+
+
+def _meta_text(argument: Argument) -> str:
+    if argument.optional:
+        return f"meta({argument.name})"
+    return f"({argument.name}._data.shape, {argument.name}._data.dtype)"
+
+
+def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
+    if name in plan.results:
+        index = plan.results.index(name)
+        return f"save_result({name}, {index})", _version(name)
+    argument = plan.arguments[name]
+    if argument.is_list:
+        return f"[save_input(t) for t in {name}]", f"[{_version('t')} for t in {name}]"
+    kept = f"{name} if not watch.saving else save_input({name})"
+    if argument.optional:
+        return (f"None if {name} is None else {kept}", f"0 if {name} is None else {_version(name)}")
+    return kept, _version(name)
+
+
+def _value_text(plan: Plan, name: str) -> str:
+    for suffix, attribute in (("_shape", "shape"), ("_dtype", "dtype")):
+        base = name.removesuffix(suffix)
+        if base == name or name in plan.arguments:
+            continue
+        if base in plan.results:
+            return f"{base}._data.{attribute}"
+        argument = plan.arguments[base]
+        if argument.is_list:
+            return f"[t._data.{attribute} for t in {base}]"
+        text = f"{base}._data.{attribute}"
+        return f"None if {base} is None else {text}" if argument.optional else text
+    return name
+
+
+# ---- backward
+
+
+def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
+    """The node class of a row."""
+    outputs = 1 if inplace else len(plan.results)
+    scope: dict[str, Any] = {
+        "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
+        "RuntimeError": RuntimeError, "unpack_list": _unpack_list, "fit_many": _fit_many,
+    }  # fmt: skip
+    for position, formula in enumerate(plan.formulas):
+        scope[f"f{position}"] = formula.function
+    apply = compile_function(
+        f"backward {plan.op.full_name}", _apply_text(plan, outputs), scope, "apply"
+    )
+    return type(plan.op.node, (RowNode,), {
+        "__slots__": (), "apply": apply, "title": plan.op.node, "outputs": outputs,
+    })  # fmt: skip
+
+
+def _apply_text(plan: Plan, outputs: int) -> str:
+    lines = ["def apply(node, grad):"]
+    if plan.saved:
+        lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
+    lines.append("    edges, metas = node.edges, node.metas")
+    if outputs > 1:
+        lines += ["    grads = grad", "    grad = grads[0]"]
+        if _wants_all_grads(plan):
+            lines.append("    grads = fill(node, grads)")
+    if plan.values:
+        lines.append(f"    {', '.join(plan.values)}, = node.values")
+    for position, name in enumerate(plan.saved):
+        is_list = name in plan.arguments and plan.arguments[name].is_list
+        lines.append(f"    {name} = {'unpack_list' if is_list else 'unpack'}(node, {position})")
+    slots = _slots(plan)
+    names = []
+    for position, formula in enumerate(plan.formulas):
+        lines += _formula_lines(plan, formula, position, slots)
+    names = [f"*g_{a.name}" if a.is_list else f"g_{a.name}" for a in plan.targets]
+    lines.append(f"    return ({', '.join(names)},)")
+    return "\n".join(lines) + "\n"
+
+
+def _wants_all_grads(plan: Plan) -> bool:
+    return any("grads" in formula.names for formula in plan.formulas)
+
+
+def _slots(plan: Plan) -> dict[str, str]:
+    """Where the edges of each parameter are in `node.edges`: an index or a slice."""
+    slots, count, lists = {}, 0, 0
+    for position, argument in enumerate(plan.targets):
+        if argument.is_list:
+            after = len(plan.targets) - position - 1
+            slots[argument.name] = f"{count}:len(edges) - {after}"
+            lists += 1
+            count = -after
+            continue
+        slots[argument.name] = str(count)
+        count += 1
+    return slots
+
+
+def _formula_lines(plan: Plan, formula: Formula, position: int,
+                   slots: dict[str, str]) -> list[str]:  # fmt: skip
+    call = f"f{position}({', '.join(formula.names)})"
+    if formula.joint:
+        return _joint_lines(formula, call, slots)
+    name = formula.targets[0]
+    slot = slots[name]
+    if plan.arguments[name].is_list:
+        return [f"    g_{name} = fit_many({call}, metas[{slot}], edges[{slot}])"]
+    return [
+        f"    g_{name} = None",
+        f"    if edges[{slot}] is not None:",
+        f"        g_{name} = {call}",
+        f"        if g_{name} is not None:",
+        f"            shape, dtype = metas[{slot}]",
+        f"            data = g_{name}._data",
+        "            if data.dtype is not dtype or data.shape != shape:",
+        f"                g_{name} = fit(g_{name}, shape, dtype)",
+    ]
+
+
+def _joint_lines(formula: Formula, call: str, slots: dict[str, str]) -> list[str]:
+    wanted = ", ".join(f"edges[{slots[name]}] is not None" for name in formula.targets)
+    lines = [f"    wanted = ({wanted},)",
+             f"    {', '.join('g_' + name for name in formula.targets)}, = "
+             f"{call} if any(wanted) else (None,) * {len(formula.targets)}"]  # fmt: skip
+    for name in formula.targets:
+        lines += [f"    if g_{name} is not None:",
+                  f"        g_{name} = fit(g_{name}, *metas[{slots[name]}])"]  # fmt: skip
+    return lines
+
+
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """Sum over broadcast dims, drop an imaginary part, and cast to the input's type."""
+    if grad._data.shape != shape:
+        grad = tools.sum_to_size(grad, shape)
+    if grad._data.dtype != dtype:
+        if grad._data.dtype.kind == "c" and dtype.kind != "c":
+            grad = tools.real(grad)
+        if grad._data.dtype != dtype:
+            grad = tools.to_dtype(grad, dtype)
+    return grad
+
+
+def _fit_many(grads: Any, metas: Any, edges: Any) -> list[Any]:
+    fitted = []
+    for grad, meta, edge in zip(grads, metas, edges, strict=True):
+        wanted = grad is not None and edge is not None
+        fitted.append(fit(grad, *meta) if wanted else None)
+    return fitted
+
+
+def _unpack_list(node: Node, position: int) -> list[Any]:
+    if node.saved[position] is None:
+        return []
+    kept, versions = node.saved[position], node.versions[position]
+    single = Node()
+    single.saved, single.versions = kept, versions
+    return [graph.unpack(single, index) for index in range(len(kept))]
+
+
+def fill_missing(node: Any, grads: list[Any]) -> list[Any]:
+    """Zeros for outputs that no gradient came back for; the formula says their shape."""
+    return [
+        tools.zeros(*meta) if grad is None and meta is not None else grad
+        for grad, meta in zip(grads, node.result_metas, strict=True)
+    ]

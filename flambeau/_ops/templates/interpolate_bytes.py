@@ -1,0 +1,56 @@
+"""Resizing of uint8 images in integer arithmetic, as image libraries do it.
+
+Weights become 16-bit integers with as many fraction bits as the largest weight allows; each pass
+rounds to bytes, the last dim first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .interpolate import Scales, Taps, taps_for
+from .precision import Array
+from .windows import Ints
+
+MOST_BITS = 22
+
+
+def interpolate_bytes(
+    input: Array,
+    mode: str,
+    output: Ints,
+    align_corners: bool = False,
+    scales: Scales | None = None,
+    antialias: bool = False,
+) -> Array:
+    """Resize uint8 `(N, C, H, W)` by 'bilinear' or 'bicubic' to `(N, C, *output)`."""
+    scales = scales if scales is not None else (None,) * len(output)
+    all_taps = taps_for(
+        mode, input.shape[2:], output, align_corners, scales, np.dtype(np.float64), antialias
+    )
+    result = input
+    for dim in reversed(range(len(output))):
+        if input.shape[2 + dim] == output[dim]:
+            continue
+        result = _apply(result, all_taps[dim], dim + 2)
+    return np.ascontiguousarray(result)
+
+
+def fraction_bits(largest: float) -> int:
+    """The most fraction bits for which `largest` still fits a signed 16-bit weight."""
+    bits = 0
+    while bits < MOST_BITS and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    return bits
+
+
+def _apply(array: Array, taps: Taps, dim: int) -> Array:
+    bits = fraction_bits(float(taps.weights.max()))
+    scaled = taps.weights * (1 << bits)
+    weights = np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int32)
+    shape = [1] * array.ndim
+    shape[dim] = -1
+    total: Array = np.int32(1 << (bits - 1))
+    for positions, weight in zip(taps.positions, weights, strict=True):
+        total = total + np.take(array, positions, axis=dim) * weight.reshape(shape)
+    return np.clip(total >> bits, 0, 255).astype(np.uint8)

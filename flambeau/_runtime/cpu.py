@@ -1,0 +1,125 @@
+"""NumPy as the CPU's runtime: new memory, and floating-point flags that stay silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.layout import contiguous_strides, is_dense
+
+# Operators never warn about overflow or 0/0; the user's own NumPy settings stay untouched. Setting
+# the context variable directly costs 0.15 us a call, `with np.errstate` 0.6 us
+# (benchmarks/op_overhead.py, "add").
+from numpy._core.umath import _extobj_contextvar, _make_extobj  # isort: skip
+
+QUIET: Any = _make_extobj(all="ignore")
+enter_quiet: Any = _extobj_contextvar.set
+leave_quiet: Any = _extobj_contextvar.reset
+
+
+class quiet:
+    """A region in which NumPy reports no floating-point errors."""
+
+    __slots__ = ("token",)
+
+    def __enter__(self) -> None:
+        self.token = enter_quiet(QUIET)
+
+    def __exit__(self, *exc: object) -> None:
+        leave_quiet(self.token)
+
+
+def empty_strided(shape: Any, strides: Any, numpy_dtype: np.dtype[Any]) -> np.ndarray:
+    """New memory for `shape` with `strides` in elements; contents are undefined."""
+    shape, strides = tuple(shape), tuple(strides)
+    if strides == contiguous_strides(shape):
+        return np.empty(shape, numpy_dtype)
+    if 0 in shape:
+        return np.ndarray(shape, numpy_dtype, np.empty(1, numpy_dtype), 0, _bytes(strides, 1))
+    length = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    owner = np.empty(length, numpy_dtype)
+    return np.ndarray(shape, numpy_dtype, owner, 0, _bytes(strides, numpy_dtype.itemsize))
+
+
+def _bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple(stride * itemsize for stride in strides)
+
+
+def element_strides(data: np.ndarray) -> tuple[int, ...]:
+    """Strides of an ndarray in elements."""
+    itemsize = data.itemsize
+    return tuple([step // itemsize for step in data.strides])
+
+
+def preserved_strides(data: np.ndarray) -> tuple[int, ...] | None:
+    """The strides a copy keeps: the source's where it is dense, else by the order of its dims.
+
+    None stands for row-major.
+    """
+    if data.flags.c_contiguous:
+        return None
+    strides = element_strides(data)
+    if is_dense(data.shape, strides):
+        return strides
+    return operand_strides(data.shape, [strides])
+
+
+def operand_strides(shape: Any, operands: list[Any]) -> tuple[int, ...] | None:
+    """Strides of an elementwise result over operands of the given strides (0 where broadcast).
+
+    Dims are put in order by the first operand that tells two dims apart (torch's TensorIterator
+    rule); the result is dense in that order. None stands for row-major.
+    """
+    order = list(reversed(range(len(shape))))  # innermost first
+    for i in range(1, len(order)):
+        here = i
+        for j in range(i - 1, -1, -1):
+            verdict = _compare(order[j], order[here], shape, operands)
+            if verdict > 0:
+                order[j], order[here] = order[here], order[j]
+                here = j
+            elif verdict < 0:
+                break
+    if order == list(reversed(range(len(shape)))):
+        return None
+    strides = [0] * len(shape)
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim]
+    return tuple(strides)
+
+
+def _compare(dim0: int, dim1: int, shape: Any, operands: list[Any]) -> int:
+    for strides in operands:
+        stride0, stride1 = strides[dim0], strides[dim1]
+        if stride0 == 0 or stride1 == 0:
+            continue
+        if stride0 != stride1:
+            return -1 if stride0 < stride1 else 1
+        if shape[dim0] > shape[dim1]:
+            return 1
+    return 0
+
+
+def copy(data: np.ndarray) -> np.ndarray:
+    """A copy that owns its memory and keeps dense strides."""
+    strides = preserved_strides(data)
+    if strides is None:
+        return np.array(data, order="C")
+    result = empty_strided(data.shape, strides, data.dtype)
+    result[...] = data
+    return result
+
+
+def owner_of(data: np.ndarray) -> np.ndarray:
+    """The ndarray that holds the memory under a chain of views."""
+    while isinstance(data.base, np.ndarray):
+        data = data.base
+    return data
+
+
+def address(data: np.ndarray) -> int:
+    """Where the first element lies."""
+    return int(data.__array_interface__["data"][0])

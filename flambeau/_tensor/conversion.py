@@ -1,0 +1,290 @@
+"""Between tensors, Python values and ndarrays: `tensor`, `from_numpy`, `numpy`, `item`, `tolist`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import check_available
+from flambeau._tensor.storage import Storage
+from flambeau._tensor.tensor import Tensor, method, wrap
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: dt.dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor.
+
+    Without `dtype`, Python floats give the default type, ints int64, bools bool; arrays and tensors
+    keep theirs.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    check_available(device)
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone()"
+            " or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+    result = wrap(copy_of(data, dtype))
+    if requires_grad:
+        result.requires_grad = True
+    return result
+
+
+def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
+    """New memory with the values of anything that `tensor` accepts."""
+    wanted = None if dtype is None else dtype.numpy_dtype
+    if type(data) is float:
+        return np.array(data, wanted or dt.Defaults.numpy_dtype)
+    if isinstance(data, Tensor):
+        return np.array(data._data, wanted, order="C")
+    if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
+        return _copy_array(np.asarray(data), wanted)
+    if isinstance(data, np.generic):
+        return _copy_array(np.asarray(data), wanted)
+    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        return _copy_array(np.asarray(data), wanted)
+    return _from_python(data, wanted)
+
+
+def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    dt.from_numpy_dtype(array.dtype)
+    with np.errstate(all="ignore"):
+        return np.array(array, wanted, order="C")
+
+
+def _from_python(data: Any, wanted: Any) -> np.ndarray:
+    """Numbers and nested sequences of numbers, arrays and tensors."""
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    shape = _shape_of(data)
+    flat: list[Any] = []
+    _flatten(data, shape, 0, flat)
+    if wanted is None:
+        wanted = _inferred_dtype(flat)
+    return _fill(flat, wanted).reshape(shape)
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """The shape that the first elements show."""
+    shape = []
+    while _is_sequence(data):
+        length = len(data)
+        shape.append(length)
+        if length == 0:
+            break
+        data = data[0]
+    if isinstance(data, Tensor):
+        shape.extend(data._data.shape)
+    return tuple(shape)
+
+
+def _is_sequence(data: Any) -> bool:
+    if isinstance(data, Tensor):
+        return False
+    if isinstance(data, np.ndarray):
+        return data.ndim > 0
+    if isinstance(data, (list, tuple)):
+        return True
+    if isinstance(data, (str, bytes, int, float)):
+        return False
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__")
+
+
+def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> None:
+    if depth == len(shape):
+        if _is_sequence(data):
+            raise TypeError(f"only scalar types are expected at dim {depth}, "
+                            f"got {type(data).__name__}")  # fmt: skip
+        flat.append(_number(data))
+        return
+    if isinstance(data, Tensor):
+        flat.extend(data._data.reshape(-1).tolist())
+        return
+    if not _is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} "
+                         f"(got {len(data)})")  # fmt: skip
+    if depth == len(shape) - 1 and type(data[0]) in (float, int):
+        if all(type(item) in (float, int, bool) for item in data):
+            flat.extend(data)
+            return
+    for item in data:
+        _flatten(item, shape, depth + 1, flat)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, Tensor):
+        return value._data.item()
+    if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
+        return value.item()
+    for converter in ("__index__", "__float__", "__complex__"):
+        if hasattr(value, converter) and not isinstance(value, str):
+            return getattr(value, converter)()
+    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _inferred_dtype(flat: list[Any]) -> np.dtype[Any]:
+    kinds = set(map(type, flat))
+    if any(issubclass(k, complex) for k in kinds):
+        return dt.default_complex().numpy_dtype
+    if not flat or any(issubclass(k, float) for k in kinds):
+        return dt.Defaults.numpy_dtype
+    if kinds == {bool}:
+        return np.dtype(np.bool_)
+    return np.dtype(np.int64)
+
+
+def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
+    """Numbers converted as C would: float32 overflows to inf, integers must fit."""
+    with np.errstate(all="ignore"):
+        try:
+            return np.array(flat, wanted)
+        except OverflowError:
+            if wanted.kind in "iu":
+                raise RuntimeError(
+                    f"value cannot be converted to type {wanted.name} without overflow"
+                ) from None
+            return np.array([float(v) for v in flat], np.float64).astype(wanted)
+        except TypeError:
+            return np.array(flat).astype(wanted)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor over the memory of an ndarray; both see writes of either."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    dt.from_numpy_dtype(array.dtype)
+    if any(step < 0 for step in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    result = wrap(array.view(np.ndarray))
+    result._storage = Storage.exactly(result._data)
+    return result
+
+
+# ---- methods
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The memory of this tensor as an ndarray; `force` detaches first."""
+    if self.requires_grad and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
+                           "tensor.detach().numpy() instead.")  # fmt: skip
+    if self._data.dtype.kind == "V":
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+    return self._data.view()
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    if self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
+                           "tensor.detach().numpy() instead.")  # fmt: skip
+    if copy:
+        return np.array(self._data, dtype)
+    return np.asarray(self._data, dtype)
+
+
+@method
+def item(self: Tensor) -> Any:
+    """The value of a one-element tensor as a Python number."""
+    if self._data.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {self._data.size} elements cannot be converted to Scalar"
+        )
+    value = self._data.item()
+    return value if self._data.dtype.kind != "V" else float(value)
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """Nested lists of Python numbers (a number for a 0-dim tensor)."""
+    data = self._data
+    return data.tolist() if data.dtype.kind != "V" else data.astype(np.float32).tolist()
+
+
+def _single(self: Tensor) -> Any:
+    data = self._data
+    if data.size != 1:
+        raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+    return data.item()
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    data = self._data
+    if data.size == 1:
+        return bool(data.item())
+    if data.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+
+@method
+def __float__(self: Tensor) -> float:
+    return float(_single(self))
+
+
+@method
+def __int__(self: Tensor) -> int:
+    return int(_single(self))
+
+
+@method
+def __complex__(self: Tensor) -> complex:
+    return complex(_single(self))
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self._data.size != 1 or self._data.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self._data.item())
+
+
+@method
+def __len__(self: Tensor) -> int:
+    if self._data.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self._data.shape[0]
+
+
+@method
+def __format__(self: Tensor, spec: str) -> str:
+    if self._data.ndim == 0 and type(self) is Tensor:
+        return self.item().__format__(spec)  # type: ignore[attr-defined]
+    return object.__format__(self, spec)

@@ -1,0 +1,106 @@
+"""Untyped storage: the bytes under one or more tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.device import CPU, device
+from flambeau._runtime.cpu import address, owner_of
+
+
+class Storage:
+    """A block of memory that tensors view. `torch.UntypedStorage` is its public name."""
+
+    __slots__ = ("__weakref__", "array", "start")
+
+    def __init__(self, size: int | np.ndarray = 0, *, device: Any = None) -> None:
+        if isinstance(size, int):
+            size = np.zeros(size, np.uint8)
+        self.array: np.ndarray = size  # one-dimensional, uint8
+        self.start = address(size)
+
+    @classmethod
+    def under(cls, data: np.ndarray) -> Storage:
+        """All the memory that the owner of `data` holds."""
+        return cls(_as_bytes(owner_of(data)))
+
+    @classmethod
+    def exactly(cls, data: np.ndarray) -> Storage:
+        """The memory from the first to the last element of `data`, as for foreign arrays."""
+        return cls(_as_bytes(data))
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self.start
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.array.size
+
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Always 1: bytes."""
+        return 1
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return CPU
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.array[index]
+        return Storage(found) if isinstance(index, slice) else int(found)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[index] = value
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        """The bytes as Python ints."""
+        return self.array.tolist()  # type: ignore[no-any-return]
+
+    def clone(self) -> Storage:
+        """A copy in new memory."""
+        return Storage(self.array.copy())
+
+    def copy_(self, source: Storage, non_blocking: bool | None = None) -> Storage:
+        """Overwrite with another storage's bytes."""
+        self.array[...] = source.array
+        return self
+
+    def fill_(self, value: int) -> Storage:
+        """Set every byte."""
+        self.array[...] = value
+        return self
+
+    def cpu(self) -> Storage:
+        """This storage; it is on the CPU already."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes see this memory."""
+        return False
+
+    def __repr__(self) -> str:
+        lines = "\n ".join(map(str, self.array[:1000]))
+        return f" {lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+
+
+def _as_bytes(data: np.ndarray) -> np.ndarray:
+    """A flat uint8 view from the first to the last byte that `data` reaches."""
+    if data.size == 0:
+        return np.empty(0, np.uint8)
+    length = data.itemsize + sum(
+        (n - 1) * s for n, s in zip(data.shape, data.strides, strict=True)
+    )
+    if data.flags.c_contiguous:
+        return data.reshape(-1).view(np.uint8)
+    window = np.lib.stride_tricks.as_strided(
+        data, (length // data.itemsize,), (data.itemsize,), writeable=data.flags.writeable
+    )
+    return window.view(np.uint8)

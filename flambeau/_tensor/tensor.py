@@ -1,0 +1,192 @@
+"""The Tensor class: fields and plain properties. Operators are attached from `flambeau._ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.device import CPU, device
+from flambeau._core.layout import Size, _Constant, strided
+from flambeau._runtime.cpu import element_strides
+from flambeau._tensor.storage import Storage
+
+new = object.__new__
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _TensorMeta(type):
+    """Keeps an eye on subclasses that take operators over with `__torch_function__`."""
+
+    def __init__(cls, name: str, bases: Any, namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        if "__torch_function__" in namespace and name != "Tensor":
+            modes.watch.active += 1
+
+
+class Tensor(metaclass=_TensorMeta):
+    """A multi-dimensional array of one element type, with automatic differentiation.
+
+    Fields that most tensors do not use are class attributes, set on an instance only when needed:
+    making a tensor sets `_data` alone (benchmarks/op_overhead.py, "operator_add").
+    """
+
+    _data: np.ndarray
+    _requires_grad: bool = False
+    _node: Any = None  # what made this tensor: a node of the autograd graph; None for leaves
+    _version_count: int = 0  # counts in-place writes; only the tensor that owns the memory counts
+    _root: Tensor | None = None  # the tensor that owns the memory; None: this one
+    _base: Tensor | None = None  # for views: the tensor that all views of this memory started from
+    _view_version: int = 0  # the count at which `_node` of a view was right
+    _creation: str = ""  # why in-place writes to this view are limited: see autograd.history
+    _grad: Tensor | None = None
+    _hooks: Any = None
+    _accumulator: Any = None
+    _retain: Any = None
+    _inference: bool = False
+    _storage: Storage | None = None
+    _is_param = False
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        if cls is Tensor:
+            return constructors["Tensor"](*args, **kwargs)  # type: ignore[no-any-return]
+        return _as_subclass(cls, constructors["Tensor"](*args))
+
+    @property
+    def dtype(self) -> dt.dtype:
+        """The element type."""
+        return dt.BY_NUMPY[self._data.dtype]
+
+    @property
+    def shape(self) -> Size:
+        """The size of every dim."""
+        return Size(self._data.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return self._data.ndim
+
+    @property
+    def device(self) -> device:
+        """Where the data live."""
+        return CPU
+
+    @property
+    def layout(self) -> _Constant:
+        """Always `torch.strided`."""
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._data.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._data.size * self._data.itemsize
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are wanted for this tensor."""
+        if self._requires_grad:
+            return True
+        return self._base is not None and self._base._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        constructors["set_requires_grad"](self, value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this tensor was made by the user and not by a recorded operator."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the autograd graph that made this tensor; None for leaves."""
+        return constructors["grad_fn"](self)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        return getattr(self._node, "index", 0)
+
+    @property
+    def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._version_count if self._root is None else self._root._version_count
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, without history and with a version count of its own."""
+        result = new(type(self)) if self._is_param is False else new(Tensor)
+        result._data = self._data
+        result._storage = storage_of(self)
+        return result  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        constructors["set_data"](self, other)
+
+    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = False
+    is_xpu = is_mps = is_sparse_csr = is_vulkan = is_ipu = is_hpu = is_xla = is_maia = is_mtia = (
+        False
+    )
+    is_cpu = True
+    names: Any = None
+    name: Any = None
+
+
+constructors: dict[str, Callable[..., Any]] = {}
+"""What upper layers do for Tensor: made there, called here by name."""
+
+
+def provides(name: str) -> Callable[[Function], Function]:
+    """Register a function of an upper layer under a name that Tensor calls."""
+
+    def register(function: Function) -> Function:
+        constructors[name] = function
+        return function
+
+    return register
+
+
+def method(function: Function) -> Function:
+    """Attach a function to Tensor as the method of the same name."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def wrap(data: Any) -> Tensor:
+    """A new tensor over an ndarray (NumPy scalars become 0-dim arrays)."""
+    result = new(Tensor)
+    result._data = data if type(data) is np.ndarray else np.asarray(data)
+    return result  # type: ignore[no-any-return]
+
+
+def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
+    result = new(cls)
+    result._data = tensor._data
+    result._storage = tensor._storage
+    return result  # type: ignore[no-any-return]
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """The memory that a tensor and its views share."""
+    root = tensor if tensor._root is None else tensor._root
+    if root._storage is None:
+        root._storage = Storage.under(root._data)
+    return root._storage
+
+
+def strides_of(tensor: Tensor) -> tuple[int, ...]:
+    """Strides in elements."""
+    return element_strides(tensor._data)

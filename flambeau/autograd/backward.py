@@ -1,0 +1,173 @@
+"""`backward` and `grad`: the user's entrances to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor, method, provides
+from flambeau.autograd import engine
+from flambeau.autograd.graph import tools
+from flambeau.autograd.history import edge_of
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves they came from.
+
+    `grad_tensors`: the gradients to start with; ones for one-element tensors.
+    """
+    roots = _as_tuple(tensors)
+    grads = _start_grads(roots, _as_tuple(grad_tensors, len(roots)))
+    keep = create_graph if retain_graph is None else retain_graph
+    edges = [_root_edge(root, position) for position, root in enumerate(roots)]
+    if inputs is None:
+        engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph)
+        return
+    wanted = _as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    targets = [_input_edge(tensor) for tensor in wanted]
+    found = engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph,
+                            inputs=targets, accumulate=False)  # fmt: skip
+    for tensor, grad in zip(wanted, found, strict=True):
+        if grad is not None:
+            engine.accumulate_grad(tensor, grad, create_graph)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple.
+
+    Unreached inputs are an error, unless `allow_unused` (None) or `materialize_grads` (zeros).
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when "
+                         "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        return _batched(roots, wanted, _as_tuple(grad_outputs, len(roots)), create_graph,
+                        allow_unused, keep)  # fmt: skip
+    starts = _start_grads(roots, _as_tuple(grad_outputs, len(roots)))
+    edges = [_root_edge(root, position) for position, root in enumerate(roots)]
+    targets = [_input_edge(tensor) for tensor in wanted]
+    found = engine.backward(edges, starts, keep_graph=keep, create_graph=create_graph,
+                            inputs=targets, accumulate=False)  # fmt: skip
+    if materialize_grads:
+        found = [_or_zeros(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
+    elif not allow_unused and any(g is None for g in found):
+        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the "
+                           "graph. Set allow_unused=True if this is the desired behavior.")  # fmt: skip
+    return tuple(found)
+
+
+def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unused: Any,
+             keep: bool) -> tuple[Any, ...]:  # fmt: skip
+    """One backward per entry of the leading dim of `grad_outputs`, results stacked."""
+    count = next(g for g in grads if g is not None)._data.shape[0]
+    rows = []
+    for position in range(count):
+        starts = [None if g is None else g[position] for g in grads]
+        last = position == count - 1
+        rows.append(grad(roots, wanted, starts, keep or not last, create_graph, allow_unused))
+    columns = zip(*rows, strict=True)
+    return tuple(None if c[0] is None else tools.stack(list(c)) for c in columns)
+
+
+def _or_zeros(found: Any, tensor: Tensor) -> Any:
+    return tools.zeros(tensor._data.shape, tensor._data.dtype) if found is None else found
+
+
+def _as_tuple(value: Any, length: int = 1) -> tuple[Any, ...]:
+    if value is None:
+        return (None,) * length
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def _root_edge(tensor: Tensor, position: int) -> Any:
+    edge = edge_of(tensor)
+    if edge is None:
+        raise RuntimeError(f"element {position} of tensors does not require grad and does not "
+                           "have a grad_fn")  # fmt: skip
+    return edge
+
+
+def _input_edge(tensor: Tensor) -> Any:
+    edge = edge_of(tensor)
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def _start_grads(roots: Any, grads: Any) -> list[Any]:
+    if len(roots) != len(grads):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
+    return [_start_grad(root, given) for root, given in zip(roots, grads, strict=True)]
+
+
+def _start_grad(root: Tensor, given: Any) -> Tensor:
+    if given is None:
+        if root._data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if root._data.dtype.kind == "c":
+            raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
+                               f"got {root.dtype}")  # fmt: skip
+        return tools.ones_like(root.detach())  # type: ignore[no-any-return]
+    if given.shape != root.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
+            f"shape of {root.shape}."
+        )
+    return given  # type: ignore[no-any-return]
+
+
+@method
+def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
+              create_graph: bool = False, inputs: Any = None) -> None:  # fmt: skip
+    """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+Tensor.backward = _backward  # type: ignore[attr-defined]
+del Tensor._backward  # type: ignore[attr-defined]
+
+
+@provides("set_requires_grad")
+def set_requires_grad(tensor: Tensor, value: bool) -> None:
+    """The setter of `requires_grad`: leaves of float or complex type may require grad."""
+    value = bool(value)
+    if tensor._node is not None or (tensor._base is not None and tensor._base._requires_grad):
+        if not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+        return
+    if value and tensor._data.dtype.kind not in "fcV":
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if value and tensor._inference:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode "
+                           "is not allowed.")  # fmt: skip
+    tensor._requires_grad = value
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set `requires_grad` and return the tensor."""
+    set_requires_grad(self, requires_grad)
+    return self

@@ -1,0 +1,244 @@
+"""The backward pass.
+
+Every consumer of a result was recorded after the result's own node, so taking nodes by falling
+sequence number sees each node after everything that sends gradients to it: no dependency count is
+needed. Leaves are filled last.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._core.layout import contiguous_strides, is_dense
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, new
+from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+
+
+class Task:
+    """One call of backward or grad."""
+
+    __slots__ = ("captures", "heap", "keep", "leaves", "needed", "pending")
+
+    def __init__(self, keep: bool, captures: dict[Any, list[int]], needed: Any) -> None:
+        self.keep = keep  # keep saved values for another backward
+        self.captures = captures  # edge -> positions in the result of `grad`
+        self.needed = needed  # nodes that lead to `inputs`; None: all
+        self.pending: dict[Node, Any] = {}  # node -> its gradient so far
+        self.leaves: dict[Tensor, Any] = {}
+        self.heap: list[tuple[int, Node]] = []
+
+    def send(self, edge: Any, grad: Any) -> None:
+        """Add a gradient to what an edge has received."""
+        if isinstance(edge, Tensor):
+            known = self.leaves.get(edge)
+            self.leaves[edge] = grad if known is None else tools.add(known, grad)
+            return
+        pending = self.pending
+        if edge in pending:
+            known = pending[edge]
+            pending[edge] = grad if known is None else tools.add(known, grad)
+            return
+        pending[edge] = grad
+        heappush(self.heap, (-edge.sequence_number, edge))
+
+    def send_output(self, edge: OutputNode, grad: Any) -> None:
+        """Hand the gradient of one of several outputs to the node behind it."""
+        source = edge.source
+        grads = self.pending.get(source)
+        if grads is None:
+            grads = self.pending[source] = [None] * source.outputs
+            heappush(self.heap, (-source.sequence_number, source))
+        known = grads[edge.index]
+        grads[edge.index] = grad if known is None else tools.add(known, grad)
+
+    def run(self) -> dict[Any, Any]:
+        """Visit all nodes; returns the gradients of captured edges."""
+        captured: dict[Any, Any] = {}
+        heap, pending, needed, captures = self.heap, self.pending, self.needed, self.captures
+        while heap:
+            node = heappop(heap)[1]
+            grad = pending.pop(node)
+            if node.hooks is not None:
+                grad = run_pre_hooks(node, grad)
+            if captures and node in captures:
+                captured[node] = grad
+                if node not in needed:
+                    continue
+            if type(node) is OutputNode:
+                self.send_output(node, grad)
+                continue
+            grads = node.apply(grad)
+            if node.hooks is not None:
+                grads = run_post_hooks(node, grads, grad)
+            if not self.keep:
+                node.release()
+            for edge, part in zip(node.edges, grads, strict=False):
+                if edge is None or part is None:
+                    continue
+                if needed is not None and edge not in needed and edge not in captures:
+                    continue
+                self.send(edge, part)
+        return captured
+
+
+def run_pre_hooks(node: Node, grad: Any) -> Any:
+    """Tensor hooks, retain_grad and node pre-hooks, before a node runs."""
+    for kind in ("tensor", "retain"):
+        for hook in list(node.hooks.get(kind, {}).values()):
+            replaced = hook(grad)
+            if replaced is not None:
+                grad = _check_replacement(replaced, grad)
+    for hook in list(node.hooks.get("pre", {}).values()):
+        many = tuple(grad) if isinstance(grad, list) else (grad,)
+        replaced = hook(many)
+        if replaced is not None:
+            grad = list(replaced) if isinstance(grad, list) else replaced[0]
+    return grad
+
+
+def _check_replacement(replaced: Any, grad: Tensor) -> Tensor:
+    if not isinstance(replaced, Tensor):
+        raise TypeError(f"expected Tensor, but hook returned '{type(replaced).__name__}'")
+    if replaced.shape != grad.shape:
+        raise RuntimeError("hook '<unknown>' has changed the size of value")
+    return replaced
+
+
+def run_post_hooks(node: Node, grads: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
+    """Node hooks, after a node has run: they may replace the gradients it sends."""
+    outputs = tuple(grad) if isinstance(grad, list) else (grad,)
+    for hook in list(node.hooks.get("post", {}).values()):
+        replaced = hook(tuple(grads), outputs)
+        if replaced is not None:
+            grads = replaced if isinstance(replaced, tuple) else (replaced,)
+    return grads
+
+
+def backward(
+    roots: Sequence[Any],
+    grads: Sequence[Any],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Any] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Send `grads` from the edges `roots` through the graph.
+
+    With `inputs` (edges), only what leads to them runs; returns their gradients (None where
+    unreached). With `accumulate`, leaves collect theirs in `.grad`.
+    """
+    captures: dict[Any, list[int]] = {}
+    for position, edge in enumerate(inputs or ()):
+        captures.setdefault(edge, []).append(position)
+    needed = None if inputs is None else nodes_leading_to(roots, captures)
+    task = Task(keep_graph, captures, needed)
+    state = modes.grad
+    before = state.enabled
+    state.enabled = create_graph
+    try:
+        for edge, grad in zip(roots, grads, strict=True):
+            if needed is None or edge in needed or edge in captures:
+                task.send(edge, grad)
+        captured = task.run()
+        return _finish(task, captured, len(inputs or ()), accumulate, create_graph)
+    finally:
+        state.enabled = before
+
+
+def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
+            create_graph: bool) -> list[Any]:  # fmt: skip
+    """Fill leaves, or collect what `grad` asked for."""
+    for leaf, given in task.leaves.items():
+        task.leaves[leaf] = grad = given
+        if leaf._hooks is not None:
+            task.leaves[leaf] = grad = run_leaf_hooks(leaf, grad)
+        if accumulate:
+            accumulate_grad(leaf, grad, create_graph, sys.getrefcount(grad) - 4)
+        else:
+            captured[leaf] = grad
+    results: list[Any] = [None] * count
+    for edge, positions in task.captures.items():
+        for position in positions:
+            results[position] = captured.get(edge)
+    return results
+
+
+def run_leaf_hooks(leaf: Tensor, grad: Tensor) -> Tensor:
+    """Hooks of a leaf, before its gradient is accumulated."""
+    for hook in list(leaf._hooks.get("tensor", {}).values()):
+        replaced = hook(grad)
+        if replaced is not None:
+            grad = _check_replacement(replaced, grad)
+    for hook in list(leaf._hooks.get("node_pre", {}).values()):
+        replaced = hook((grad,))
+        if replaced is not None:
+            grad = replaced[0]
+    return grad
+
+
+def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int = 1) -> None:
+    """Add a gradient to `leaf.grad`; a fresh dense gradient that nobody else holds is taken over.
+
+    `sharers`: how many others hold the gradient tensor.
+    """
+    current = leaf._grad
+    if current is None:
+        leaf._grad = grad if create_graph else _own(leaf, grad, sharers)
+    elif create_graph:
+        leaf._grad = tools.add(current, grad)
+    else:
+        current.add_(grad)
+    if leaf._hooks is not None:
+        _after_accumulation(leaf)
+
+
+def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
+    """A gradient with the leaf's memory layout that shares memory with nobody."""
+    data = grad._data
+    strides = cpu.element_strides(leaf._data)
+    wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)
+    taken = sharers <= 0 and data.base is None and data.flags.writeable
+    if not taken or cpu.element_strides(data) != wanted:
+        fresh = cpu.empty_strided(data.shape, wanted, data.dtype)
+        fresh[...] = data
+        data = fresh
+    result = new(Tensor)
+    result._data = data
+    return result  # type: ignore[no-any-return]
+
+
+def _after_accumulation(leaf: Tensor) -> None:
+    for hook in list(leaf._hooks.get("accumulated", {}).values()):
+        hook(leaf)
+    if leaf._hooks.get("node_post"):
+        accumulator_of(leaf)
+        for hook in list(leaf._hooks["node_post"].values()):
+            hook((), (leaf._grad,))
+
+
+def nodes_leading_to(roots: Sequence[Any], targets: dict[Any, list[int]]) -> set[Any]:
+    """The nodes through which gradients reach one of the target edges."""
+    order, seen = [], set()
+    stack = [edge for edge in roots if isinstance(edge, Node)]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        order.append(node)
+        for edge in node.edges:
+            if isinstance(edge, Node) and edge not in seen:
+                stack.append(edge)
+    needed: set[Any] = set()
+    for node in sorted(order, key=lambda n: n.sequence_number):
+        for edge in node.edges:
+            if edge is not None and (edge in needed or edge in targets):
+                needed.add(node)
+                break
+    return needed

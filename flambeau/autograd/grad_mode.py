@@ -1,0 +1,148 @@
+"""`no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: what is recorded."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+
+state = modes.grad
+
+
+class _Region:
+    """A context manager that is also a decorator, for functions and generator functions."""
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isclass(function):
+            raise TypeError("Cannot decorate classes with a grad mode; decorate their methods")
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def again(self) -> Any:
+        """A fresh region of the same kind: decorated functions may recurse."""
+        return type(self)()
+
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The region holds while the generator runs, not while its consumer does."""
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent = None
+            while True:
+                with self.again():
+                    try:
+                        item = generator.send(sent)
+                    except StopIteration as stop:
+                        return stop.value
+                sent = yield item
+
+        return wrapper
+
+
+class no_grad(_Region):
+    """Operators in this region are not recorded; their results do not require grad."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        region = super().__new__(cls)
+        return region if function is None else region(function)
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        state.enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        state.enabled = self.before
+
+
+class enable_grad(_Region):
+    """Operators in this region are recorded again, inside `no_grad`."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        region = super().__new__(cls)
+        return region if function is None else region(function)
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        state.enabled = True
+
+    def __exit__(self, *exc: object) -> None:
+        state.enabled = self.before
+
+
+class set_grad_enabled(_Region):
+    """Switch recording on or off at once; as a context manager, until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before = state.enabled
+        self.mode = bool(mode)
+        state.enabled = self.mode
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        state.enabled = self.before
+        return super().__call__(function)
+
+    def again(self) -> Any:
+        return set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        state.enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        state.enabled = self.before
+
+    def __str__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class inference_mode(_Region):
+    """No recording and no version counts: new tensors can never take part in autograd."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        region = super().__new__(cls)
+        if callable(mode):
+            region.mode = True
+            return region(mode)
+        return region
+
+    def __init__(self, mode: Any = True) -> None:
+        self.mode = bool(mode)
+
+    def again(self) -> Any:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self.before = (state.enabled, state.inference)
+        state.inference = self.mode
+        if self.mode:
+            state.enabled = False
+            modes.watch.active += 1
+        else:
+            state.enabled = True
+
+    def __exit__(self, *exc: object) -> None:
+        state.enabled, state.inference = self.before
+        if self.mode:
+            modes.watch.active -= 1
+
+
+def is_grad_enabled() -> bool:
+    """Whether operators are recorded in this thread."""
+    return state.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on in this thread."""
+    return state.inference

@@ -1,0 +1,321 @@
+"""The autograd graph: nodes, edges, and what nodes keep for backward.
+
+An edge is what a gradient flows to: a `Node`, or the leaf tensor itself, or None where no gradient
+is wanted. Nodes never point downstream, so no graph is a reference cycle: a result that a formula
+needs is kept as its array and a weak reference.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor, new
+
+next_sequence_number: Callable[[], int] = itertools.count(1).__next__
+
+
+class Tools:
+    """Operators that the graph itself needs; `flambeau._ops` hands them over at import."""
+
+    add: Any
+    clone: Any
+    as_strided: Any
+    new_zeros: Any
+    new_empty_strided: Any
+    sum_to_size: Any
+    expand: Any
+    to_dtype: Any
+    ones_like: Any
+
+
+tools = Tools()
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you "
+    "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time or if you need to access saved tensors after calling "
+    "backward."
+)
+
+
+class Node:
+    """One recorded operator. Subclasses, one per row, hold the formulas in `apply`."""
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "edges",
+        "hooks",
+        "saved",
+        "sequence_number",
+        "versions",
+    )
+    title = "Node"
+    outputs = 1
+    edges: tuple[Any, ...]
+    saved: Any  # tensors and values for the formulas; None once freed
+    versions: Any  # of each saved tensor: the count of in-place writes when it was saved
+    hooks: Any
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """Gradients for each edge from the gradient of the output(s)."""
+        raise NotImplementedError(f"{self.title} has no backward formula")
+
+    def release(self) -> None:
+        """Forget what was saved; a second backward then raises."""
+        if self.saved:
+            self.saved = None
+
+    def name(self) -> str:
+        """The name that users see, such as MulBackward0."""
+        return self.title
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """Where gradients go: (node, output number) pairs, (None, 0) where none is wanted."""
+        return tuple(_public_edge(edge) for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dict for the user's own notes."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node has run."""
+        return add_hook(self, "post", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node runs."""
+        return add_hook(self, "pre", hook)
+
+    def _sequence_nr(self) -> int:
+        return self.sequence_number
+
+    def __repr__(self) -> str:
+        return f"<{self.title} object at {id(self):#x}>"
+
+
+class OutputNode(Node):
+    """One output of a node that has several; collects its gradient for the node behind it."""
+
+    __slots__ = ("index", "source")
+    title = "OutputNode"
+
+
+class AccumulateGrad(Node):
+    """The public face of a leaf in the graph."""
+
+    __slots__ = ("variable",)
+    title = "AccumulateGrad"
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        return add_hook(self.variable, "node_post", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        return add_hook(self.variable, "node_pre", hook)
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The one AccumulateGrad object of a leaf, made when first asked for."""
+    found: AccumulateGrad | None = leaf._accumulator and leaf._accumulator()
+    if found is None:
+        found = AccumulateGrad()
+        found.variable, found.edges, found.hooks = leaf, (), None
+        found.sequence_number = 2**63 - 1
+        leaf._accumulator = weakref.ref(found)
+    return found
+
+
+def _public_edge(edge: Any) -> tuple[Any, int]:
+    if edge is None:
+        return (None, 0)
+    if isinstance(edge, Tensor):
+        return (accumulator_of(edge), 0)
+    if type(edge) is OutputNode:
+        return (edge.source, edge.index)
+    return (edge, 0)
+
+
+class RemovableHandle:
+    """What hook registration returns: `remove()` takes the hook away."""
+
+    next_id = 0
+
+    def __init__(self, hooks: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref = hooks
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        self.extra_dict = extra_dict
+
+    def remove(self) -> None:
+        """Take the hook away; a second call does nothing."""
+        self.hooks_dict_ref.pop(self.id, None)
+        if self.extra_dict is not None:
+            self.extra_dict.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
+    """Put a hook on a node (`hooks`) or a leaf (`_hooks`), in order of registration."""
+    field = "_hooks" if isinstance(owner, Tensor) else "hooks"
+    table = getattr(owner, field)
+    if table is None:
+        table = {}
+        setattr(owner, field, table)
+    hooks = table.setdefault(kind, {})
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+# ---- saving
+
+
+def version_of(tensor: Tensor) -> int:
+    """The count of in-place writes to the memory of a tensor."""
+    root = tensor._root
+    return tensor._version_count if root is None else root._version_count
+
+
+class SavedResult:
+    """A result that a formula needs, kept without keeping the tensor alive."""
+
+    __slots__ = ("data", "index", "ref")
+
+    def __init__(self, tensor: Tensor, index: int = 0) -> None:
+        self.data = tensor._data
+        self.ref = weakref.ref(tensor)
+        self.index = index
+
+
+def save_input(tensor: Tensor) -> Any:
+    """What a node keeps of an input."""
+    if tensor._inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
+        )
+    if modes.stacks.saved_hooks:
+        return Packed(tensor)
+    return tensor
+
+
+def save_result(tensor: Tensor, index: int = 0) -> Any:
+    """What a node keeps of its own output."""
+    if modes.stacks.saved_hooks:
+        return PackedResult(tensor, index)
+    return SavedResult(tensor, index)
+
+
+class Packed:
+    """A saved tensor that went through the user's pack hook."""
+
+    __slots__ = ("packed", "unpack")
+
+    def __init__(self, tensor: Tensor) -> None:
+        pack, self.unpack = modes.stacks.saved_hooks[-1]
+        self.packed = pack(tensor)
+
+
+class PackedResult(Packed):
+    """A packed output: unpacked, it is given its history back."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, tensor: Tensor, index: int) -> None:
+        pack, self.unpack = modes.stacks.saved_hooks[-1]
+        alias = new(Tensor)
+        alias._data = tensor._data
+        self.packed = pack(alias)
+        self.index = index
+
+
+def unpack(node: Node, position: int) -> Any:
+    """The saved tensor at `position`; an error if it was freed or written to since."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    kept = node.saved[position]
+    if kept is None:
+        return None
+    if isinstance(kept, Tensor):
+        if version_of(kept) != node.versions[position]:
+            raise modified_error(kept, node.versions[position])
+        return kept
+    if isinstance(kept, PackedResult):
+        return _with_history(kept.unpack(kept.packed), node, kept.index)
+    if isinstance(kept, Packed):
+        return _unpacked(kept)
+    return _unpack_result(node, kept, node.versions[position])
+
+
+def _unpacked(kept: Packed) -> Tensor:
+    result = kept.unpack(kept.packed)
+    if not isinstance(result, Tensor):
+        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
+                        f"result of type {type(result)}")  # fmt: skip
+    return result
+
+
+def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
+    tensor = kept.ref()
+    if tensor is None:
+        alias = new(Tensor)
+        alias._data = kept.data
+        return _with_history(alias, node, kept.index)
+    if version_of(tensor) != version:
+        raise modified_error(tensor, version)
+    return tensor
+
+
+def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
+    tensor._node = node if node.outputs == 1 else output_node(node, index)
+    tensor._requires_grad = True
+    return tensor
+
+
+def output_node(source: Node, index: int) -> OutputNode:
+    """The edge for one of several outputs."""
+    node = OutputNode()
+    node.sequence_number = next_sequence_number()
+    node.source, node.index = source, index
+    node.edges, node.hooks, node.saved = (source,), None, ()
+    return node
+
+
+TENSOR_NAMES: Callable[[Tensor], str]
+
+
+def modified_error(tensor: Tensor, version: int) -> RuntimeError:
+    """Torch's error for a saved tensor that an in-place operation has changed."""
+    name = tensor.dtype.scalar_name
+    kind = {"Bool": "torch.BoolTensor"}.get(name, f"torch.{name}Tensor")
+    shape = ", ".join(map(str, tensor.shape))
+    made_by = ""
+    if tensor._node is not None:
+        source = getattr(tensor._node, "source", tensor._node)
+        made_by = f", which is output {tensor.output_nr} of {short_title(source)},"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{kind} [{shape}]]{made_by} is at version {version_of(tensor)}; expected "
+        f"version {version} instead. Hint: enable anomaly detection to find the operation that "
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
+    )
+
+
+def short_title(node: Node) -> str:
+    """`Exp` for ExpBackward0, as some of torch's messages have it."""
+    head, marker, _ = node.title.rpartition("Backward")
+    return head if marker else node.title

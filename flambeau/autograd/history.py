@@ -1,0 +1,267 @@
+"""History of views and of in-place writes.
+
+A view shares memory with its base. A recorded in-place write to the base gives the base a new node
+and makes the nodes of its views stale; a write to a view is recorded on the base as `CopySlices`.
+Stale views get a fresh node, `AsStridedBackward0` of the base, when they are next used.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._runtime.cpu import element_strides
+from flambeau._tensor.tensor import Tensor, new, provides
+from flambeau.autograd.graph import (
+    Node,
+    OutputNode,
+    next_sequence_number,
+    short_title,
+    tools,
+    version_of,
+)
+
+
+class Rewritten:
+    """How many living tensors started without grad and gained history from an in-place write.
+
+    Their views may still look as if they needed no grad; while `count` is 0, nobody has to check.
+    """
+
+    __slots__ = ("count", "refs")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.refs: dict[int, Any] = {}
+
+    def add(self, base: Tensor) -> None:
+        key = id(base)
+        if key in self.refs:
+            return
+        self.count += 1
+        self.refs[key] = weakref.ref(base, lambda _: self.discard(key))
+
+    def discard(self, key: int) -> None:
+        if self.refs.pop(key, None) is not None:
+            self.count -= 1
+
+
+rewritten = Rewritten()
+
+
+def edge_of(tensor: Tensor) -> Any:
+    """Where gradients of a tensor go: its node, itself if it is a leaf, or None."""
+    base = tensor._base
+    if base is None:
+        if not tensor._requires_grad:
+            return None
+        return tensor if tensor._node is None else tensor._node
+    if not (tensor._requires_grad or base._requires_grad):
+        return None
+    _refresh(tensor, base)
+    return tensor if tensor._node is None else tensor._node
+
+
+def _refresh(view: Tensor, base: Tensor) -> None:
+    """Give a view whose memory was written to since a node that starts from its base."""
+    version = version_of(view)
+    if view._view_version == version:
+        return
+    if not base._requires_grad:
+        return
+    view._node = AsStrided(base, view._data, edge_of(base))
+    view._requires_grad = True
+    view._view_version = version
+
+
+@provides("grad_fn")
+def grad_fn(tensor: Tensor) -> Node | None:
+    """The public `grad_fn`."""
+    if tensor._base is not None:
+        edge_of(tensor)
+    node = tensor._node
+    return node.source if type(node) is OutputNode else node
+
+
+class Geometry:
+    """Shape, strides and offset of a tensor within its base, in elements."""
+
+    __slots__ = ("offset", "shape", "strides")
+
+    def __init__(self, data: Any, base_data: Any) -> None:
+        self.shape = data.shape
+        self.strides = element_strides(data)
+        start = base_data.__array_interface__["data"][0]
+        self.offset = (data.__array_interface__["data"][0] - start) // data.itemsize
+
+
+class AsStrided(Node):
+    """A view as its base's elements at given strides and offset."""
+
+    __slots__ = ("base_geometry", "geometry")
+    title = "AsStridedBackward0"
+
+    def __init__(self, base: Tensor, data: Any, edge: Any) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges, self.hooks, self.saved = (edge,), None, ()
+        self.geometry = Geometry(data, base._data)
+        self.base_geometry = Geometry(base._data, base._data)
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        return (as_strided_backward(grad, self.geometry, self.base_geometry),)
+
+
+def as_strided_backward(grad: Tensor, geometry: Geometry, base: Geometry) -> Tensor:
+    """Scatter the gradient of an as_strided view into zeros of the base's shape."""
+    result = tools.new_zeros_strided(grad, base.shape, base.strides)
+    target = tools.as_strided(result, geometry.shape, geometry.strides, geometry.offset)
+    target.add_(grad)
+    return result  # type: ignore[no-any-return]
+
+
+class CopySlices(Node):
+    """A recorded write to a view, seen from the base."""
+
+    __slots__ = ("base_geometry", "geometry", "inner")
+    title = "CopySlices"
+
+    def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges = (edge_of(base), *inner.edges[1:])
+        self.hooks, self.saved = None, ()
+        self.inner = inner
+        self.geometry = Geometry(view._data, base._data)
+        self.base_geometry = Geometry(base._data, base._data)
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        geometry = self.geometry
+        window = (geometry.shape, geometry.strides, geometry.offset)
+        result = tools.new_empty_strided(
+            grad, self.base_geometry.shape, self.base_geometry.strides
+        )
+        result.copy_(grad)
+        slice_ = tools.as_strided(result, *window)
+        inner = self.inner.apply(tools.clone(slice_))
+        if self.edges[0] is None:
+            return (None, *inner[1:])
+        if inner[0] is None:
+            slice_.zero_()
+        else:
+            slice_.copy_(inner[0])
+        return (result, *inner[1:])
+
+    def release(self) -> None:
+        self.inner.release()
+
+
+# ---- in-place writes
+
+MULTIPLE = (
+    "Output {index} of {title} is a view and {verb} modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and {verb} modified inplace with grad mode enabled. Given "
+    "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
+    "by moving both the view and the inplace either both inside the no_grad block (if you don't "
+    "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+INFERENCE_VIEW = (
+    "A view was created in inference mode and {verb} modified inplace in normal mode."
+)
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+INFERENCE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
+    "to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17"
+    " for more details."
+)
+
+
+def check_inplace(tensor: Tensor, recorded: bool) -> None:
+    """Raise torch's errors for writes that are not allowed. Call before the memory changes.
+
+    `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
+    """
+    if tensor._inference and not modes.grad.inference:
+        raise RuntimeError(INFERENCE)
+    if not modes.grad.enabled:
+        return
+    base = tensor._base
+    if base is None:
+        if tensor._requires_grad and tensor._node is None:
+            raise RuntimeError(LEAF)
+        return
+    if tensor._creation and (recorded or base._requires_grad):
+        raise RuntimeError(_creation_error(tensor))
+    if base._requires_grad and base._node is None:
+        raise RuntimeError(LEAF_VIEW)
+
+
+def _creation_error(view: Tensor) -> str:
+    if view._creation == "no_grad":
+        return NO_GRAD_VIEW.format(verb="is being")
+    node = grad_fn(view)
+    title = "None" if node is None else short_title(node)
+    return MULTIPLE.format(index=view.output_nr, title=title, verb="is being")
+
+
+def bump(tensor: Tensor) -> None:
+    """Count a write to the memory of a tensor."""
+    root = tensor if tensor._root is None else tensor._root
+    root._version_count += 1
+
+
+def rebase(tensor: Tensor, node: Node) -> None:
+    """Make `node` the history of a tensor that was just written to (after `bump`)."""
+    base = tensor._base
+    if base is None:
+        _adopt(tensor, node)
+        return
+    _adopt(base, CopySlices(base, tensor, node))
+    tensor._node = None
+    _refresh(tensor, base)
+
+
+def _adopt(tensor: Tensor, node: Node) -> None:
+    if not tensor._requires_grad:
+        tensor._requires_grad = True
+        rewritten.add(tensor)
+    if tensor._retain is not None:
+        tensor._retain.move(tensor, node)
+    tensor._node = node
+
+
+# ---- making views
+
+
+def view_of(base: Tensor, data: Any) -> Tensor:
+    """A tensor over `data`, a view of the memory of `base` (no history yet)."""
+    result = new(Tensor)
+    result._data = data
+    root = base._root
+    if root is None:
+        result._root = result._base = base
+        version = base._version_count
+    else:
+        result._root = root
+        result._base = base if base._base is None else base._base
+        version = root._version_count
+    if version:
+        result._view_version = version
+    if base._requires_grad and not modes.grad.enabled:
+        result._requires_grad = True
+        result._creation = "no_grad"
+    elif base._creation:
+        result._creation = base._creation
+    return result  # type: ignore[no-any-return]
+
+
+def alias_of(tensor: Tensor, cls: type = Tensor) -> Tensor:
+    """A tensor over the same memory and version count, without history: `detach`."""
+    result = new(cls)
+    result._data = tensor._data
+    result._root = tensor if tensor._root is None else tensor._root
+    return result  # type: ignore[no-any-return]

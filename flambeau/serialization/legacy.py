@@ -1,0 +1,125 @@
+"""Files from before PyTorch 1.6: a row of pickles and, behind them, the bytes of the storages."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._tensor.storage import Storage
+from flambeau.serialization.checks import brief, expect
+from flambeau.serialization.locations import Restore
+from flambeau.serialization.pickler import SavedStorages, TensorPickler
+from flambeau.serialization.storages import LoadedStorage, parse_identity, swap_bytes
+
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+LENGTH = struct.Struct("<q")
+TAR_MAGIC = b"ustar"
+TAR_MAGIC_OFFSET = 257
+
+# One pickle from a position: (position, persistent_load or None) -> (object, next position).
+ReadPickle = Callable[[int, Any], tuple[Any, int]]
+
+
+def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> Any:
+    """The object of a legacy file.
+
+    Raises RuntimeError for a wrong magic number or protocol, UnpicklingError for broken content,
+    and NotImplementedError for the tar files that PyTorch 0.1 wrote.
+    """
+    if data[TAR_MAGIC_OFFSET : TAR_MAGIC_OFFSET + 5] == TAR_MAGIC:
+        raise NotImplementedError("files in the .tar format of PyTorch 0.1 cannot be loaded")
+    magic, position = read_pickle(0, None)
+    if magic != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version, position = read_pickle(position, None)
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    system, position = read_pickle(position, None)
+    foreign = isinstance(system, dict) and system.get("little_endian") is False
+    storages = LegacyStorages(len(data), restore)
+    result, position = read_pickle(position, storages)
+    keys, position = read_pickle(position, None)
+    storages.fill(data, position, keys, foreign=foreign)
+    return result
+
+
+class LegacyStorages:
+    """Makes the storages that the pickle refers to; their content comes after it."""
+
+    def __init__(self, file_size: int, restore: Restore) -> None:
+        self.unclaimed = file_size
+        self.restore = restore
+        self.roots: dict[str, tuple[np.ndarray, dt.dtype]] = {}
+        self.loaded: dict[str, LoadedStorage] = {}
+        self.later: list[Callable[[], None]] = []
+
+    def __call__(self, raw_identity: tuple[Any, ...]) -> LoadedStorage:
+        """The storage for a persistent id; its bytes are zero for now."""
+        identity = parse_identity(raw_identity, 6)
+        if identity.key not in self.loaded:
+            # Together the storages cannot be longer than the file that holds them.
+            self.unclaimed -= identity.nbytes
+            expect(self.unclaimed >= 0, f"the file is too short for storage {identity.key}")
+            array = np.zeros(identity.nbytes, np.uint8)
+            restored = self.restore(Storage(array), identity.location)
+            self.roots[identity.key] = (array, identity.type.dtype)
+            self.loaded[identity.key] = LoadedStorage(restored.array, identity.type.dtype)
+        return self._view(self.loaded[identity.key], identity.type.dtype, raw_identity[5])
+
+    def _view(self, storage: LoadedStorage, dtype: dt.dtype, view: Any) -> LoadedStorage:
+        if view is None:
+            return LoadedStorage(storage.array, dtype, later=self.later)
+        expect(type(view) is tuple and len(view) == 3, "the view of a storage has three parts")
+        _, offset, numel = view
+        is_fine = type(offset) is int and type(numel) is int and offset >= 0 and numel >= 0
+        expect(is_fine, f"{brief(view)} is no view of a storage")
+        start, end = offset * dtype.itemsize, (offset + numel) * dtype.itemsize
+        expect(end <= storage.nbytes(), f"{brief(view)} lies outside its storage")
+        return LoadedStorage(storage.array[start:end], dtype, later=self.later)
+
+    def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> None:
+        """Read the content of all storages, in the order of `keys`."""
+        expect(type(keys) is list and set(keys) == set(self.roots), "the storage keys differ")
+        for key in keys:
+            array, dtype = self.roots[key]
+            expect(position + LENGTH.size <= len(data), f"the file ends before storage {key}")
+            (numel,) = LENGTH.unpack_from(data, position)
+            position += LENGTH.size
+            expect(numel * dtype.itemsize == array.size, f"storage {key} has another length")
+            expect(position + array.size <= len(data), f"the file ends inside storage {key}")
+            array[...] = np.frombuffer(data, np.uint8, array.size, position)
+            position += array.size
+            if foreign:
+                swap_bytes(array, dtype)
+        for step in self.later:
+            step()
+
+
+def save_legacy(obj: Any, sink: Any, protocol: int) -> None:
+    """Write `obj` in the legacy format."""
+    system = {
+        "protocol_version": PROTOCOL_VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": 2, "int": 4, "long": 4},
+    }
+    for header in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
+        sink.write(pickle.dumps(header, protocol))
+    storages = SavedStorages()
+    TensorPickler(sink, protocol, storages, legacy=True).dump(obj)
+    keys = sorted(storages.by_key)
+    sink.write(pickle.dumps(keys, protocol))
+    for key in keys:
+        reference = storages.by_key[key]
+        nbytes = reference.storage.nbytes()
+        itemsize = reference.type.dtype.itemsize
+        if nbytes % itemsize:
+            raise RuntimeError(f"a storage of {nbytes} bytes holds no whole elements")
+        sink.write(LENGTH.pack(nbytes // itemsize))
+        sink.write(reference.storage.array.data)

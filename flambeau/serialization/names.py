@@ -1,0 +1,98 @@
+"""Flambeau's objects under the names that PyTorch's files give them, in both directions."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import device
+from flambeau._core.layout import Size
+from flambeau._tensor.tensor import Tensor
+from flambeau.serialization.rebuild import REBUILD_ROWS, get_layout
+
+PACKAGE = __name__.partition(".")[0]
+
+# Modules that torch has renamed since it wrote files with them.
+RENAMED_MODULES = {"torch.tensor": "torch._tensor"}
+
+# Where torch defines classes that it exports from a package; ours may be defined elsewhere.
+PACKAGES_OF_HOMES = {
+    "torch._tensor": "torch",
+    "torch.nn.modules": "torch.nn",
+    "torch.nn.parameter": "torch.nn",
+    "torch.optim": "torch.optim",
+    "torch.utils.data": "torch.utils.data",
+    "torch.storage": "torch",
+}
+
+
+def _split(full_name: str) -> tuple[str, str]:
+    module, _, name = full_name.rpartition(".")
+    return module, name
+
+
+KNOWN_NAMES: dict[int, tuple[str, str]] = {
+    id(Tensor): ("torch", "Tensor"),
+    id(Size): ("torch", "Size"),
+    id(device): ("torch", "device"),
+    id(dt.dtype): ("torch", "dtype"),
+    id(get_layout): ("torch.serialization", "_get_layout"),
+    **{id(entry): ("torch", entry.name) for entry in dt.ALL},
+    **{id(row.value): _split(name) for name, row in REBUILD_ROWS.items()},
+}
+
+
+def torch_name(value: Any) -> tuple[str, str] | None:
+    """The module and name that files use for one of our classes or functions; None for others.
+
+    An object of a private module goes by the shortest public package that exports it, which is a
+    name that torch knows as well.
+    """
+    known = KNOWN_NAMES.get(id(value))
+    if known is not None:
+        return known
+    module = getattr(value, "__module__", None) or ""
+    if module.partition(".")[0] != PACKAGE:
+        return None
+    name = getattr(value, "__qualname__", value.__name__)
+    if name == "Parameter" and issubclass(value, Tensor):
+        return "torch.nn.parameter", name
+    parts = module.split(".")
+    for length in range(1, len(parts)):
+        package = ".".join(parts[:length])
+        if getattr(sys.modules.get(package), name, None) is value:
+            return _as_torch(package), name
+    return _as_torch(module), name
+
+
+def _as_torch(module: str) -> str:
+    return "torch" + module[len(PACKAGE) :]
+
+
+def resolve(module: str, name: str) -> Any:
+    """Our object for a name of torch's, imported if need be. Raises AttributeError."""
+    module = RENAMED_MODULES.get(module, module)
+    found = _attribute(module, name)
+    if found is not None:
+        return found
+    for home, package in PACKAGES_OF_HOMES.items():
+        if module == home or module.startswith(f"{home}."):
+            found = _attribute(package, name)
+            if found is not None:
+                return found
+    raise AttributeError(f"Can't get attribute '{name}' on module '{module}': flambeau lacks it")
+
+
+def _attribute(module: str, name: str) -> Any:
+    ours = PACKAGE + module[len("torch") :]
+    try:
+        found = importlib.import_module(ours)
+    except ModuleNotFoundError as error:
+        if error.name is None or not ours.startswith(error.name):
+            raise
+        return None
+    for part in name.split("."):
+        found = getattr(found, part, None)  # type: ignore[assignment]
+    return found

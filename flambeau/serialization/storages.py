@@ -1,0 +1,177 @@
+"""Storages of a checkpoint: their names in files, and how records become memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._tensor.storage import Storage
+from flambeau.serialization.allowed import Row
+from flambeau.serialization.archive import ArchiveReader
+from flambeau.serialization.checks import brief, expect
+from flambeau.serialization.locations import Restore
+
+LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StorageType:
+    """A storage class as files name it: `torch.FloatStorage` holds float32."""
+
+    name: str
+    dtype: dt.dtype
+
+    @property
+    def full_name(self) -> tuple[str, str]:
+        """The module and the name under which files refer to it."""
+        return ("torch.storage" if self is UNTYPED else "torch"), self.name
+
+
+UNTYPED = StorageType("UntypedStorage", dt.uint8)
+STORAGE_TYPES = {
+    entry: StorageType(f"{entry.scalar_name}Storage", entry)
+    for entry in (
+        dt.float64, dt.float32, dt.float16, dt.bfloat16, dt.int64, dt.int32, dt.int16, dt.int8,
+        dt.uint8, dt.bool_, dt.complex128, dt.complex64,
+    )
+}  # fmt: skip
+STORAGE_ROWS = {
+    "torch.storage.UntypedStorage": Row(UNTYPED),
+    "torch.UntypedStorage": Row(UNTYPED),
+    **{f"torch.{entry.name}": Row(entry) for entry in STORAGE_TYPES.values()},
+    **{f"torch.cuda.{entry.name}": Row(entry) for entry in STORAGE_TYPES.values()},
+}
+
+
+class LoadedStorage(Storage):
+    """A storage from a file: its bytes and the element type that the file gives them.
+
+    `later` collects what must wait until a storage of a legacy file has its content.
+    """
+
+    __slots__ = ("dtype", "foreign", "later")
+    dtype: dt.dtype
+    foreign: bool  # untyped bytes in the other byte order; a tensor's dtype says how to swap
+
+    def __init__(
+        self,
+        array: np.ndarray,
+        dtype: dt.dtype,
+        *,
+        foreign: bool = False,
+        later: list[Callable[[], None]] | None = None,
+    ) -> None:
+        super().__init__(array)
+        self.dtype = dtype
+        self.foreign = foreign
+        self.later = later
+
+    def swap(self, dtype: dt.dtype) -> None:
+        """Bring untyped bytes of the other byte order into this machine's, once."""
+        if self.foreign:
+            swap_bytes(self.array, dtype)
+            self.foreign = False
+
+
+@dataclass(frozen=True, slots=True)
+class StorageIdentity:
+    """The checked form of ("storage", type, key, location, numel)."""
+
+    type: StorageType
+    key: str
+    location: str
+    numel: int
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes that the elements take."""
+        return self.numel * self.type.dtype.itemsize
+
+
+def parse_identity(identity: tuple[Any, ...], length: int = 5) -> StorageIdentity:
+    """Check a persistent id from a file. Raises UnpicklingError."""
+    word = _as_text(identity[0]) if identity else None
+    expect(word == "storage", f"Only persistent_load of storage is allowed, but got {brief(word)}")
+    expect(len(identity) == length, f"a storage id has {length} parts, got {len(identity)}")
+    kind, key, location, numel = identity[1:5]
+    key, location = _as_text(key), _as_text(location)
+    expect(type(kind) is StorageType, f"a storage id names no storage type, but {brief(kind)}")
+    expect(type(key) is str, f"the key of a storage must be a str, got {type(key)}")
+    expect(type(location) is str, f"the location of a storage must be a str, got {type(location)}")
+    is_count = type(numel) is int and 0 <= numel <= LARGEST
+    expect(is_count, f"a storage cannot have {brief(numel)} elements")
+    return StorageIdentity(kind, key, location, numel)
+
+
+def _as_text(value: Any) -> Any:
+    """Files written by Python 2 hold internal words as bytes."""
+    return value.decode("latin1") if type(value) is bytes else value
+
+
+def swap_bytes(array: np.ndarray, dtype: dt.dtype) -> None:
+    """Reverse the bytes of each element, of each part for complex ones, in place."""
+    width = dtype.to_real().itemsize
+    if width == 1:
+        return
+    array[: array.size // width * width].view(f"u{width}").byteswap(inplace=True)
+
+
+class ArchiveStorages:
+    """Loads the storages of one archive, each once.
+
+    `mapped` is the writable mapping that storages shall view instead of being copied, or None.
+    """
+
+    def __init__(
+        self, reader: ArchiveReader, restore: Restore, *, foreign: bool, mapped: Any = None
+    ) -> None:
+        self.reader = reader
+        self.restore = restore
+        self.foreign = foreign
+        self.mapped = mapped
+        self.loaded: dict[str, LoadedStorage] = {}
+
+    def __call__(self, raw_identity: tuple[Any, ...]) -> LoadedStorage:
+        """The storage for a persistent id."""
+        identity = parse_identity(raw_identity)
+        storage = self.loaded.get(identity.key)
+        if storage is None:
+            storage = self.loaded[identity.key] = self._load(identity)
+        if storage.dtype is identity.type.dtype:
+            return storage
+        if identity.nbytes > storage.nbytes():
+            raise _size_error(identity, storage.nbytes())
+        return LoadedStorage(storage.array, identity.type.dtype, foreign=storage.foreign)
+
+    def _load(self, identity: StorageIdentity) -> LoadedStorage:
+        name = f"data/{identity.key}"
+        available = self.reader.size(name)
+        slack = available - identity.nbytes
+        # A buffer whose length is no multiple of the element size keeps its last bytes.
+        if not 0 <= slack < identity.type.dtype.itemsize:
+            raise _size_error(identity, available)
+        array = self._bytes(name, identity.nbytes, identity.type.dtype.itemsize)
+        if self.foreign:
+            swap_bytes(array, identity.type.dtype)
+        restored = self.restore(Storage(array), identity.location)
+        untyped = self.foreign and identity.type is UNTYPED
+        return LoadedStorage(restored.array, identity.type.dtype, foreign=untyped)
+
+    def _bytes(self, name: str, nbytes: int, itemsize: int) -> np.ndarray:
+        offset = self.reader.offset(name)
+        is_mappable = self.reader.is_stored(name) and offset % itemsize == 0
+        if self.mapped is not None and is_mappable:
+            return np.frombuffer(self.mapped, np.uint8, nbytes, offset)
+        return np.frombuffer(self.reader.view(name), np.uint8, nbytes).copy()
+
+
+def _size_error(identity: StorageIdentity, available: int) -> UnpicklingError:
+    return UnpicklingError(
+        f"storage {identity.key} shall hold {identity.numel} elements of {identity.type.dtype}, "
+        f"{identity.nbytes} bytes, but its record has {available}"
+    )

@@ -1,0 +1,107 @@
+"""`SafeUnpickler`: an interpreter for the part of pickle's language that checkpoints need.
+
+It never imports what a file names. A GLOBAL is looked up in a table, and only what came out of
+that table can be called, with arguments that the table's own functions check. Opcodes and their
+operands are those of Python's `pickletools`; protocols 2 to 5 are understood.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+from flambeau.serialization.allowed import AllowedGlobals
+from flambeau.serialization.checks import decode
+from flambeau.serialization.opcodes import HANDLERS
+
+
+class SafeUnpickler:
+    """Run one pickle that begins at `position` of `data`.
+
+    `persistent_load` turns the tuple ("storage", type, key, location, numel, ...) into a storage.
+    After `load()`, `position` is the first byte behind the pickle. Every failure is an
+    UnpicklingError, except those that `persistent_load` raises.
+    """
+
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        allowed: AllowedGlobals,
+        persistent_load: Callable[[tuple[Any, ...]], Any],
+        *,
+        position: int = 0,
+        encoding: str = "utf-8",
+    ) -> None:
+        self.data = memoryview(data)
+        self.position = position
+        self.allowed = allowed
+        self.persistent_load = persistent_load
+        self.encoding = encoding
+        self.protocol = 0
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+        self.finished = False
+
+    def load(self) -> Any:
+        """The object that the pickle describes."""
+        while not self.finished:
+            code = self.take(1)[0]
+            handler = HANDLERS.get(code)
+            if handler is None:
+                raise UnpicklingError(f"Unsupported operand {code}")
+            handler(self)
+        result = self.pop()
+        if self.stack or self.marks:
+            raise UnpicklingError("the pickle ends with more than one object on its stack")
+        return result
+
+    def take(self, count: int) -> memoryview:
+        """The next `count` bytes."""
+        end = self.position + count
+        if count < 0 or end > len(self.data):
+            raise UnpicklingError("pickle data was truncated")
+        chunk = self.data[self.position : end]
+        self.position = end
+        return chunk
+
+    def unpack(self, layout: str) -> Any:
+        """One number in a `struct` layout."""
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
+
+    def take_line(self) -> str:
+        """The text up to the next newline."""
+        window = bytes(self.data[self.position : self.position + 4096])
+        length = window.find(b"\n")
+        if length < 0:
+            raise UnpicklingError("pickle data was truncated")
+        line = bytes(self.take(length + 1))[:-1]
+        return decode(line, "utf-8")
+
+    def push(self, value: Any) -> None:
+        """Put a value on the stack."""
+        self.stack.append(value)
+
+    def pop(self) -> Any:
+        """Take the top value; the values below the last mark are out of reach."""
+        floor = self.marks[-1] if self.marks else 0
+        if len(self.stack) <= floor:
+            raise UnpicklingError("the pickle takes more from its stack than it put there")
+        return self.stack.pop()
+
+    def top(self) -> Any:
+        """The top value, left in place."""
+        value = self.pop()
+        self.stack.append(value)
+        return value
+
+    def pop_mark(self) -> list[Any]:
+        """The values above the last mark, which goes too."""
+        if not self.marks:
+            raise UnpicklingError("the pickle uses a mark that it did not set")
+        start = self.marks.pop()
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
