@@ -107,10 +107,16 @@ def check_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
             )
 
 
+def is_vector(a: Array, b: Array) -> bool:
+    """Whether B in AX = B stands for a batch of vectors."""
+    return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+
+
 def broadcast_batches(*arrays: Array) -> list[Array]:
     """The arrays with their batch dims (all but the last two) broadcast together; read-only."""
-    for array in arrays[1:]:
-        check_broadcast(arrays[0].shape[:-2], array.shape[:-2])
+    for array in arrays[:-1]:
+        # Torch names the right-hand side, which comes last here, as its tensor a.
+        check_broadcast(arrays[-1].shape[:-2], array.shape[:-2])
     batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
     return [np.broadcast_to(array, batch + array.shape[-2:]) for array in arrays]
 

@@ -18,6 +18,7 @@ from .linalg_checks import (
     check_matrix,
     check_same_dtype,
     check_square,
+    is_vector,
     raise_first_failure,
     transposed,
 )
@@ -201,17 +202,13 @@ def _solve_from_lu(factors: Array, pivots: Array, b: Array, left: bool, conjugat
     return substitute(factors, half, upper=True)
 
 
-def _is_vector(a: Array, b: Array) -> bool:
-    return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
-
-
 def solve_ex(a: Array, b: Array, *, left: bool = True) -> tuple[Array, Array]:
     """(X, info) with A X = B or X A = B; info is the first zero pivot of U, int32 of shape (*)."""
     name = "linalg.solve"
     check_floating(a, name)
     check_same_dtype(a, b, name)
     check_matrix(a, name)
-    vector = _is_vector(a, b)
+    vector = is_vector(a, b)
     matrix = b[..., None] if vector else b
     check_square(a, name)
     check_equation(a, matrix, name, left)

@@ -9,10 +9,13 @@ from .linalg_checks import (
     LAPACK_TYPES,
     Array,
     adjoint,
+    broadcast_batches,
+    check_broadcast,
     check_floating,
     check_kernel,
     check_matrix,
     check_square,
+    is_vector,
     raise_first_failure,
     real_dtype,
     type_name,
@@ -201,11 +204,11 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 def lstsq(a: Array, b: Array, rcond: float | None = None, driver: str = "gelsy") -> LeastSquares:
     """X that minimises |A X - B|, by QR (gels, full rank) or by the SVD (the other drivers).
 
-    Shapes (*, m, n) and (*, m, k) or (*, m); equal batch shapes, as torch asks for.
+    Shapes (*, m, n) and (*, m, k) or (*, m); batches broadcast.
     """
     _check_lstsq(a, b, driver)
-    vector = b.ndim == a.ndim - 1
-    right = b[..., None] if vector else b
+    vector = is_vector(a, b)
+    a, right = broadcast_batches(a, b[..., None] if vector else b)
     if driver == "gels":
         solution = _solve_by_qr(a, right)
         rank, sizes = np.empty(0, np.int64), np.empty(0, real_dtype(a.dtype))
@@ -239,9 +242,11 @@ def _check_lstsq(a: Array, b: Array, driver: str) -> None:
             f"{name}: input.dim() must be greater or equal to other.dim() and "
             "(input.dim() - other.dim()) <= 1"
         )
-    side = -1 if b.ndim == a.ndim - 1 else -2
+    vector = is_vector(a, b)
+    side = -1 if vector else -2
     if b.shape[side] != a.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({side})")
+    check_broadcast(a.shape[:-2], b.shape[: -1 if vector else -2])
     if driver not in _DRIVERS:
         raise RuntimeError(
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
