@@ -238,6 +238,14 @@ def test_bernoulli_of_a_tensor(name: str, probability_name: str) -> None:
             ),
             4,
         )
+    chances = torch.rand(6, 7, generator=source).to(getattr(torch, probability_name))
+    assert_same_stream(
+        lambda generator: torch.empty(7, 6).t().bernoulli_(chances, generator=generator),
+        lambda generator: random_fill.bernoulli_tensor_(
+            np.empty((7, 6), np.float32).T, to_numpy(chances), generator
+        ),
+        4,
+    )
 
 
 TRANSFORMS = [
@@ -320,6 +328,18 @@ def test_multinomial(
                 weights.numpy(), *count_and_replacement, generator
             ),
             seed,
+        )
+
+
+def test_multinomial_of_a_transposed_matrix() -> None:
+    weights = torch.rand(50, 4, generator=torch.Generator().manual_seed(9)).t()
+    for count, replacement in ((1, False), (3, False), (7, True)):
+        assert_same_stream(
+            lambda generator: torch.multinomial(weights, count, replacement, generator=generator),
+            lambda generator: random_sample.multinomial(
+                weights.numpy(), count, replacement, generator
+            ),
+            1,
         )
 
 

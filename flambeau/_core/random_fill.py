@@ -148,7 +148,7 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
 
     def draw(count: int) -> np.ndarray:
         units = generator.units64(count) if wide else generator.units(count)
-        values = _affine(units, span, start).astype(out.dtype)
+        values = _affine(units, span, start).astype(out.dtype, copy=False)
         # a value that rounded up to the open end becomes the closed one
         np.putmask(values, values == end, first)
         return values

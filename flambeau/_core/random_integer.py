@@ -36,6 +36,17 @@ _FULL_RANGES = {
 _WIDE_FULL = (np.dtype(np.int64), np.dtype(np.float64))
 _FULL_64_BITS = (np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32), BFLOAT16)
 
+# What bounds may be, per dtype; they are int64 numbers for uint64 too.
+_LIMITS: dict[np.dtype, tuple[float, float]] = {
+    np.dtype(np.bool_): (0, 1),
+    **{
+        dtype: (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), _INT64_MAX))
+        for dtype in SCALAR_NAMES
+        if dtype.kind in "iu"
+    },
+    **{dtype: (-largest, largest) for dtype, largest in LARGEST.items()},
+}
+
 
 def random_(out: np.ndarray, generator: Generator) -> np.ndarray:
     """Integers of [0, largest]; for floats of [0, 2**digits]. ``Tensor.random_()``."""
@@ -140,13 +151,8 @@ def _check_open_bounds(dtype: np.dtype, low: int) -> tuple[int, int]:
 
 
 def _check_from_to(dtype: np.dtype, low: int, last: int) -> None:
-    if dtype in DIGITS:
-        limits: tuple[float, float] = (-LARGEST[dtype], LARGEST[dtype])
-    elif dtype == np.bool_:
-        limits = (0, 1)
-    elif dtype.kind in "iu":
-        limits = (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), _INT64_MAX))
-    else:
+    limits = _LIMITS.get(dtype)
+    if limits is None:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"
         )

@@ -129,6 +129,8 @@ def multinomial(
 ) -> np.ndarray:
     """Indices drawn by weight along the last dim: (n,) to (count,), (m, n) to (m, count), int64.
 
+    Without replacement, equal races (frequent with 16-bit weights only) keep the order of their
+    indices, where torch's order is its sort's.
     Errors: RuntimeError for other ranks, dtypes, counts, or weights that are no distribution.
     """
     _check_multinomial(weights, count, replacement)
@@ -138,10 +140,10 @@ def multinomial(
         return np.array(drawn, np.int64).reshape(*weights.shape[:-1], count)
     _check_weights(rows)
     # the largest of w / Exp(1) is i with probability w[i]
-    races = np.empty(rows.shape, weights.dtype)
-    random_fill.exponential_(races, 1.0, generator)
+    noise = np.empty_like(weights)
+    random_fill.exponential_(noise, 1.0, generator)
     with np.errstate(divide="ignore", invalid="ignore"):
-        races = (rows / races).astype(weights.dtype).astype(np.float64)
+        races = (rows / noise.reshape(rows.shape)).astype(weights.dtype).astype(np.float64)
     if count == 1:
         best = races.argmax(-1)
     else:
