@@ -242,3 +242,34 @@ def test_unsafe_globals_agree():
     theirs = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
     ours = serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
     assert sorted(ours) == sorted(theirs)
+
+
+@pytest.mark.parametrize("zip_format", FORMATS)
+def test_parameters(zip_format):
+    nn = pytest.importorskip("flambeau.nn")
+    plain, noted = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(1), False)
+    noted.note = "mine"
+    content = torch_saved([plain, noted], _use_new_zipfile_serialization=zip_format)
+    for weights_only in (True, False):
+        found = load(io.BytesIO(content), weights_only=weights_only)
+        assert [type(entry) for entry in found] == [nn.Parameter, nn.Parameter]
+        assert [entry.requires_grad for entry in found] == [True, False]
+        assert found[1].note == "mine"
+    content = our_saved(found, _use_new_zipfile_serialization=zip_format)
+    back = torch.load(io.BytesIO(content), weights_only=True)
+    assert [type(entry) for entry in back] == [torch.nn.Parameter, torch.nn.Parameter]
+    assert [entry.requires_grad for entry in back] == [True, False]
+    assert back[1].note == "mine"
+
+
+def test_whole_modules_with_the_users_word():
+    nn = pytest.importorskip("flambeau.nn")
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+    found = load(io.BytesIO(torch_saved(model)), weights_only=False)
+    assert type(found) is nn.Sequential
+    assert type(found[0]) is nn.Linear
+    back = torch.load(io.BytesIO(our_saved(found)), weights_only=False)
+    assert type(back) is torch.nn.Sequential
+    for theirs, ours in zip(model.parameters(), back.parameters(), strict=True):
+        assert torch.equal(theirs, ours)
+    assert torch.equal(model(torch.ones(2, 3)), back(torch.ones(2, 3)))

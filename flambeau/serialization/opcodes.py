@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from flambeau.serialization.checks import check_key, decode
 
 if TYPE_CHECKING:
     from flambeau.serialization.unpickler import SafeUnpickler
+
+UINT8 = Struct("<B")
+UINT32 = Struct("<I")
+UINT64 = Struct("<Q")
 
 Handler = Callable[["SafeUnpickler"], None]
 HANDLERS: dict[int, Handler] = {}
@@ -39,7 +44,7 @@ def _protocol(machine: SafeUnpickler) -> None:
 
 @opcode(b"\x95")
 def _frame(machine: SafeUnpickler) -> None:
-    length = machine.unpack("<Q")
+    length = machine.unpack(UINT64)
     if length > len(machine.data) - machine.position:
         raise UnpicklingError("pickle data was truncated")
 
@@ -75,8 +80,8 @@ def _duplicate(machine: SafeUnpickler) -> None:
 # ---- numbers, strings and bytes
 
 CONSTANTS = {b"N": None, b"\x88": True, b"\x89": False}
-NUMBERS = {b"J": "<i", b"K": "<B", b"M": "<H", b"G": ">d"}
-LENGTHS = {1: "<B", 4: "<I", 8: "<Q"}
+NUMBERS = {b"J": Struct("<i"), b"K": UINT8, b"M": Struct("<H"), b"G": Struct(">d")}
+LENGTHS = {1: UINT8, 4: UINT32, 8: UINT64}
 TEXTS = {b"\x8c": 1, b"X": 4, b"\x8d": 8}
 BYTES = {b"C": 1, b"B": 4, b"\x8e": 8}
 OLD_STRINGS = {b"U": 1, b"T": 4}
@@ -87,7 +92,7 @@ def _register_constant(code: bytes, value: Any) -> None:
     opcode(code)(lambda machine: machine.push(value))
 
 
-def _register_number(code: bytes, layout: str) -> None:
+def _register_number(code: bytes, layout: Struct) -> None:
     opcode(code)(lambda machine: machine.push(machine.unpack(layout)))
 
 
@@ -228,14 +233,14 @@ def _frozenset(machine: SafeUnpickler) -> None:
 @opcode(b"q", b"r", b"\x94")
 def _put(machine: SafeUnpickler) -> None:
     code = machine.data[machine.position - 1]
-    index = len(machine.memo) if code == 0x94 else machine.unpack("<B" if code == 0x71 else "<I")
+    index = len(machine.memo) if code == 0x94 else machine.unpack(UINT8 if code == 0x71 else UINT32)
     machine.memo[index] = machine.top()
 
 
 @opcode(b"h", b"j")
 def _get(machine: SafeUnpickler) -> None:
     code = machine.data[machine.position - 1]
-    index = machine.unpack("<B" if code == 0x68 else "<I")
+    index = machine.unpack(UINT8 if code == 0x68 else UINT32)
     if index not in machine.memo:
         raise UnpicklingError(f"Memo value not found at index {index}")
     machine.push(machine.memo[index])

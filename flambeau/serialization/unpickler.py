@@ -7,9 +7,9 @@ operands are those of Python's `pickletools`; protocols 2 to 5 are understood.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from pickle import UnpicklingError
+from struct import Struct
 from typing import Any
 
 from flambeau.serialization.allowed import AllowedGlobals
@@ -35,6 +35,7 @@ class SafeUnpickler:
         encoding: str = "utf-8",
     ) -> None:
         self.data = memoryview(data)
+        self.length = len(self.data)
         self.position = position
         self.allowed = allowed
         self.persistent_load = persistent_load
@@ -48,7 +49,10 @@ class SafeUnpickler:
     def load(self) -> Any:
         """The object that the pickle describes."""
         while not self.finished:
-            code = self.take(1)[0]
+            if self.position >= self.length:
+                raise UnpicklingError("pickle data was truncated")
+            code = self.data[self.position]
+            self.position += 1
             handler = HANDLERS.get(code)
             if handler is None:
                 raise UnpicklingError(f"Unsupported operand {code}")
@@ -61,15 +65,19 @@ class SafeUnpickler:
     def take(self, count: int) -> memoryview:
         """The next `count` bytes."""
         end = self.position + count
-        if count < 0 or end > len(self.data):
+        if count < 0 or end > self.length:
             raise UnpicklingError("pickle data was truncated")
         chunk = self.data[self.position : end]
         self.position = end
         return chunk
 
-    def unpack(self, layout: str) -> Any:
+    def unpack(self, layout: Struct) -> Any:
         """One number in a `struct` layout."""
-        return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
+        start = self.position
+        self.position = start + layout.size
+        if self.position > self.length:
+            raise UnpicklingError("pickle data was truncated")
+        return layout.unpack_from(self.data, start)[0]
 
     def take_line(self) -> str:
         """The text up to the next newline."""

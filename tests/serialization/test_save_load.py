@@ -6,6 +6,7 @@ import pickle
 import random
 import stat
 import sys
+import tracemalloc
 import zipfile
 from collections import OrderedDict
 from contextlib import suppress
@@ -515,20 +516,29 @@ def test_modes_links_and_devices(tmp_path):
 # ---- damage
 
 
-def test_random_damage_never_escapes():
+def damaged_files(count):
     tensor = wrap(np.arange(20, dtype=np.float32).reshape(4, 5))
     value = {"a": tensor, "b": [wrap(tensor._data[1:]), Size((1,))], "c": OrderedDict(d=1.5)}
-    generator = random.Random(2)
     files = [saved(value), saved(value, _use_new_zipfile_serialization=False)]
     pickled = ArchiveReader(files[0]).read("data.pkl")
-    allowed = (pickle.UnpicklingError, RuntimeError, EOFError)
-    for step in range(1500):
+    generator = random.Random(2)
+    for step in range(count):
         data = bytearray((*files, pickled)[step % 3])
         for _ in range(generator.randint(1, 3)):
             data[generator.randrange(len(data))] = generator.randrange(256)
-        file = io.BytesIO(data) if step % 3 < 2 else archive_of(bytes(data), {"0": tensor._data})
-        with suppress(*allowed):
-            load(file)
+        yield io.BytesIO(data) if step % 3 < 2 else archive_of(bytes(data), {"0": tensor._data})
+
+
+def test_random_damage_never_escapes_and_never_allocates():
+    tracemalloc.start()
+    try:
+        for file in damaged_files(1500):
+            with suppress(pickle.UnpicklingError, RuntimeError, EOFError):
+                load(file)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 << 20
 
 
 def test_truncated_legacy_files():
