@@ -226,6 +226,17 @@ def test_errors_are_torchs(content):
     assert first_line(lambda: load(io.BytesIO(content))) == theirs
 
 
+def test_errors_about_files_are_torchs(tmp_path):
+    for name in (tmp_path / "nothing.pt", 3, object()):
+        assert first_line(lambda name=name: load(name)) == first_line(
+            lambda name=name: torch.load(name)
+        )
+    for name in (tmp_path / "nowhere" / "x.pt", 3):
+        assert first_line(lambda name=name: save(1, name)) == first_line(
+            lambda name=name: torch.save(1, name)
+        )
+
+
 def test_blocked_globals_in_torchs_words():
     content = torch_saved(Unknown())
     messages = []

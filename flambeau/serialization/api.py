@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import sys
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flambeau.serialization.archive import ArchiveReader, map_file
+from flambeau.serialization.archive import ArchiveReader, map_file, map_open_file
 from flambeau.serialization.archive_writer import ALIGNMENT, ArchiveWriter
 from flambeau.serialization.atomic import atomic_write
 from flambeau.serialization.inspection import unsafe_globals
@@ -143,6 +144,7 @@ def load(
     restore = restore_function(map_location)
     modules = None if weights_only else (pickle_module or pickle)
     arguments = {"encoding": "utf-8", **pickle_load_args}
+    start = 0 if _is_path(f) else _position(f)
     data = map_file(os.fspath(f), OPTIONS.access(bool(mmap))) if _is_path(f) else _read_rest(f)
     if bytes(data[:4]) == LOCAL_SIGNATURE:
         mapped = data if mmap else None
@@ -153,7 +155,10 @@ def load(
             f"`torch.save({f}, _use_new_zipfile_serialization=True), please torch.save your "
             "checkpoint with this option in order to use mmap."
         )
-    return load_stream(memoryview(data), restore, modules, arguments)
+    result, length = load_stream(memoryview(data), restore, modules, arguments)
+    if not _is_path(f):
+        f.seek(start + length)  # legacy files may hold one object behind the other
+    return result
 
 
 def _choose_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
@@ -186,13 +191,21 @@ def _is_set(variable: str) -> bool:
     return os.getenv(variable, "0").lower() in TRUE_WORDS
 
 
-def _read_rest(f: Any) -> bytes:
-    """The bytes of a file object from its position to its end."""
+def _position(f: Any) -> int:
+    """Where a file object stands. Raises AttributeError or OSError if it cannot seek."""
     try:
         f.seek(f.tell())
     except (AttributeError, OSError) as error:
         raise type(error)(str(error) + NOT_SEEKABLE) from None
-    return f.read()  # type: ignore[no-any-return]
+    return f.tell()  # type: ignore[no-any-return]
+
+
+def _read_rest(f: Any) -> Any:
+    """The bytes of a file object from its position to its end; those of a real file are mapped."""
+    start = _position(f)
+    if type(f) in (io.BufferedReader, io.FileIO) and Path(str(f.name)).is_file():
+        return memoryview(map_open_file(f))[start:]
+    return f.read()
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:

@@ -105,10 +105,11 @@ class ArchiveReader:
 def map_file(path: str, access: int = mmap.ACCESS_READ) -> mmap.mmap | bytes:
     """Map a file into memory; an empty file, which cannot be mapped, gives b''."""
     with Path(path).open("rb" if access != mmap.ACCESS_WRITE else "r+b") as file:
-        return _map(file, access)
+        return map_open_file(file, access)
 
 
-def _map(file: IO[bytes], access: int) -> mmap.mmap | bytes:
+def map_open_file(file: IO[bytes], access: int = mmap.ACCESS_READ) -> mmap.mmap | bytes:
+    """Map all of an open file into memory; its position moves to the end."""
     file.seek(0, 2)
     if file.tell() == 0:
         return b""

@@ -27,8 +27,8 @@ TAR_MAGIC_OFFSET = 257
 ReadPickle = Callable[[int, Any], tuple[Any, int]]
 
 
-def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> Any:
-    """The object of a legacy file.
+def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> tuple[Any, int]:
+    """The object of a legacy file and where the file goes on behind it.
 
     Raises RuntimeError for a wrong magic number or protocol, UnpicklingError for broken content,
     and NotImplementedError for the tar files that PyTorch 0.1 wrote.
@@ -46,8 +46,7 @@ def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> 
     storages = LegacyStorages(len(data), restore)
     result, position = read_pickle(position, storages)
     keys, position = read_pickle(position, None)
-    storages.fill(data, position, keys, foreign=foreign)
-    return result
+    return result, storages.fill(data, position, keys, foreign=foreign)
 
 
 class LegacyStorages:
@@ -84,8 +83,8 @@ class LegacyStorages:
         expect(end <= storage.nbytes(), f"{brief(view)} lies outside its storage")
         return LoadedStorage(storage.array[start:end], dtype, later=self.later)
 
-    def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> None:
-        """Read the content of all storages, in the order of `keys`."""
+    def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> int:
+        """Read the content of all storages, in the order of `keys`; returns where it ends."""
         expect(type(keys) is list and set(keys) == set(self.roots), "the storage keys differ")
         for key in keys:
             array, dtype = self.roots[key]
@@ -100,6 +99,7 @@ class LegacyStorages:
                 swap_bytes(array, dtype)
         for step in self.later:
             step()
+        return position
 
 
 def save_legacy(obj: Any, sink: Any, protocol: int) -> None:

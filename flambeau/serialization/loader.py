@@ -63,8 +63,8 @@ def load_archive(
 
 def load_stream(
     data: memoryview, restore: Restore, pickle_module: Any, arguments: dict[str, Any]
-) -> Any:
-    """The object of a file from before PyTorch 1.6."""
+) -> tuple[Any, int]:
+    """The object of a file from before PyTorch 1.6 and where the file goes on behind it."""
     if not data:
         raise EOFError("Ran out of input")
     if pickle_module is not None:

@@ -1,5 +1,6 @@
 """`save` and `load` of our own files: contents, sharing, places, damage, atomicity."""
 
+import gzip
 import io
 import os
 import pickle
@@ -406,6 +407,36 @@ def test_file_objects_are_read_from_their_position():
     stream = io.BytesIO(b"before" + content)
     stream.seek(6)
     assert load(stream) == [1, 2]
+
+
+def test_open_files(tmp_path):
+    path = tmp_path / "x.pt"
+    with path.open("wb") as file:
+        file.write(b"before")
+        save(wrap(np.ones(2, np.float32)), file)
+    with path.open("rb") as file:
+        file.seek(6)
+        assert load(file)._data.tolist() == [1, 1]
+
+
+def test_legacy_objects_in_a_row(tmp_path):
+    path = tmp_path / "x.pt"
+    with path.open("wb") as file:
+        for number in range(3):
+            save(wrap(np.full(2, number)), file, _use_new_zipfile_serialization=False)
+    for weights_only in (True, False):
+        with path.open("rb") as file:
+            for number in range(3):
+                assert load(file, weights_only=weights_only)._data.tolist() == [number, number]
+
+
+def test_compressed_streams():
+    sink = io.BytesIO()
+    with gzip.open(sink, "wb") as file:
+        save([1], file)
+    sink.seek(0)
+    with gzip.open(sink) as file:
+        assert load(file) == [1]
 
 
 def test_wrong_files(tmp_path):
