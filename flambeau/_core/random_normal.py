@@ -3,8 +3,9 @@
 torch's float32 kernel is vectorised: logarithm, sine and cosine are the Cephes polynomials
 (Moshier, public domain) in single precision, and every product that meets a sum is a fused
 multiply-add. Here a fused step runs in double precision, where the product of two singles is
-exact, and is then rounded once more. The two differ only where the sum falls within 2**-53 of the
-middle between two singles, about once in 10**8 numbers, by one unit in the last place.
+exact, and is then rounded once more. The two could differ only where the rounded sum falls on the
+middle between two singles and the exact one does not; 1.3 * 10**9 standard normals compared with
+torch's showed no such case.
 The double kernel calls the C library.
 """
 
