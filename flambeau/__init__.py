@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from flambeau import _ops, autograd
+from flambeau._tensor import interop as _interop, queries as _queries
 from flambeau._core import dtype as _dtype
 from flambeau._core import layout as _layout
 from flambeau._core.device import device, get_default_device, set_default_device
@@ -63,7 +65,7 @@ def __getattr__(name: str) -> Any:
     else:
         from flambeau._core.missing import missing
 
-        missing(__name__, name)
+        return missing(__name__, name)
     globals()[name] = found
     return found
 
