@@ -11,6 +11,7 @@ import torch
 
 from flambeau import serialization
 from flambeau._core import dtype as dt
+from flambeau._core.layout import channels_last
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.serialization import load, save
 from flambeau.serialization.archive import ArchiveReader
@@ -253,6 +254,11 @@ def test_unsafe_globals_agree():
     theirs = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
     ours = serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
     assert sorted(ours) == sorted(theirs)
+
+
+def test_torch_loads_our_memory_formats():
+    content = our_saved([channels_last])
+    assert torch.load(io.BytesIO(content), weights_only=False) == [torch.channels_last]
 
 
 @pytest.mark.parametrize("zip_format", FORMATS)

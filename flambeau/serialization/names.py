@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
-from flambeau._core.layout import Size
+from flambeau._core.layout import Size, memory_format
 from flambeau._tensor.tensor import Tensor
 from flambeau.serialization.rebuild import REBUILD_ROWS, get_layout
 
@@ -40,6 +40,7 @@ KNOWN_NAMES: dict[int, tuple[str, str]] = {
     id(dt.dtype): ("torch", "dtype"),
     id(get_layout): ("torch.serialization", "_get_layout"),
     **{id(entry): ("torch", entry.name) for entry in dt.ALL},
+    **{id(entry): ("torch", entry.name) for entry in memory_format.table.values()},
     **{id(row.value): _split(name) for name, row in REBUILD_ROWS.items()},
 }
 
@@ -56,7 +57,7 @@ def torch_name(value: Any) -> tuple[str, str] | None:
     module = getattr(value, "__module__", None) or ""
     if module.partition(".")[0] != PACKAGE:
         return None
-    name = getattr(value, "__qualname__", value.__name__)
+    name = getattr(value, "__qualname__", None) or value.__name__
     if name == "Parameter" and issubclass(value, Tensor):
         return "torch.nn.parameter", name
     parts = module.split(".")

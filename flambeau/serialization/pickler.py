@@ -16,7 +16,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
-from flambeau._core.layout import Size, contiguous_strides, layout
+from flambeau._core.layout import Size, contiguous_strides, layout, memory_format
 from flambeau._runtime.cpu import address
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, storage_of, strides_of
@@ -138,6 +138,7 @@ class TensorPickler(PythonPickler):
     dispatch[type] = save_type
     dispatch[StorageType] = save_storage_type
     dispatch[dt.dtype] = save_global
+    dispatch[memory_format] = save_global
 
 
 def pickle_tensors(obj: Any, protocol: int) -> tuple[bytes, SavedStorages]:

@@ -19,7 +19,7 @@ import pytest
 from flambeau import serialization
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
-from flambeau._core.layout import Size, strided
+from flambeau._core.layout import Size, channels_last, strided
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.serialization import load, save
@@ -192,6 +192,11 @@ def test_any_object_with_the_users_word(zip_format):
     found = load(io.BytesIO(content), weights_only=False)
     assert found.rate == 0.1
     assert found.weight._data.tolist() == [1, 1]
+
+
+def test_memory_formats():
+    content = saved([channels_last])
+    assert load(io.BytesIO(content), weights_only=False) == [channels_last]
 
 
 def test_names_that_flambeau_lacks():
