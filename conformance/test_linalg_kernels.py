@@ -371,3 +371,10 @@ def test_refusals_of_pairs(name):
             continue  # the operator promotes before its kernel runs
         expected = outcome(theirs, torch.from_numpy(a), torch.from_numpy(b))
         assert outcome(ours, a, b) == expected, label
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(9, 6, 6), (8, 40, 33), (7, 33, 40), (2, 130, 140), (150, 70)])
+def test_lu_of_many_and_of_large_matrices(dtype, shape):
+    a = sample(*shape, dtype=dtype, seed=3)
+    check_all(linalg.lu(a), torch.linalg.lu(torch.from_numpy(a)), dtype)

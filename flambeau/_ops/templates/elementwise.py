@@ -112,12 +112,13 @@ def exp_square(x: Array, scale: float) -> Array:
     """exp(scale*x*x) without the rounding error of x*x; ``scale`` is a power of two, or minus one.
 
     x = high + low with high a float32, whose square is exact; the result is then
-    exp(scale*high*high) * exp(scale*low*(x + high)).
+    exp(scale*high*high) * exp(y), y = scale*low*(x + high).  Where the result is neither zero nor
+    infinite, |y| < 1e-4, and a cubic serves for exp(y).
     """
-    limited = np.clip(x, -64.0, 64.0)
+    limited = np.maximum(np.minimum(x, 64.0), -64.0)
     high = limited.astype(np.float32).astype(np.float64)
-    low = limited - high
-    return np.exp(scale * high * high) * np.exp(scale * low * (high + limited))
+    y = (scale * (limited - high)) * (high + limited)
+    return np.exp(scale * high * high) * (1.0 + y * (1.0 + y * (0.5 + y * (1.0 / 6.0))))
 
 
 def sin_pi(x: Array) -> Array:

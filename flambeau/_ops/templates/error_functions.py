@@ -23,13 +23,26 @@ _SINGLE_LIMIT = 4.0
 _CENTRAL_LIMIT = 1.0
 _CANCELLATION_LIMIT = 0.5
 _SQRT_HALF = 0.7071067811865476
+_ERF_SINGLE = tuple(
+    np.array([[numerator], [denominator]])
+    for numerator, denominator in zip(
+        tables.ERF_SINGLE_NUMERATOR, (*tables.ERF_SINGLE_DENOMINATOR, 0.0), strict=True
+    )
+)
 
 
 def _erf_single(x: Array) -> Array:
-    clipped = np.clip(x, -_SINGLE_LIMIT, _SINGLE_LIMIT)
-    square = clipped * clipped
-    clipped *= rational(square, tables.ERF_SINGLE_NUMERATOR, tables.ERF_SINGLE_DENOMINATOR)
-    return clipped
+    limited = np.maximum(np.minimum(x, _SINGLE_LIMIT), -_SINGLE_LIMIT)
+    square = limited * limited
+    # Both polynomials in one array: half the NumPy calls, which is what small inputs pay for.
+    both = square * _ERF_SINGLE[-1]
+    for pair in _ERF_SINGLE[-2:0:-1]:
+        both += pair
+        both *= square
+    both += _ERF_SINGLE[0]
+    limited *= both[0]
+    limited /= both[1]
+    return limited
 
 
 def _erf_central(x: Array) -> Array:

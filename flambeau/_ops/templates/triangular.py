@@ -14,8 +14,8 @@ from .linalg_checks import (
     type_name,
 )
 
-# Rows per block: below it substitution, above it matrix products.
-BLOCK = 64
+# Up to this many rows substitution, above it halves and matrix products.
+BLOCK = 16
 
 
 def solve_triangular(
@@ -82,20 +82,27 @@ def substitute(a: Array, b: Array, *, upper: bool, left: bool = True, unit: bool
     a, b = broadcast_batches(a, b)
     if not upper:
         return _forward(a, b.copy(), unit)
-    reversed_rows = _forward(a[..., ::-1, ::-1], b[..., ::-1, :].copy(), unit)
-    return reversed_rows[..., ::-1, :]
+    # Negative strides would keep matmul from BLAS, so the reversed matrix is written out.
+    reversed_matrix = np.ascontiguousarray(a[..., ::-1, ::-1])
+    return _forward(reversed_matrix, b[..., ::-1, :].copy(), unit)[..., ::-1, :]
 
 
 def _forward(a: Array, x: Array, unit: bool) -> Array:
     """Forward substitution in place: x holds B and becomes the solution."""
-    size = a.shape[-1]
     with np.errstate(all="ignore"):
-        for start in range(0, size, BLOCK):
-            stop = min(start + BLOCK, size)
-            _forward_block(a[..., start:stop, start:stop], x[..., start:stop, :], unit)
-            if stop < size:
-                x[..., stop:, :] -= a[..., stop:, start:stop] @ x[..., start:stop, :]
+        _forward_halves(a, x, unit)
     return x
+
+
+def _forward_halves(a: Array, x: Array, unit: bool) -> None:
+    size = a.shape[-1]
+    if size <= BLOCK:
+        _forward_block(a, x, unit)
+        return
+    middle = size // 2
+    _forward_halves(a[..., :middle, :middle], x[..., :middle, :], unit)
+    x[..., middle:, :] -= a[..., middle:, :middle] @ x[..., :middle, :]
+    _forward_halves(a[..., middle:, middle:], x[..., middle:, :], unit)
 
 
 def _forward_block(a: Array, x: Array, unit: bool) -> None:
