@@ -127,9 +127,7 @@ def test_avg_pool(spatial: int, dtype: torch.dtype, seed: int) -> None:
     check(pool.avg_pool(to_array(input), *numbers, output, include, override), expected, 4)
     grad = torch.randn(expected.shape, dtype=dtype)
     expected.backward(grad)
-    result = pool.avg_pool_backward(
-        to_array(grad), shape[-spatial:], *numbers, include, override
-    )
+    result = pool.avg_pool_backward(to_array(grad), shape[-spatial:], *numbers, include, override)
     check(result, input.grad, 4 if dtype.itemsize > 2 else 8)
 
 

@@ -19,12 +19,12 @@ from . import depthwise
 from .precision import Array, narrow, widen
 from .windows import Ints, extent, pad_spatial, tap_slices, windows
 
-# benchmarks/conv_kernels.py: 1 to 8 MiB are equally fast, 32 MiB is a tenth slower.
+# benchmarks/conv_kernels.py: 4 and 8 MiB are the fastest, 64 MiB takes half as long again.
 COLUMN_BYTES = 4 << 20
 # Below this many output positions one product over several images beats one per image.
 SMALL_PLANE = 64
 # With fewer channels per group the product for stride 1 gets too thin; scattering is faster.
-THIN_GROUP = 8
+THIN_GROUP = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +197,7 @@ def conv_transpose_backward_weight(
     groups: int = 1,
 ) -> Array:
     """The gradient `(C, O / groups, *kernel)` of `conv_transpose` with respect to its weight."""
-    result = conv_backward_weight(
-        input, grad, weight_shape, stride, padding, dilation, groups
-    )
+    result = conv_backward_weight(input, grad, weight_shape, stride, padding, dilation, groups)
     return narrow(widen(result).conj(), grad.dtype)
 
 
@@ -209,9 +207,7 @@ def _add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
     return narrow(result, dtype)
 
 
-def _conv_padded(
-    padded: Array, weight: Array, stride: Ints, dilation: Ints, groups: int
-) -> Array:
+def _conv_padded(padded: Array, weight: Array, stride: Ints, dilation: Ints, groups: int) -> Array:
     kernel = weight.shape[2:]
     output = tuple(
         (size - extent(taps, gap)) // step + 1
@@ -329,9 +325,7 @@ def _adjoint_by_scatter(
     groups: int,
 ) -> Array:
     """Multiply first, then add the columns to the places that their windows cover."""
-    geometry = Geometry(
-        weight.shape[2:], grad.shape[2:], tuple(stride), tuple(dilation), groups
-    )
+    geometry = Geometry(weight.shape[2:], grad.shape[2:], tuple(stride), tuple(dilation), groups)
     spatial = [size + 2 * pad for size, pad in zip(input_shape[2:], padding, strict=True)]
     total = np.zeros((*input_shape[:2], *spatial), grad.dtype)
     matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)

@@ -1,4 +1,4 @@
-"""Convolutions with one input channel per group: a loop over kernel taps, no matrix product.
+"""Convolutions with one input channel per group: a loop over kernel taps.
 
 The padded input is split into phases, one per remainder modulo the stride, so that each kernel
 tap reads consecutive elements: position `o` of the output lies at `o . pitch` of a phase that is
@@ -16,10 +16,10 @@ from math import prod
 import numpy as np
 
 from .precision import Array
-from .windows import Ints, pad_spatial
+from .windows import Ints, extent, pad_spatial
 
-# Work on this many bytes of the output at a time, so that accumulator and product stay in L2.
-BLOCK_BYTES = 128 << 10
+# Work on this many bytes at a time, so that they stay in the second-level cache.
+BLOCK_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,16 @@ def applies(weight_shape: Ints, groups: int) -> bool:
     return groups > 1 and weight_shape[1] == 1
 
 
-def _phases(
-    weight_shape: Ints, padded: Ints, output: Ints, stride: Ints, dilation: Ints
-) -> Phases:
+def _phases(weight_shape: Ints, padded: Ints, output: Ints, stride: Ints, dilation: Ints) -> Phases:
     kernel = tuple(weight_shape[2:])
     return Phases(tuple(stride), tuple(dilation), kernel, tuple(output), tuple(padded))
 
 
-def _blocks(images: int, channels: int, channel_bytes: int) -> Iterator[tuple[int, slice]]:
-    step = max(1, BLOCK_BYTES // max(channel_bytes, 1))
+def _block_channels(channel_bytes: int, channels: int) -> int:
+    return min(channels, max(1, BLOCK_BYTES // max(channel_bytes, 1)))
+
+
+def _blocks(images: int, channels: int, step: int) -> Iterator[tuple[int, slice]]:
     for image in range(images):
         for start in range(0, channels, step):
             yield image, slice(start, start + step)
@@ -116,19 +117,21 @@ def forward(padded: Array, weight: Array, output: Ints, stride: Ints, dilation: 
     images, channels = padded.shape[:2]
     phases = _phases(weight.shape, padded.shape[2:], output, stride, dilation)
     split = phases.split(padded)
-    factors = _factors(weight, channels)
-    multiplier = factors.shape[-2]
+    matrix = weight.reshape(channels, -1, prod(phases.kernel))
+    multiplier = matrix.shape[1]
     result = np.empty((images, channels, multiplier, *output), padded.dtype)
     taps = list(phases.taps())
-    for image, block in _blocks(images, channels, multiplier * split.shape[-1] * split.itemsize):
-        source = split[:, image, block, None]
-        total = np.zeros((source.shape[1], multiplier, split.shape[-1]), split.dtype)
-        inner = total[..., : phases.length]
-        term = np.empty(inner.shape, split.dtype)
-        for tap, phase, places in taps:
-            np.multiply(source[phase][..., places], factors[tap][block], out=term)
-            np.add(inner, term, out=inner)
-        result[image, block] = phases.inner(total)
+    step = _block_channels(len(taps) * split.shape[-1] * split.itemsize, channels)
+    # Allocated once: fresh memory for every block would cost page faults.
+    columns = np.empty((step, len(taps), phases.length), split.dtype)
+    total = np.empty((step, multiplier, split.shape[-1]), split.dtype)
+    for image, block in _blocks(images, channels, step):
+        source = split[:, image, block]
+        count = source.shape[1]
+        for number, (_, phase, places) in enumerate(taps):
+            columns[:count, number] = source[phase][:, places]
+        np.matmul(matrix[block], columns[:count], out=total[:count, :, : phases.length])
+        result[image, block] = phases.inner(total[:count])
     return result.reshape(images, -1, *output)
 
 
@@ -150,13 +153,15 @@ def adjoint(
 ) -> Array:
     """The transposed map of `forward`, without conjugation; returns `input_shape`."""
     images, channels = input_shape[:2]
+    if set(stride) == {1} and len(weight) == channels:
+        return _adjoint_by_forward(grad, weight, input_shape, padding, dilation)
     padded = [size + 2 * pad for size, pad in zip(input_shape[2:], padding, strict=True)]
     phases = _phases(weight.shape, padded, grad.shape[2:], stride, dilation)
     factors = _factors(weight, channels)
     flat = _flat_grad(grad, channels, phases)[..., : phases.length]
     total = np.zeros((prod(stride), images, channels, prod(phases.grid)), grad.dtype)
     taps = list(phases.taps())
-    for image, block in _blocks(images, channels, flat.strides[1]):
+    for image, block in _blocks(images, channels, _block_channels(flat.strides[1], channels)):
         source = flat[image, block]
         target = total[:, image, block]
         for tap, phase, places in taps:
@@ -165,6 +170,19 @@ def adjoint(
             np.add(view, terms[:, 0] if terms.shape[1] == 1 else terms.sum(1), out=view)
     edges = [-pad for pad in padding]
     return np.ascontiguousarray(pad_spatial(phases.join(total), edges, edges))
+
+
+def _adjoint_by_forward(
+    grad: Array, weight: Array, input_shape: Ints, padding: Ints, dilation: Ints
+) -> Array:
+    """With stride 1 and one output per channel: the forward map with the mirrored kernel."""
+    spans = [extent(taps, gap) for taps, gap in zip(weight.shape[2:], dilation, strict=True)]
+    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
+    sizes = zip(input_shape[2:], grad.shape[2:], spans, before, strict=True)
+    after = [size - 1 + span - out - low for size, out, span, low in sizes]
+    mirrored = np.flip(weight, tuple(range(2, weight.ndim)))
+    padded = pad_spatial(grad, before, after)
+    return forward(padded, mirrored, input_shape[2:], (1,) * len(spans), dilation)
 
 
 def backward_weight(
@@ -177,7 +195,8 @@ def backward_weight(
     flat = _flat_grad(grad, channels, phases)[..., : phases.length]
     total = np.zeros((channels, flat.shape[2], *phases.kernel), grad.dtype)
     taps = list(phases.taps())
-    for image, block in _blocks(len(grad), channels, flat.strides[1]):
+    step = _block_channels(flat.strides[1], channels)
+    for image, block in _blocks(len(grad), channels, step):
         for tap, phase, places in taps:
             view = split[phase, image, block][..., places]
             total[(block, slice(None), *tap)] += np.vecdot(view, flat[image, block])

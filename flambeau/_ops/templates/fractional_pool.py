@@ -100,5 +100,3 @@ def _plane_starts(
         shape[dim] = count
         found.append(starts.reshape(*starts.shape[:2], *shape))
     return found
-
-

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .precision import Array, compute_dtype, is_floating, narrow, refuse, widen
+from .precision import Array, is_floating, narrow, refuse, widen
 from .windows import Ints
 
 Scales = Sequence[float | None]
@@ -58,7 +58,9 @@ def _check_sizes(spatial: Sequence[int], output: Ints) -> None:
     if min(*spatial, *output) > 0:
         return
     words = [
-        ", ".join(f"{side}: {size}" for side, size in zip(SIZE_WORDS[len(sizes)], sizes, strict=True))
+        ", ".join(
+            f"{side}: {size}" for side, size in zip(SIZE_WORDS[len(sizes)], sizes, strict=True)
+        )
         for sizes in (spatial, output)
     ]
     joint = "and output" if len(output) == 1 else "output"
@@ -85,6 +87,16 @@ def nearest_taps(size: int, count: int, factor: float | None, offset: float) -> 
     places = (np.arange(count, dtype=np.float32) + np.float32(offset)) * scale
     positions = np.minimum(np.floor(places).astype(np.int64), size - 1)
     return Taps(positions[None], None)
+
+
+def nearest_taps_by_size(size: int, count: int, factor: float | None) -> Taps:
+    """'nearest' where torch ignores the scale when the size stays or doubles.
+
+    It does so over two dims, and in the backward over any number of dims.
+    """
+    if count in (size, 2 * size):
+        return Taps((np.arange(count) // (count // size))[None], None)
+    return nearest_taps(size, count, factor, 0.0)
 
 
 def linear_taps(
@@ -115,9 +127,7 @@ def cubic_taps(
     return Taps(positions, np.stack(weights))
 
 
-def _source(
-    size: int, count: int, align_corners: bool, factor: float | None, real: type
-) -> Array:
+def _source(size: int, count: int, align_corners: bool, factor: float | None, real: type) -> Array:
     scale = scale_of(size, count, align_corners, factor, real)
     places = np.arange(count).astype(real)
     if align_corners:
@@ -187,10 +197,13 @@ def taps_for(
     scales: Scales,
     dtype: np.dtype,
     antialias: bool = False,
+    backward: bool = False,
 ) -> list[Taps]:
     """The taps of every spatial dim for one of torch's modes."""
     real = np.float64 if dtype == np.float64 else np.float32
     numbers = list(zip(spatial, output, scales, strict=True))
+    if mode == "nearest" and (backward or len(output) == 2):
+        return [nearest_taps_by_size(*each) for each in numbers]
     if mode == "nearest":
         return [nearest_taps(size, count, factor, 0.0) for size, count, factor in numbers]
     if mode == "nearest-exact":
@@ -245,8 +258,7 @@ def _refusing_kernel(mode: str, antialias: bool) -> str:
 def _order(array: Array, all_taps: list[Taps]) -> list[int]:
     """The dims to resize, the one that shrinks the array most first."""
     growth = [
-        taps.positions.shape[1] / size
-        for taps, size in zip(all_taps, array.shape[2:], strict=True)
+        taps.positions.shape[1] / size for taps, size in zip(all_taps, array.shape[2:], strict=True)
     ]
     return sorted(range(len(all_taps)), key=lambda dim: growth[dim])
 
@@ -276,7 +288,9 @@ def interpolate_backward(
     """The gradient `(N, C, *spatial)` of `interpolate` with respect to its input."""
     output = grad.shape[2:]
     scales = scales if scales is not None else (None,) * len(output)
-    all_taps = taps_for(mode, spatial, output, align_corners, scales, grad.dtype, antialias)
+    all_taps = taps_for(
+        mode, spatial, output, align_corners, scales, grad.dtype, antialias, backward=True
+    )
     result = widen(grad)
     for dim, taps in enumerate(all_taps):
         result = apply_transposed(result, taps, dim + 2, spatial[dim])

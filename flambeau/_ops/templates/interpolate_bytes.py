@@ -45,8 +45,9 @@ def fraction_bits(largest: float) -> int:
 
 
 def _apply(array: Array, taps: Taps, dim: int) -> Array:
-    bits = fraction_bits(float(taps.weights.max()))
-    scaled = taps.weights * (1 << bits)
+    merged = _merge_repeated(taps)
+    bits = fraction_bits(float(merged.max()))
+    scaled = merged * (1 << bits)
     weights = np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int32)
     shape = [1] * array.ndim
     shape[dim] = -1
@@ -54,3 +55,13 @@ def _apply(array: Array, taps: Taps, dim: int) -> Array:
     for positions, weight in zip(taps.positions, weights, strict=True):
         total = total + np.take(array, positions, axis=dim) * weight.reshape(shape)
     return np.clip(total >> bits, 0, 255).astype(np.uint8)
+
+
+def _merge_repeated(taps: Taps) -> Array:
+    """The weights with those of repeated positions (at the borders) put into one."""
+    weights = taps.weights.copy()
+    for number in range(1, len(weights)):
+        same = taps.positions[number] == taps.positions[number - 1]
+        weights[number] += np.where(same, weights[number - 1], 0)
+        weights[number - 1][same] = 0
+    return weights

@@ -64,6 +64,7 @@ def max_unpool(values: Array, indices: Array, spatial: Ints) -> Array:
     if outside.any():
         sizes = "x".join(map(str, spatial))
         raise RuntimeError(
-            f"Found an invalid max index: {indices[outside][0]} (output volumes are of size {sizes})"
+            f"Found an invalid max index: {indices[outside][0]} "
+            f"(output volumes are of size {sizes})"
         )
     return scatter_planes(values, indices, spatial, unique=True)

@@ -149,11 +149,15 @@ def _max_along(
     best = values[taps[0]].copy()
     best_index = np.broadcast_to(indices[taps[0]], best.shape).copy()
     for tap in taps[1:]:
-        candidate = values[tap]
+        # Copied to be contiguous, and the index moved by arithmetic: a masked copy and strided
+        # comparisons take three times as long (benchmarks/pool_kernels.py).
+        candidate = np.ascontiguousarray(values[tap])
         better = candidate > best
         if has_nan:
             better |= np.isnan(candidate)
-        np.copyto(best_index, indices[tap], where=better)
+        step = indices[tap] - best_index
+        step *= better.astype(step.dtype)
+        best_index += step
         np.maximum(best, candidate, out=best)
     return best, best_index
 

@@ -48,4 +48,4 @@ def is_floating(dtype: np.dtype) -> bool:
 def refuse(kernel: str, dtype: np.dtype) -> NotImplementedError:
     """The error for a dtype that `kernel` does not have, in torch's words."""
     name = SCALAR_NAMES.get(dtype, str(dtype))
-    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
