@@ -45,6 +45,10 @@ _LAZY_MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
 ))  # fmt: skip
 _LAZY_NAMES = {
+    "manual_seed": "flambeau.random", "seed": "flambeau.random", "initial_seed": "flambeau.random",
+    "get_rng_state": "flambeau.random", "set_rng_state": "flambeau.random",
+    "default_generator": "flambeau.random", "Generator": "flambeau._ops.random",
+    "from_dlpack": "flambeau._tensor.interop", "to_dlpack": "flambeau._tensor.interop",
     "install": "flambeau.hook", "uninstall": "flambeau.hook",
     "save": "flambeau.serialization", "load": "flambeau.serialization",
 }  # fmt: skip

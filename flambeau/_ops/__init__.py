@@ -5,6 +5,7 @@ from flambeau._ops import (  # noqa: F401
     copying,
     factories,
     joining,
+    random,
     reductions,
     comparison,
     views,
