@@ -8,9 +8,12 @@ needed. Leaves are filled last.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
+
+import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
@@ -72,7 +75,7 @@ class Task:
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
-            grads = node.apply(grad)
+            grads = node.apply(grad) if not modes.watch.anomaly else watched_apply(node, grad)
             if node.hooks is not None:
                 grads = run_post_hooks(node, grads, grad)
             if not self.keep:
@@ -84,6 +87,45 @@ class Task:
                     continue
                 self.send(edge, part)
         return captured
+
+
+class Anomaly:
+    """Settings of anomaly mode; `modes.watch.anomaly` switches it."""
+
+    check_nan = True
+
+
+def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
+    """In anomaly mode: errors and NaNs show where the operator was called."""
+    try:
+        grads = node.apply(grad)
+    except Exception:
+        _print_forward_lines(node)
+        raise
+    if not Anomaly.check_nan:
+        return grads
+    for position, part in enumerate(grads):
+        if part is not None and part._data.dtype.kind in "fc" and np.isnan(part._data).any():
+            _print_forward_lines(node)
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {position}th output."
+            )
+    return grads
+
+
+def _print_forward_lines(node: Node) -> None:
+    lines = node.metadata.get("traceback_")
+    if lines is None:
+        text = (
+            f"Error detected in {node.name()}. No forward pass information available. Enable "
+            "detect anomaly during forward pass for more information."
+        )
+    else:
+        text = (
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+            f"{''.join(lines)}"
+        )
+    warnings.warn(text, UserWarning, stacklevel=6)
 
 
 def run_pre_hooks(node: Node, grad: Any) -> Any:

@@ -7,6 +7,7 @@ needs is kept as its array and a weak reference.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import weakref
 from collections.abc import Callable
@@ -319,3 +320,16 @@ def short_title(node: Node) -> str:
     """`Exp` for ExpBackward0, as some of torch's messages have it."""
     head, marker, _ = node.title.rpartition("Backward")
     return head if marker else node.title
+
+
+PUBLIC = {
+    "saved_tensors_hooks": "saved", "save_on_cpu": "saved", "disable_saved_tensors_hooks": "saved",
+    "register_multi_grad_hook": "hooks",
+}  # fmt: skip
+"""Names that `torch.autograd.graph` has and that live in modules built on this one."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"flambeau.autograd.{PUBLIC[name]}"), name)

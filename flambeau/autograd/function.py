@@ -1,0 +1,308 @@
+"""`autograd.Function`: operators whose gradient the user writes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.graph import (
+    FREED,
+    Node,
+    next_sequence_number,
+    output_node,
+    save_result,
+    tools,
+    unpack,
+    version_of,
+)
+from flambeau.autograd.history import bump, check_inplace, edge_of, rebase, view_of
+
+
+class FunctionCtx:
+    """What `forward` and `backward` share: saved tensors, flags, and the user's own attributes."""
+
+    _to_save: tuple[Any, ...] = ()
+    _dirty: tuple[Any, ...] = ()
+    _non_differentiable: tuple[Any, ...] = ()
+    _materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for backward; None entries are kept too. Call once, in `forward`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError("save_for_backward can only save variables, but argument "
+                                f"{tensors.index(tensor)} is of type {type(tensor).__name__}")  # fmt: skip
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for `jvp`."""
+        self._for_forward = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs `forward` changed in place; each must also be an output."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing output gradients come as zeros (True) or as None."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept; an error if it was freed or changed in place."""
+        node: Any = self
+        if getattr(node, "saved", ()) is None:
+            raise RuntimeError(FREED)
+        if not isinstance(node, Node):
+            return self._to_save
+        return tuple(unpack(node, position) for position in range(len(node.saved)))
+
+
+class CustomNode(Node, FunctionCtx):
+    """The node of one call of a Function; it is also the `ctx` that the user sees."""
+
+    __slots__ = ("needs_input_grad", "results")
+    function: type[Function]
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        grads = grad if isinstance(grad, list) else [grad]
+        if self._materialize:
+            grads = [
+                tools.zeros(*meta) if g is None and meta is not None else g
+                for g, meta in zip(grads, self.results, strict=True)
+            ]
+        returned = self.function.backward(self, *grads)
+        if not isinstance(returned, tuple):
+            returned = (returned,)
+        return self._checked(returned)
+
+    def _checked(self, returned: tuple[Any, ...]) -> tuple[Any, ...]:
+        """One gradient per tensor input, of a shape that fits."""
+        name = f"{self.function.__name__}Backward"
+        count = len(self.positions)
+        extra = returned[count:]
+        if len(returned) < count or any(part is not None for part in extra):
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients "
+                               f"(expected {count}, got {len(returned)})")  # fmt: skip
+        found = []
+        for position, (is_tensor, part) in enumerate(
+            zip(self.positions, returned, strict=False)
+        ):
+            if not is_tensor:
+                if part is not None:
+                    raise RuntimeError(f"function {name} returned a gradient different from None "
+                                       f"at position {position + 1}, but the corresponding forward "
+                                       "input was not a Variable")  # fmt: skip
+                continue
+            found.append(self._fitted(part, len(found), name))
+        return tuple(found)
+
+    def _fitted(self, part: Any, index: int, name: str) -> Any:
+        if part is None or self.edges[index] is None:
+            return part
+        if not isinstance(part, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
+        shape, dtype = self.input_metas[index]
+        if part._data.shape != shape:
+            if not _expands(shape, part._data.shape):
+                raise RuntimeError(
+                    f"Function {name} returned an invalid gradient at index {index} - got "
+                    f"{list(part._data.shape)} but expected shape compatible with {list(shape)}"
+                )
+            part = tools.sum_to_size(part, shape)
+        if part._data.dtype != dtype:
+            part = tools.to_dtype(part, dtype)
+        return part
+
+
+def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    if len(small) > len(large):
+        return False
+    tail = large[len(large) - len(small) :]
+    return all(a in (1, b) for a, b in zip(small, tail, strict=True))
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name: str, bases: Any, namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        title = f"{name}Backward"
+        cls._node_class = type(title, (CustomNode,), {"function": cls, "title": title})
+
+
+class Function(FunctionCtx, metaclass=_FunctionMeta):
+    """Subclass with static methods `forward(ctx, ...)` and `backward(ctx, *grads)`; call `apply`.
+
+    `forward` may leave out `ctx` if there is a static method `setup_context(ctx, inputs, output)`.
+    """
+
+    _node_class: type[CustomNode]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The result of the operator; runs unrecorded."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Keep what `backward` needs, for a `forward` without ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """One gradient (or None) per argument of `forward`."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` and record it."""
+        node = cls._node_class()
+        node.sequence_number = next_sequence_number()
+        node.hooks, node.saved, node.versions = None, (), ()
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        recording = modes.grad.enabled and any(t.requires_grad for t in tensors)
+        node.positions = tuple(isinstance(a, Tensor) for a in args)
+        node.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
+        node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
+        output = _run(cls, node, args, kwargs)
+        return _finish(cls, node, tensors, output, recording)
+
+
+def _run(cls: type[Function], node: CustomNode, args: Any, kwargs: Any) -> Any:
+    before = modes.grad.enabled
+    modes.grad.enabled = False
+    try:
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(node, *args, **kwargs)
+        output = cls.forward(*args, **kwargs)
+        cls.setup_context(node, args, output)
+        return output
+    finally:
+        modes.grad.enabled = before
+
+
+def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output: Any,
+            recording: bool) -> Any:  # fmt: skip
+    many = isinstance(output, (tuple, list))
+    outputs = list(output) if many else [output]
+    for position, result in enumerate(outputs):
+        if isinstance(result, Tensor):
+            outputs[position] = _own(node, inputs, result, recording)
+        elif not many and result is not None:
+            raise TypeError(f"{cls.__name__}.forward: expected Tensor or tuple of Tensor (got "
+                            f"{type(result).__name__}) for return value 0")  # fmt: skip
+    if recording:
+        _link(node, outputs)
+        _save(node, inputs, outputs)
+    if many:
+        return tuple(outputs)
+    return outputs[0]
+
+
+def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
+    """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
+    dirty = any(result is t for t in node._dirty)
+    if dirty:
+        if recording:
+            check_inplace(result, True)
+        return result
+    if any(result is t for t in inputs):
+        return view_of(result, result._data)
+    return result
+
+
+def _link(node: CustomNode, outputs: list[Any]) -> None:
+    node.outputs = len(outputs)
+    node.results = [
+        (o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in outputs
+    ]
+    for position, result in enumerate(outputs):
+        if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
+            continue
+        if any(result is t for t in node._non_differentiable):
+            continue
+        link = node if len(outputs) == 1 else output_node(node, position)
+        if any(result is t for t in node._dirty):
+            bump(result)
+            rebase(result, link)
+            continue
+        result._node = link
+        result._requires_grad = True
+
+
+def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
+    kept, versions = [], []
+    for tensor in node._to_save:
+        position = next((i for i, o in enumerate(outputs) if o is tensor), None)
+        if tensor is None:
+            kept.append(None)
+        elif position is not None and not any(tensor is t for t in inputs):
+            kept.append(save_result(tensor, position))
+        else:
+            kept.append(_saved_input(tensor))
+        versions.append(0 if tensor is None else version_of(tensor))
+    node.saved, node.versions = tuple(kept), tuple(versions)
+    node._to_save = ()
+
+
+def _saved_input(tensor: Tensor) -> Any:
+    from flambeau.autograd.graph import save_input
+
+    return save_input(tensor) if modes.watch.saving else tensor
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A `backward` whose own gradient raises."""
+
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        before = modes.grad.enabled
+        modes.grad.enabled = False
+        try:
+            outputs = function(ctx, *args)
+        finally:
+            modes.grad.enabled = before
+        if not before or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        many = isinstance(outputs, tuple)
+        poisoned = [
+            _Poison.apply(o.detach(), *[a for a in args if isinstance(a, Tensor)])  # type: ignore[attr-defined]
+            if isinstance(o, Tensor) else o
+            for o in (outputs if many else (outputs,))
+        ]
+        return tuple(poisoned) if many else poisoned[0]
+
+    return wrapper
+
+
+class _Poison(Function):
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, *sources: Tensor) -> Any:
+        return output.view_as(output)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with "
+                           "@once_differentiable")  # fmt: skip
+
+
+_ = OrderedDict

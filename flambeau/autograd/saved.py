@@ -1,0 +1,115 @@
+"""Hooks on saved tensors, and anomaly mode."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor, new
+from flambeau.autograd import engine
+from flambeau.autograd.graph import Node
+
+
+class saved_tensors_hooks:
+    """While active, every tensor saved for backward goes through `pack_hook`; backward gets what
+    `unpack_hook` makes of it again."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self.hooks = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        modes.stacks.saved_hooks.append(self.hooks)
+        modes.watch.saving += 1
+
+    def __exit__(self, *exc: object) -> None:
+        modes.stacks.saved_hooks.pop()
+        modes.watch.saving -= 1
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors on the CPU: a copy there, brought back for backward."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(_copied, lambda packed: packed)
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    result = new(Tensor)
+    result._data = tensor._data.copy()
+    return result  # type: ignore[no-any-return]
+
+
+class disable_saved_tensors_hooks:
+    """While active, `saved_tensors_hooks` raises with the given message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def __enter__(self) -> None:
+        self.before = saved_tensors_hooks.__enter__
+        message = self.error_message
+
+        def refuse(_: saved_tensors_hooks) -> None:
+            raise RuntimeError(message)
+
+        saved_tensors_hooks.__enter__ = refuse  # type: ignore[method-assign]
+
+    def __exit__(self, *exc: object) -> None:
+        saved_tensors_hooks.__enter__ = self.before  # type: ignore[method-assign]
+
+
+# ---- anomaly mode
+
+
+class set_detect_anomaly:
+    """Switch anomaly mode: errors and NaNs in backward name the forward line that is to blame."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = (modes.watch.anomaly, engine.Anomaly.check_nan)
+        _switch(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        _switch(*self.before)
+
+
+class detect_anomaly:
+    """Anomaly mode for a block of code."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self.before = (modes.watch.anomaly, engine.Anomaly.check_nan)
+        _switch(True, self.check_nan)
+
+    def __exit__(self, *exc: object) -> None:
+        _switch(*self.before)
+
+
+def _switch(mode: bool, check_nan: bool) -> None:
+    modes.watch.saving += int(mode) - int(modes.watch.anomaly)
+    modes.watch.anomaly = mode
+    engine.Anomaly.check_nan = check_nan
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on."""
+    return modes.watch.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode looks for NaN gradients."""
+    return engine.Anomaly.check_nan
+
+
+_ = Node
