@@ -145,3 +145,20 @@ def test_error_words(case: tuple) -> None:
     with pytest.raises(RuntimeError) as actual:
         interpolate.upsample_output_shape(shape, output)
     assert str(actual.value) == str(expected.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_infinities_stay_local(mode: str) -> None:
+    """The gathering path, which an input with infinities takes."""
+    torch.manual_seed(0)
+    input = torch.randn(1, 2, 6, 7)
+    input[0, 0, 2, 3] = torch.inf
+    input.requires_grad_()
+    expected = F.interpolate(input, (9, 11), mode=mode)
+    result = interpolate.interpolate(to_array(input), mode, (9, 11))
+    torch.testing.assert_close(to_tensor(result), expected.detach(), equal_nan=True)
+    grad = torch.randn_like(expected)
+    grad[0, 0, 1, 1] = torch.inf
+    expected.backward(grad)
+    result = interpolate.interpolate_backward(to_array(grad), mode, (6, 7))
+    torch.testing.assert_close(to_tensor(result), input.grad, equal_nan=True)

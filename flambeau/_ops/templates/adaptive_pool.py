@@ -86,6 +86,7 @@ def _at(dim: int, start: int, end: int) -> tuple[Any, ...]:
     return (..., slice(start, end), *(slice(None),) * (-dim - 1))
 
 
+@np.errstate(all="ignore")
 def adaptive_avg_pool(input: Array, output: Ints) -> Array:
     """The mean of every segment; float16, bfloat16 in float32. Integers are refused."""
     if not is_floating(input.dtype):
@@ -128,6 +129,7 @@ def _mean_along(array: Array, dim: int, count: int) -> Array:
     return result
 
 
+@np.errstate(all="ignore")
 def adaptive_avg_pool_backward(grad: Array, spatial: Ints) -> Array:
     """The gradient `(..., *spatial)` of `adaptive_avg_pool`."""
     result = widen(grad)

@@ -68,6 +68,7 @@ class Chunk:
         return part.transpose(1, 2, 0, 3).reshape(1, *part.shape[1:3], -1)
 
 
+@np.errstate(all="ignore")
 def conv(
     input: Array,
     weight: Array,
@@ -88,6 +89,7 @@ def conv(
     return _add_bias(result, bias, input.dtype)
 
 
+@np.errstate(all="ignore")
 def conv_backward_input(
     grad: Array,
     weight: Array,
@@ -104,6 +106,7 @@ def conv_backward_input(
     return narrow(result, grad.dtype)
 
 
+@np.errstate(all="ignore")
 def conv_backward_weight(
     grad: Array,
     input: Array,
@@ -133,12 +136,14 @@ def conv_backward_weight(
     return narrow(total.reshape(weight_shape), grad.dtype)
 
 
+@np.errstate(all="ignore")
 def conv_backward_bias(grad: Array) -> Array:
     """The gradient `(O,)` of a convolution's bias: the sum over images and positions."""
     dims = (0, *range(2, grad.ndim))
     return narrow(widen(grad).sum(dims), grad.dtype)
 
 
+@np.errstate(all="ignore")
 def conv_transpose(
     input: Array,
     weight: Array,
@@ -171,6 +176,7 @@ def conv_transpose(
     return _add_bias(result, bias, input.dtype)
 
 
+@np.errstate(all="ignore")
 def conv_transpose_backward_input(
     grad: Array,
     weight: Array,
@@ -187,6 +193,7 @@ def conv_transpose_backward_input(
     return np.ascontiguousarray(full[(slice(None), slice(None), *inner)])
 
 
+@np.errstate(all="ignore")
 def conv_transpose_backward_weight(
     grad: Array,
     input: Array,

@@ -92,6 +92,7 @@ def unfold(input: Array, kernel: Ints, dilation: Ints, padding: Ints, stride: In
     return columns.reshape(len(input), input.shape[1] * prod(kernel), prod(counts))
 
 
+@np.errstate(all="ignore")
 def fold(
     input: Array, output_size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
 ) -> Array:

@@ -207,6 +207,7 @@ def _check_dtype(dtype: np.dtype, spatial: int) -> None:
         raise refuse(name, dtype)
 
 
+@np.errstate(all="ignore")
 def grid_sample(
     input: Array,
     grid: Array,
@@ -231,6 +232,7 @@ def _read(flat: Array, corner: Corner) -> Array:
     return np.where(inside, np.take_along_axis(flat, index, 2), 0)
 
 
+@np.errstate(all="ignore")
 def grid_sample_backward(
     grad: Array,
     input: Array,
@@ -282,6 +284,7 @@ def base_grid(output: Ints, align_corners: bool, dtype: np.dtype) -> Array:
     return grid
 
 
+@np.errstate(all="ignore")
 def affine_grid(theta: Array, size: Ints, align_corners: bool = False) -> Array:
     """The grid `(N, *spatial, rank)` of affine maps theta `(N, rank, rank + 1)`."""
     if len(size) not in (4, 5):
@@ -304,6 +307,7 @@ def affine_grid(theta: Array, size: Ints, align_corners: bool = False) -> Array:
     return narrow(result.reshape(size[0], *size[2:], rank), theta.dtype)
 
 
+@np.errstate(all="ignore")
 def affine_grid_backward(grad: Array, size: Ints, align_corners: bool = False) -> Array:
     """The gradient `(N, rank, rank + 1)` of `affine_grid` with respect to theta."""
     rank = len(size) - 2

@@ -23,6 +23,8 @@ SIZE_WORDS = {
     3: ("D", "H", "W"),
 }
 CUBIC = -0.75
+# Up to a matrix of this size a dense product beats gathering the few elements that count.
+DENSE_ELEMENTS = 1 << 18
 # The Catmull-Rom spline, which the antialiasing filter uses as image libraries do.
 CUBIC_ANTIALIAS = -0.5
 
@@ -218,6 +220,7 @@ def taps_for(
     return [function(size, count, align_corners, factor, real) for size, count, factor in numbers]
 
 
+@np.errstate(all="ignore")
 def interpolate(
     input: Array,
     mode: str,
@@ -263,10 +266,36 @@ def _order(array: Array, all_taps: list[Taps]) -> list[int]:
     return sorted(range(len(all_taps)), key=lambda dim: growth[dim])
 
 
+def dense(taps: Taps, size: int, dtype: np.dtype) -> Array:
+    """The taps of one dim as a matrix `(outputs, size)`."""
+    count = taps.positions.shape[1]
+    matrix = np.zeros((count, size), dtype)
+    weights = np.ones(taps.positions.shape) if taps.weights is None else taps.weights
+    np.add.at(matrix, (np.arange(count), taps.positions), weights.astype(dtype))
+    return matrix
+
+
+def _suits_product(array: Array, taps: Taps, size: int) -> bool:
+    """Small matrices multiply faster than they gather; a zero times infinity must not appear."""
+    if taps.positions.shape[1] * size > DENSE_ELEMENTS:
+        return False
+    return bool(np.isfinite(array.sum()))
+
+
+def _multiply_along(matrix: Array, array: Array, dim: int) -> Array:
+    if dim == array.ndim - 1:
+        return array @ matrix.T
+    lead, tail = array.shape[:dim], array.shape[dim + 1 :]
+    product = matrix @ array.reshape(*lead, array.shape[dim], -1)
+    return product.reshape(*lead, len(matrix), *tail)
+
+
 def apply_taps(array: Array, taps: Taps, dim: int) -> Array:
     """Apply one sparse matrix along one dim."""
     if taps.weights is None:
         return np.take(array, taps.positions[0], axis=dim)
+    if _suits_product(array, taps, array.shape[dim]):
+        return _multiply_along(dense(taps, array.shape[dim], array.dtype), array, dim)
     shape = [1] * array.ndim
     shape[dim] = -1
     total = None
@@ -277,6 +306,7 @@ def apply_taps(array: Array, taps: Taps, dim: int) -> Array:
     return total
 
 
+@np.errstate(all="ignore")
 def interpolate_backward(
     grad: Array,
     mode: str,
@@ -299,6 +329,8 @@ def interpolate_backward(
 
 def apply_transposed(grad: Array, taps: Taps, dim: int, size: int) -> Array:
     """Apply the transposed sparse matrix along one dim, which then has `size` elements."""
+    if _suits_product(grad, taps, size):
+        return _multiply_along(dense(taps, size, grad.dtype).T, grad, dim)
     shape = list(grad.shape)
     shape[dim] = size
     total = np.zeros(shape, grad.dtype)

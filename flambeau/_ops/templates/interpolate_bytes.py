@@ -59,7 +59,7 @@ def _apply(array: Array, taps: Taps, dim: int) -> Array:
 
 def _merge_repeated(taps: Taps) -> Array:
     """The weights with those of repeated positions (at the borders) put into one."""
-    weights = taps.weights.copy()
+    weights = np.array(taps.weights)
     for number in range(1, len(weights)):
         same = taps.positions[number] == taps.positions[number - 1]
         weights[number] += np.where(same, weights[number - 1], 0)

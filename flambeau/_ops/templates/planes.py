@@ -23,6 +23,7 @@ def _flat_positions(indices: Array, rank: int, plane: int) -> Array:
     return (flat + np.arange(count)[:, None] * plane).reshape(-1)
 
 
+@np.errstate(all="ignore")
 def scatter_planes(values: Array, indices: Array, spatial: Ints, unique: bool = False) -> Array:
     """Add values `(..., *output)` into zero planes `(..., *spatial)` at their flat indices.
 

@@ -89,6 +89,7 @@ def lowest(dtype: np.dtype) -> float | int:
     return -np.inf if is_floating(dtype) else int(np.iinfo(dtype).min)
 
 
+@np.errstate(all="ignore")
 def max_pool(
     input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, output: Ints
 ) -> Array:
@@ -171,6 +172,7 @@ def max_pool_backward(
     return scatter_planes(grad, indices, spatial, unique=apart)
 
 
+@np.errstate(all="ignore")
 def avg_pool(
     input: Array,
     kernel: Ints,
@@ -194,6 +196,7 @@ def avg_pool(
     return narrow(result, input.dtype)
 
 
+@np.errstate(all="ignore")
 def avg_pool_backward(
     grad: Array,
     spatial: Ints,

@@ -94,3 +94,10 @@ def test_fold_undoes_unfold_of_blocks() -> None:
     columns = fold.unfold(input, *numbers)
     assert columns.shape == (1, 8, 4)
     np.testing.assert_array_equal(fold.fold(columns, (4, 4), *numbers), input)
+
+
+def test_infinities_do_not_warn() -> None:
+    input = np.array([[[np.inf, -np.inf]]], np.float32)
+    with np.errstate(all="raise"):
+        result = conv.conv(input, np.ones((1, 1, 2), np.float32), None, (1,), (0,), (1,))
+    assert np.isnan(result).all()
