@@ -69,9 +69,12 @@ def grad(
                             inputs=targets, accumulate=False)  # fmt: skip
     if materialize_grads:
         found = [_or_zeros(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
-    elif not allow_unused and any(g is None for g in found):
-        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the "
-                           "graph. Set allow_unused=True if this is the desired behavior.")  # fmt: skip
+    unused = [position for position, g in enumerate(found) if g is None]
+    if unused and not allow_unused and not materialize_grads:
+        raise RuntimeError(
+            f"The differentiated Tensor at index {unused[0]} appears to not have been used "
+            "in the graph. Set allow_unused=True if this is the desired behavior."
+        )
     return tuple(found)
 
 

@@ -1,0 +1,219 @@
+"""Derivatives of functions: `jacobian`, `hessian`, `vjp`, `jvp`, `vhp`, `hvp`.
+
+Every function takes `func` and its inputs (a tensor or a tuple of tensors) and returns results in
+the same structure. `create_graph` makes the results differentiable; `strict` raises where an
+output does not depend on an input, instead of giving zeros. Forward products use the double
+backward identity: the vector-Jacobian product, differentiated by its vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.backward import grad
+from flambeau.autograd.grad_mode import enable_grad
+from flambeau.autograd.graph import tools
+
+Tensors = Any
+
+
+def _as_tuple(value: Any, role: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
+    """(whether it was a tuple, the tensors); TypeError for anything else."""
+    many = isinstance(value, tuple)
+    items = value if many else (value,)
+    for position, item in enumerate(items):
+        if not isinstance(item, Tensor):
+            where = f"Value at index {position} of the tuple" if many else "but it"
+            if many:
+                raise TypeError(f"The {role} given to {function} must be either a Tensor or a tuple "
+                                f"of Tensors but the value at index {position} has type "
+                                f"{type(item)}.")  # fmt: skip
+            raise TypeError(f"The {role} given to {function} must be either a Tensor or a tuple of "
+                            f"Tensors {where[:0]}but the given {role} has type {type(item)}.")  # fmt: skip
+    return many, tuple(items)
+
+
+def _prepare(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """Inputs to differentiate by: views of the given ones, or fresh leaves."""
+    if create_graph:
+        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs)  # type: ignore[attr-defined]
+    return tuple(x.detach().requires_grad_() for x in inputs)  # type: ignore[attr-defined]
+
+
+def _finish(value: Any, create_graph: bool) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_finish(part, create_graph) for part in value)
+    return value if create_graph else value.detach()
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    return tools.zeros(tensor._data.shape, tensor._data.dtype)  # type: ignore[no-any-return]
+
+
+def _gradients(outputs: Any, inputs: Any, starts: Any, create_graph: bool, strict: bool) -> Any:
+    """Gradients with zeros for what is not reached."""
+    reached = [(o, s) for o, s in zip(outputs, starts, strict=True) if o.requires_grad]
+    if not reached:
+        if strict:
+            raise RuntimeError("Output 0 of the user-provided function does not require gradients. "
+                               "The outputs must be computed in a differentiable manner from the "
+                               "input when running in strict mode.")  # fmt: skip
+        return tuple(_zeros_like(x) for x in inputs)
+    found = grad([o for o, _ in reached], inputs, [s for _, s in reached], retain_graph=True,
+                 create_graph=create_graph, allow_unused=True)  # fmt: skip
+    if strict and any(g is None for g in found):
+        position = next(i for i, g in enumerate(found) if g is None)
+        raise RuntimeError(f"Output 0 of the user-provided function is independent of input "
+                           f"{position}. This is not allowed in strict mode.")  # fmt: skip
+    return tuple(_zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
+
+
+def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str) -> tuple[Tensor, ...]:
+    if v is None:
+        if len(outputs) != 1 or outputs[0]._data.size != 1:
+            raise RuntimeError(
+                "The vector v can only be None if the user-provided function returns a single "
+                "Tensor with a single element."
+            )
+        return (tools.ones_like(outputs[0].detach()),)  # type: ignore[attr-defined]
+    vectors = _as_tuple(v, "v", function)[1]
+    if len(vectors) != len(outputs):
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(outputs)} but got "
+                           f"{len(vectors)}.")  # fmt: skip
+    for position, (vector, output) in enumerate(zip(vectors, outputs, strict=True)):
+        if vector._data.shape != output._data.shape:
+            prefix = f"Entry {position} in " if len(vectors) > 1 else ""
+            raise RuntimeError(f"{prefix}v has invalid size: should be {output.shape} but got "
+                               f"{vector.shape}.")  # fmt: skip
+    return vectors
+
+
+def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(outputs, vᵀ·J): the vector-Jacobian product, one tensor per input."""
+    with enable_grad():
+        many, given = _as_tuple(inputs, "inputs", "vjp")
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        _, outputs = _as_tuple(output, "outputs", "vjp")
+        vectors = _vectors(v, outputs, "vjp")
+        found = _gradients(outputs, prepared, vectors, create_graph, strict)
+    result = found if many else found[0]
+    return _finish(output, create_graph), _finish(result, create_graph)
+
+
+def jvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(outputs, J·v): the Jacobian-vector product, one tensor per output."""
+    with enable_grad():
+        _, given = _as_tuple(inputs, "inputs", "jvp")
+        vectors = _vectors(v, given, "jvp")
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        many, outputs = _as_tuple(output, "outputs", "jvp")
+        products = _forward_products(outputs, prepared, vectors, create_graph, strict)
+    result = products if many else products[0]
+    return _finish(output, create_graph), _finish(result, create_graph)
+
+
+def _forward_products(outputs: Any, inputs: Any, vectors: Any, create_graph: bool,
+                      strict: bool) -> tuple[Tensor, ...]:  # fmt: skip
+    """J·v by differentiating vᵀ·J by v."""
+    dummies = tuple(_zeros_like(o).requires_grad_() for o in outputs)  # type: ignore[attr-defined]
+    rows = _gradients(outputs, inputs, dummies, True, strict)
+    return _gradients(rows, dummies, vectors, create_graph, False)  # type: ignore[no-any-return]
+
+
+def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
+             strict: bool = False, vectorize: bool = False,
+             strategy: str = "reverse-mode") -> Any:  # fmt: skip
+    """The Jacobian: for each output and input a tensor of output.shape + input.shape."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
+            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
+            'Otherwise, prefer to use "reverse-mode".'
+        )
+    with enable_grad():
+        many_in, given = _as_tuple(inputs, "inputs", "jacobian")
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        many_out, outputs = _as_tuple(output, "outputs", "jacobian")
+        blocks = tuple(_jacobian_of(o, prepared, create_graph, strict) for o in outputs)
+    result = tuple(block if many_in else block[0] for block in blocks)
+    return _finish(result if many_out else result[0], create_graph)
+
+
+def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
+                 strict: bool) -> tuple[Tensor, ...]:  # fmt: skip
+    """One output's derivatives, row by row."""
+    flat = output.reshape(-1)  # type: ignore[attr-defined]
+    rows = []
+    for position in range(flat._data.shape[0]):
+        start = tools.ones_like(flat[position].detach())
+        rows.append(_gradients((flat[position],), inputs, (start,), create_graph, strict))
+    if not rows:
+        return tuple(tools.zeros((*output.shape, *x.shape), output._data.dtype) for x in inputs)
+    columns = zip(*rows, strict=True)
+    return tuple(
+        tools.stack(list(column)).view(tuple(output.shape) + tuple(x.shape))
+        for column, x in zip(columns, inputs, strict=True)
+    )
+
+
+def _scalar(output: Any, function: str) -> Tensor:
+    _, outputs = _as_tuple(output, "outputs", function)
+    if len(outputs) != 1:
+        raise RuntimeError(f"The function given to {function} should return a single Tensor")
+    if outputs[0]._data.size != 1:
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {function} should contain a single "
+            "element"
+        )
+    return outputs[0].squeeze() if outputs[0]._data.ndim else outputs[0]  # type: ignore[attr-defined, no-any-return]
+
+
+def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
+            strict: bool = False, vectorize: bool = False,
+            outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
+    """The matrix of second derivatives of a function of one value."""
+    many, given = _as_tuple(inputs, "inputs", "hessian")
+
+    def gradient(*parts: Tensor) -> Any:
+        found = jacobian(lambda *xs: _scalar(func(*xs), "hessian"), parts, create_graph=True)
+        return tuple(found)
+
+    result = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return result if many else result[0][0]
+
+
+def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(output, vᵀ·H) for a function of one value."""
+    with enable_grad():
+        many, given = _as_tuple(inputs, "inputs", "vhp")
+        vectors = _vectors(v, given, "vhp")
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        scalar = _scalar(output, "vhp")
+        start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
+        first = _gradients((scalar,), prepared, (start,), True, strict)
+        found = _gradients(first, prepared, vectors, create_graph, strict)
+    return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
+
+
+def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
+    """(output, H·v) for a function of one value."""
+    with enable_grad():
+        many, given = _as_tuple(inputs, "inputs", "hvp")
+        vectors = _vectors(v, given, "hvp")
+        prepared = _prepare(given, create_graph)
+        output = func(*prepared)
+        scalar = _scalar(output, "hvp")
+        start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
+        first = _gradients((scalar,), prepared, (start,), True, strict)
+        found = _forward_products(first, prepared, vectors, create_graph, strict)
+    return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
