@@ -33,11 +33,13 @@ class Op:
     """One row of the operator table."""
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
-                 node: str | None = None, inplace: bool = False, out: bool = False,
+                 node: str | None = None, node_whole: str | None = None,
+                 inplace: bool = False, out: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
-                 order: int = 0, label: str = "") -> None:  # fmt: skip
+                 order: int = 0, label: str = "", numbers: str = "other",
+                 refusals: dict[str, Exception] | None = None) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
         self.name, _, self.overload = head.partition(".")
@@ -45,6 +47,7 @@ class Op:
         self.body = body
         self.backward = backward
         self.node = node or default_title(self.name)
+        self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
         self.inplace = inplace
         self.out = out
         first = schema[schema.index("(") + 1 :].partition(",")[0].rstrip(")")
@@ -58,6 +61,8 @@ class Op:
         self.dtypes = dtypes
         self.order = order
         self.label = label or self.name
+        self.refusals = refusals or {}  # errors of their own for "bool", "int", "float", "complex"
+        self.numbers = numbers  # tensor operands that may be numbers: "none", "other" or "both"
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""
@@ -92,6 +97,8 @@ REGISTRY: dict[str, Op] = {}
 """Every row, by full name."""
 BY_NAME: dict[str, list[Op]] = {}
 """The overloads of each public name ("softmax", "linalg.inv", "nn.functional.gelu")."""
+ALIASES: dict[str, str] = {}
+"""Further public names of operators: {"absolute": "abs"}."""
 
 
 def default_title(name: str) -> str:
@@ -109,6 +116,12 @@ def register(op: Op) -> Op:
     public = f"{op.namespace}.{op.public}" if op.namespace else op.public
     BY_NAME.setdefault(public, []).append(op)
     return op
+
+
+def alias(new: str, old: str) -> None:
+    """A further public name for an operator: its function, method and in-place form."""
+    ALIASES[new] = old
+    BY_NAME[new] = BY_NAME[old]
 
 
 def _kind(kind: str, **defaults: Any) -> Callable[..., Callable[[Body], Op]]:

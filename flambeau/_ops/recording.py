@@ -92,11 +92,12 @@ def result_names(op: Op) -> list[str]:
 def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     """The function that records one call: `record(*arguments, *results)`."""
     plan = Plan(op)
+    made = node_class(plan, inplace)
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
         "save_input": save_input, "save_result": save_result, "watch": modes.watch,
         "note": _note, "bump": bump, "rebase": rebase, "output_node": graph.output_node,
-        "Node": node_class(plan, inplace), "any": _any_edge, "meta": _meta,
+        "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs,
     }  # fmt: skip
     return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
@@ -184,7 +185,7 @@ def _node_text(plan: Plan) -> list[str]:
         listed = ", ".join(f"meta({name})" for name in plan.results)
         metas_of_results.append(f"    node.result_metas = ({listed},)")
     return [
-        "    node = new(Node)",
+        f"    node = new({_class_text(plan.op)})",
         "    node.sequence_number = next_sequence_number()",
         f"    node.edges = ({', '.join(edges)},)",
         "    node.hooks = None",
@@ -196,6 +197,10 @@ def _node_text(plan: Plan) -> list[str]:
         "        note(node)",
         *metas_of_results,
     ]
+
+
+def _class_text(op: Op) -> str:
+    return "WholeNode if dim is None else Node" if op.node_whole else "Node"
 
 
 def _meta_text(argument: Argument) -> str:
@@ -250,6 +255,10 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     return type(plan.op.node, (RowNode,), {
         "__slots__": (), "apply": apply, "title": plan.op.node, "outputs": outputs,
     })  # fmt: skip
+
+
+def _renamed(made: type[RowNode], title: str | None) -> type[RowNode]:
+    return made if title is None else type(title, (made,), {"__slots__": (), "title": title})
 
 
 def _apply_text(plan: Plan, outputs: int) -> str:
