@@ -14,6 +14,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from flambeau.serialization.checks import brief, check_key, expect
+from flambeau.serialization.homes import public_packages
 
 # Never allowed, not even by the user's word.
 BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
@@ -45,10 +46,11 @@ class AllowedGlobals:
             raise UnpicklingError(
                 f"Trying to load unsupported GLOBAL {full_name} whose module {module} is blocked."
             )
-        row = self.rows.get(full_name)
-        if row is None:
-            raise UnpicklingError(blocked_message(full_name))
-        return row.value
+        for package in (module, *public_packages(module)):
+            row = self.rows.get(f"{package}.{name}")
+            if row is not None:
+                return row.value
+        raise UnpicklingError(blocked_message(full_name))
 
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """Run REDUCE."""
@@ -230,8 +232,12 @@ def user_rows() -> dict[str, Row]:
 
 
 def _user_row(entry: Any) -> tuple[str, Row]:
+    # Imported here because names.py needs this module's rows.
+    from flambeau.serialization.names import torch_name
+
     if not isinstance(entry, tuple):
-        return f"{entry.__module__}.{entry.__qualname__}", _row_of(entry)
+        module, name = torch_name(entry) or (entry.__module__, entry.__qualname__)
+        return f"{module}.{name}", _row_of(entry)
     if len(entry) != 2:
         raise ValueError(
             "Expected tuple of length 2 (global, str of callable full path), "

@@ -10,22 +10,13 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, memory_format
 from flambeau._tensor.tensor import Tensor
+from flambeau.serialization.homes import public_packages
 from flambeau.serialization.rebuild import REBUILD_ROWS, get_layout
 
 PACKAGE = __name__.partition(".")[0]
 
 # Modules that torch has renamed since it wrote files with them.
 RENAMED_MODULES = {"torch.tensor": "torch._tensor"}
-
-# Where torch defines classes that it exports from a package; ours may be defined elsewhere.
-PACKAGES_OF_HOMES = {
-    "torch._tensor": "torch",
-    "torch.nn.modules": "torch.nn",
-    "torch.nn.parameter": "torch.nn",
-    "torch.optim": "torch.optim",
-    "torch.utils.data": "torch.utils.data",
-    "torch.storage": "torch",
-}
 
 
 def _split(full_name: str) -> tuple[str, str]:
@@ -75,14 +66,10 @@ def _as_torch(module: str) -> str:
 def resolve(module: str, name: str) -> Any:
     """Our object for a name of torch's, imported if need be. Raises AttributeError."""
     module = RENAMED_MODULES.get(module, module)
-    found = _attribute(module, name)
-    if found is not None:
-        return found
-    for home, package in PACKAGES_OF_HOMES.items():
-        if module == home or module.startswith(f"{home}."):
-            found = _attribute(package, name)
-            if found is not None:
-                return found
+    for candidate in (module, *public_packages(module)):
+        found = _attribute(candidate, name)
+        if found is not None:
+            return found
     raise AttributeError(f"Can't get attribute '{name}' on module '{module}': flambeau lacks it")
 
 
