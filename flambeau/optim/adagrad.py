@@ -1,0 +1,61 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    count,
+    new_step,
+    zeros_like,
+)
+
+
+class Adagrad(Optimizer):
+    """s ← s + g²;  p ← p - lr/(1 + (t - 1)·lr_decay) · g/(√s + eps)   (Duchi et al., 2011)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_range(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
+        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_range(initial_accumulator_value >= 0.0,
+                    f"Invalid initial_accumulator_value value: {initial_accumulator_value}")  # fmt: skip
+        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                state["step"] = new_step()
+                state["sum"] = zeros_like(parameter)
+                state["sum"].fill_(complex(initial_accumulator_value, initial_accumulator_value)
+                                   if parameter.is_complex() else initial_accumulator_value)  # fmt: skip
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        step = count(state)
+        if group["weight_decay"]:
+            grad = grad + parameter * group["weight_decay"]
+        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        total = state["sum"]
+        total.add_(grad * grad.conj())
+        parameter.add_(grad / (total.sqrt() + group["eps"]) * -rate)

@@ -1,0 +1,110 @@
+"""Adam, and AdamW with decoupled weight decay."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from flambeau.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    count,
+    new_step,
+    number,
+    zeros_like,
+)
+
+
+class Adam(Optimizer):
+    """m ← β1·m + (1 - β1)·g;  v ← β2·v + (1 - β2)·g²;
+    p ← p - lr/(1 - β1ᵗ) · m / (√v/√(1 - β2ᵗ) + eps)   (Kingma and Ba, 2015).
+
+    `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
+    lr·weight_decay first. `amsgrad` uses the largest v so far (Reddi et al., 2018).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_range(0.0 <= betas[0] < 1.0, f"Invalid beta parameter at index 0: {betas[0]}")
+        check_range(0.0 <= betas[1] < 1.0, f"Invalid beta parameter at index 1: {betas[1]}")
+        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        })  # fmt: skip
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        if not state:
+            self._start(parameter, state, group)
+        beta1, beta2 = map(number, group["betas"])
+        lr = number(group["lr"])
+        step = count(state)
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                parameter.mul_(1 - lr * group["weight_decay"])
+            else:
+                grad = grad + parameter * group["weight_decay"]
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.add_((grad - mean) * (1 - beta1))
+        square.mul_(beta2).add_((grad * grad.conj()) * (1 - beta2))
+        if group["amsgrad"]:
+            square = _largest(state, square)
+        denominator = square.sqrt() / sqrt(1 - beta2**step) + group["eps"]
+        parameter.add_((mean / denominator) * (-lr / (1 - beta1**step)))
+
+    @staticmethod
+    def _start(parameter: Any, state: State, group: Group) -> None:
+        state["step"] = new_step()
+        state["exp_avg"] = zeros_like(parameter)
+        state["exp_avg_sq"] = zeros_like(parameter)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = zeros_like(parameter)
+
+
+def _largest(state: State, square: Any) -> Any:
+    largest = state["max_exp_avg_sq"]
+    largest.copy_(largest.maximum(square))
+    return largest
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach,
+                         maximize=maximize, capturable=capturable, differentiable=differentiable,
+                         fused=fused, decoupled_weight_decay=True)  # fmt: skip

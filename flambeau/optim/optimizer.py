@@ -1,0 +1,317 @@
+"""The base of all optimizers: parameter groups, state, hooks, checkpoints.
+
+A subclass says how one parameter changes: `update(parameter, grad, state, group)`, written like
+the formula in its docstring, with operators on tensors. The base walks the groups.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.grad_mode import set_grad_enabled
+from flambeau.autograd.graph import RemovableHandle
+
+Group = dict[str, Any]
+State = dict[str, Any]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+COMMON = {"maximize": False, "foreach": None, "differentiable": False}
+
+
+class Optimizer:
+    """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+
+    def __init__(self, params: Any, defaults: Group) -> None:
+        self.defaults = defaults
+        self._step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._step_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._load_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._load_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {params.type()}"  # type: ignore[attr-defined]
+            )
+        self.state: defaultdict[Tensor, State] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    # ---- groups
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add parameters with options of their own; missing options take the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = param_group
+        group["params"] = self._listed(group["params"])
+        names = [item[0] for item in group["params"] if isinstance(item, tuple)]
+        if names:
+            group["param_names"] = names
+            group["params"] = [item[1] for item in group["params"]]
+        for parameter in group["params"]:
+            self._check_parameter(parameter)
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError("parameter group didn't specify a value of required optimization "
+                                 f"parameter {name}")  # fmt: skip
+            group.setdefault(name, default)
+        self._check_unique(group["params"])
+        self.param_groups.append(group)
+
+    @staticmethod
+    def _listed(params: Any) -> list[Any]:
+        if isinstance(params, Tensor):
+            return [params]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but "
+                            "the ordering of tensors in sets will change between runs. Please use "
+                            "a list instead.")  # fmt: skip
+        return list(params)
+
+    def _check_parameter(self, parameter: Any) -> None:
+        if not isinstance(parameter, Tensor):
+            raise TypeError("optimizer can only optimize Tensors, but one of the params is "
+                            f"{type(parameter).__name__}")  # fmt: skip
+        leaf = parameter.is_leaf or parameter._retain is not None
+        if not self.defaults.get("differentiable") and not leaf:
+            raise ValueError("can't optimize a non-leaf Tensor")
+
+    def _check_unique(self, params: list[Tensor]) -> None:
+        if len(set(map(id, params))) != len(params):
+            raise ValueError("some parameters appear more than once in the parameter list")
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if known & set(map(id, params)):
+            raise ValueError("some parameters appear in more than one parameter group")
+
+    # ---- stepping
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; returns what `closure` returned."""
+        for hook in (*_global_pre_hooks.values(), *self._step_pre_hooks.values()):
+            hook(self, (closure,) if closure else (), {})
+        loss = None
+        if closure is not None:
+            with set_grad_enabled(True):
+                loss = closure()
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            self._step_groups()
+        for hook in (*self._step_post_hooks.values(), *_global_post_hooks.values()):
+            hook(self, (closure,) if closure else (), {})
+        self._opt_called = True
+        return loss
+
+    def _step_groups(self) -> None:
+        for group in self.param_groups:
+            negate = group.get("maximize")
+            for parameter in group["params"]:
+                grad = parameter._grad
+                if grad is None:
+                    continue
+                self.update(parameter, -grad if negate else grad, self.state[parameter], group)
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        """One step of one parameter."""
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if set_to_none:
+                    parameter._grad = None
+                elif parameter._grad is not None:
+                    parameter._grad = parameter._grad.detach()
+                    parameter._grad.zero_()
+
+    # ---- checkpoints
+
+    def state_dict(self) -> Group:
+        """State by parameter number, and the groups with parameter numbers."""
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {key: value for key, value in group.items() if key != "params"}
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            groups.append(packed)
+        state = {
+            (numbers[id(key)] if isinstance(key, Tensor) else key): value
+            for key, value in self.state.items()
+        }
+        result = {"state": state, "param_groups": groups}
+        for hook in self._state_dict_post_hooks.values():
+            replaced = hook(self, result)
+            result = result if replaced is None else replaced
+        return result
+
+    def load_state_dict(self, state_dict: Group) -> None:
+        """Take over state and options; tensors are copied, floats cast to their parameter's type."""
+        state_dict = dict(state_dict)
+        for hook in self._load_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            state_dict = state_dict if replaced is None else replaced
+        saved = deepcopy(state_dict["param_groups"])
+        self._check_groups(saved)
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        mine = chain.from_iterable(group["params"] for group in self.param_groups)
+        parameters = dict(zip(numbers, mine, strict=True))
+        self.state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                self.state[parameters[key]] = _cast(parameters[key], value, None)
+            else:
+                self.state[key] = value
+        for group, loaded in zip(self.param_groups, saved, strict=True):
+            loaded["params"] = group["params"]
+            if "param_names" in group and "param_names" not in loaded:
+                loaded["param_names"] = group["param_names"]
+        self.param_groups = saved
+        for group in self.param_groups:
+            for name, default in self.defaults.items():
+                group.setdefault(name, default)
+        for hook in self._load_post_hooks.values():
+            hook(self)
+
+    def _check_groups(self, saved: list[Group]) -> None:
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        pairs = zip(self.param_groups, saved, strict=True)
+        if any(len(mine["params"]) != len(theirs["params"]) for mine, theirs in pairs):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the "
+                             "size of optimizer's group")  # fmt: skip
+
+    def __getstate__(self) -> Group:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: Group) -> None:
+        self.__dict__.update(state)
+        for name in ("_step_pre_hooks", "_step_post_hooks", "_state_dict_pre_hooks",
+                     "_state_dict_post_hooks", "_load_pre_hooks", "_load_post_hooks"):  # fmt: skip
+            self.__dict__.setdefault(name, OrderedDict())
+
+    # ---- hooks
+
+    def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step."""
+        return _register(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Any) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return _register(self._step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return _register(self._state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another."""
+        return _register(self._state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; it may return another."""
+        return _register(self._load_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Any,
+                                           prepend: bool = False) -> RemovableHandle:  # fmt: skip
+        """Call `hook(optimizer)` after loading."""
+        return _register(self._load_post_hooks, hook, prepend)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+_global_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Any] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer."""
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Any) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer."""
+    return _register(_global_post_hooks, hook)
+
+
+def _register(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def _cast(parameter: Tensor, value: Any, name: str | None) -> Any:
+    """Loaded state as tensors of its parameter's type; `step` keeps its own."""
+    if isinstance(value, Tensor):
+        if name == "step" or not parameter._data.dtype.kind == "f":
+            return value.detach().clone()  # type: ignore[attr-defined]
+        return value.detach().to(parameter.dtype, copy=True)  # type: ignore[attr-defined]
+    if isinstance(value, dict):
+        return {key: _cast(parameter, item, key) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(_cast(parameter, item, None) for item in value)  # type: ignore[call-arg]
+    return value
+
+
+def check_range(valid: bool, text: str) -> None:
+    """Raise torch's ValueError for an option out of range."""
+    if not valid:
+        raise ValueError(text)
+
+
+def new_step() -> Tensor:
+    """The step counter that torch keeps in `state`: a float32 zero."""
+    import numpy as np
+
+    return wrap(np.zeros((), np.float32))
+
+
+def count(state: State) -> float:
+    """Advance `state["step"]` by one; returns it as a number."""
+    step = state["step"]
+    if isinstance(step, Tensor):
+        step._data += 1
+        return float(step._data)
+    state["step"] = step + 1
+    return float(state["step"])
+
+
+def number(value: Any) -> float:
+    """An option that may be a number or a one-element tensor."""
+    return float(value._data.item()) if isinstance(value, Tensor) else value
+
+
+def zeros_like(parameter: Any) -> Any:
+    """Zeros for a moment of a parameter."""
+    from flambeau._ops.namespace import ops
+
+    return ops.zeros_like(parameter)

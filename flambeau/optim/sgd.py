@@ -1,0 +1,53 @@
+"""Stochastic gradient descent with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.optim.optimizer import Group, Optimizer, State, check_range
+
+
+class SGD(Optimizer):
+    """p ← p - lr·v with v ← momentum·v + (1 - dampening)·(g + weight_decay·p).
+
+    The first v is the gradient itself; without momentum v is the gradient. With `nesterov` the
+    step is g + momentum·v (Sutskever et al., 2013).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: Any = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_range(momentum >= 0.0, f"Invalid momentum value: {momentum}")
+        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        momentum = group["momentum"]
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * parameter
+        if momentum:
+            velocity = state.get("momentum_buffer")
+            if velocity is None:
+                velocity = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad + momentum * velocity if group["nesterov"] else velocity
+        parameter.add_(grad * -group["lr"])
