@@ -44,6 +44,14 @@ def torch_bytes(tensor):
     return bytes(tensor.detach().resolve_conj().contiguous().flatten().view(torch.uint8).tolist())
 
 
+def public_nn():
+    """`flambeau.nn`; the test is skipped where it does not export its layers."""
+    nn = pytest.importorskip("flambeau.nn")
+    if not hasattr(nn, "Sequential"):
+        pytest.skip("flambeau.nn exports no layers")
+    return nn
+
+
 def check(theirs, ours):
     """The same structure, with the same bits, shapes, strides and flags in every tensor."""
     if isinstance(theirs, torch.Tensor):
@@ -263,7 +271,7 @@ def test_torch_loads_our_memory_formats():
 
 @pytest.mark.parametrize("zip_format", FORMATS)
 def test_parameters(zip_format):
-    nn = pytest.importorskip("flambeau.nn.parameter")
+    nn = public_nn()
     plain, noted = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(1), False)
     noted.note = "mine"
     content = torch_saved([plain, noted], _use_new_zipfile_serialization=zip_format)
@@ -280,7 +288,7 @@ def test_parameters(zip_format):
 
 
 def allowed_load(stream):
-    nn = pytest.importorskip("flambeau.nn")
+    nn = public_nn()
     with serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
         return load(stream)
 
@@ -291,9 +299,7 @@ def unsafe_load(stream):
 
 @pytest.mark.parametrize("loader", [unsafe_load, allowed_load])
 def test_whole_modules_with_the_users_word(loader):
-    nn = pytest.importorskip("flambeau.nn")
-    if not hasattr(nn, "Sequential"):
-        pytest.skip("nn has no layers yet")
+    nn = public_nn()
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
     found = loader(io.BytesIO(torch_saved(model)))
     assert type(found) is nn.Sequential

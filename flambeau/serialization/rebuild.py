@@ -136,11 +136,11 @@ def rebuild_tensor_v3(
 
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Tensor:
     """A Parameter over a tensor."""
-    from flambeau.nn import parameter
+    from flambeau.nn import Parameter
 
     expect(isinstance(data, Tensor), f"a Parameter needs a tensor, got {type(data)}")
     expect(type(requires_grad) is bool, "requires_grad of a Parameter must be a bool")
-    return parameter.Parameter(data, requires_grad)  # type: ignore[no-any-return]
+    return Parameter(data, requires_grad)  # type: ignore[no-any-return]
 
 
 def rebuild_parameter_with_state(
