@@ -29,7 +29,9 @@ class Storage:
     @classmethod
     def exactly(cls, data: np.ndarray) -> Storage:
         """The memory from the first to the last element of `data`, as for foreign arrays."""
-        return cls(_as_bytes(data))
+        result = cls(_as_bytes(data))
+        result.start = address(data)  # an empty array has a place too
+        return result
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
