@@ -54,9 +54,14 @@ _LAZY_NAMES = {
 }  # fmt: skip
 
 
+def _has_function(name: str) -> Any:
+    # neither any() nor bool(): in this module these names are torch's
+    return len([op for op in _OPERATORS[name] if op.function]) > 0
+
+
 def __getattr__(name: str) -> Any:
     """Operators, submodules and rarely used names, made or imported when first used."""
-    if name in _OPERATORS and any(op.function for op in _OPERATORS[name]):
+    if name in _OPERATORS and _has_function(name):
         found = _operator(name)
     elif name in _LAZY_NAMES:
         found = getattr(importlib.import_module(_LAZY_NAMES[name]), name)
@@ -75,5 +80,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    rows = [n for n, ops in _OPERATORS.items() if "." not in n and any(op.function for op in ops)]
+    rows = [name for name in _OPERATORS if "." not in name and _has_function(name)]
     return sorted({*globals(), *rows, *_LAZY_NAMES, *_LAZY_MODULES})

@@ -1,25 +1,74 @@
-"""Sums and other reductions over dims."""
+"""Sums, means, products and logic over dims."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dims
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
+from flambeau._ops.pointwise import LETTER
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
+INT64 = np.dtype(np.int64)
+WIDER = {FLOAT32: FLOAT64, COMPLEX64: COMPLEX128}
+LONG = 2048
+"""From this many elements on, single precision is not added up one after the other."""
 
 
-def expand_reduced(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+# ---- shared by the modules of reductions
+
+
+def refuse(data: np.ndarray, kinds: str, label: str) -> None:
+    """Torch's error for an element type that an operator does not have."""
+    if LETTER[data.dtype.kind] not in kinds.split():
+        name = dt.from_numpy_dtype(data.dtype).scalar_name
+        raise NotImplementedError(f"\"{label}\" not implemented for '{name}'")
+
+
+def working_array(data: np.ndarray) -> np.ndarray:
+    """Half types as float32; other types as they are."""
+    return data.astype(FLOAT32) if data.dtype in dt.NUMPY_HALVES else data
+
+
+def finished(values: Any, numpy_dtype: Any) -> np.ndarray:
+    """A result in its type and in row-major memory."""
+    return np.asarray(values, numpy_dtype, order="C")
+
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Floats and complex types themselves; the default type for integers and bools."""
+    return dt.Defaults.numpy_dtype if dtype.kind in "biu" else dtype
+
+
+def restore_dims(tensor: Any, ndim: int, dim: Any, keepdim: bool) -> Any:
+    """Put the dims that a reduction left out back, with size 1."""
+    if keepdim or not ndim:
+        return tensor
+    for d in sorted(wrap_dims(dim, ndim)):
+        tensor = tensor.unsqueeze(d)
+    return tensor
+
+
+def expand_reduced(grad: Any, self_shape: Any, dim: Any, keepdim: bool) -> Any:
     """A gradient of a reduced tensor, broadcast back to the shape before."""
-    if not keepdim and shape:
-        for d in sorted(wrap_dims(dim, len(shape))):
-            grad = grad.unsqueeze(d)
-    return grad.expand(shape)
+    if dim is not None:
+        grad = restore_dims(grad, len(self_shape), dim, keepdim)
+    return grad.expand(self_shape)
+
+
+def reduced_count(shape: Any, dim: Any) -> int:
+    """How many elements each result of a reduction is made from."""
+    return math.prod([shape[d] for d in wrap_dims(dim, len(shape))])
+
+
+# ---- sums
 
 
 def accumulation_type(data: np.ndarray, dtype: dt.dtype | None) -> tuple[Any, Any]:
@@ -27,27 +76,81 @@ def accumulation_type(data: np.ndarray, dtype: dt.dtype | None) -> tuple[Any, An
     if dtype is not None:
         result = dtype.numpy_dtype
     elif data.dtype.kind in "biu":
-        result = np.dtype(np.int64)
+        result = INT64
     else:
         result = data.dtype
     return result, (FLOAT32 if result in dt.NUMPY_HALVES else result)
 
 
-@reduction("sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
-           "ScalarType? dtype=None) -> Tensor", node="SumBackward1", backward={
-    "self": lambda grad, self_shape, dim, keepdim: expand_reduced(grad, self_shape, dim, keepdim),
-})
-def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
+def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
+    """The array, or its real part where a real result was asked for."""
+    return data.real if data.dtype.kind == "c" and target.kind not in "cb" else data
+
+
+def add_up(data: np.ndarray, axes: tuple[int, ...], working: Any, keepdim: bool) -> Any:
+    """The sum over axes; NumPy adds by pairs along contiguous memory, but rows one by one."""
+    if data.size >= LONG and working in WIDER and _adds_one_by_one(data, axes):
+        working = WIDER[working]
+    return np.add.reduce(data, axis=axes, dtype=working, keepdims=keepdim)
+
+
+def _adds_one_by_one(data: np.ndarray, axes: tuple[int, ...]) -> bool:
+    """Whether long runs of additions are left after those along the innermost memory."""
+    by_stride = sorted((abs(data.strides[d]), d) for d in range(data.ndim) if data.shape[d] > 1)
+    run, expected = 1, None
+    for stride, d in by_stride:
+        if d not in axes or expected not in (None, stride):
+            break
+        run *= data.shape[d]
+        expected = stride * data.shape[d]
+    return math.prod([data.shape[d] for d in axes]) > 64 * run
+
+
+@reduction(
+    "sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    node="SumBackward1",
+    node_whole="SumBackward0",
+    autocast="float32",
+    backward={
+        "self": expand_reduced,
+    },
+)
+def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Any:
     """The sum over all dims, or over those given. Integers add up in int64.
 
     >>> import flambeau as torch
     >>> torch.sum(torch.ones(2, 3), dim=0)
     tensor([2., 2., 2.])
     """
+    # The short way for small tensors: benchmarks/op_overhead.py "sum".
+    plain = dim is None and dtype is None and not keepdim and data.size < LONG
+    if plain and (data.dtype is FLOAT32 or data.dtype is FLOAT64):
+        return np.add.reduce(data, None)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
-    total = np.add.reduce(data, axis=axes, dtype=working, keepdims=keepdim)
-    return np.asarray(total, result)
+    return finished(add_up(castable(data, working), axes, working, keepdim), result)
+
+
+@reduction(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
+    " -> Tensor",
+    backward={
+        "self": lambda grad, self, dim, keepdim: (
+            expand_reduced(grad, self.shape, dim, keepdim) * ops.logical_not(ops.isnan(self))
+        ),
+    },
+)
+def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
+    """The sum with NaN counted as 0."""
+    if data.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    result, working = accumulation_type(data, dtype)
+    if data.dtype.kind in "fV":
+        data = working_array(data)
+        data = np.where(np.isnan(data), data.dtype.type(0), data)
+    axes = wrap_dims(dim, data.ndim)
+    return finished(add_up(data, axes, working, keepdim), result)
 
 
 @composite("sum_to_size(Tensor self, int[] size) -> Tensor", function=False)
@@ -56,8 +159,204 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     have = input._data.shape
     extra = len(have) - len(shape)
+    if not _expands_to(shape, have):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(have)}}}.")
     dims = [*range(extra)]
     dims += [extra + d for d, n in enumerate(shape) if n == 1 and have[extra + d] != 1]
     if dims:
         input = ops.sum(input, dims, True)
     return input.reshape(shape) if extra else input
+
+
+def _expands_to(small: Any, large: Any) -> bool:
+    extra = len(large) - len(small)
+    return extra >= 0 and all(n in (1, large[extra + d]) for d, n in enumerate(small))
+
+
+# ---- means
+
+
+def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
+    numpy_dtype = data.dtype if dtype is None else dtype.numpy_dtype
+    if numpy_dtype.kind in "biu":
+        which = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point "
+            f"or complex dtype. Got: {dt.from_numpy_dtype(numpy_dtype).scalar_name}"
+        )
+    return numpy_dtype
+
+
+@reduction(
+    "mean.dim(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    node="MeanBackward1",
+    node_whole="MeanBackward0",
+    backward={
+        "self": lambda grad, self_shape, dim, keepdim: (
+            expand_reduced(grad, self_shape, dim, keepdim) / reduced_count(self_shape, dim)
+        ),
+    },
+)
+def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Any:
+    """The average over all dims, or over those given; of floats and complex numbers.
+
+    >>> import flambeau as torch
+    >>> torch.mean(torch.tensor([1., 2., 6.]))
+    tensor(3.)
+    """
+    plain = dim is None and dtype is None and not keepdim and data.size < LONG
+    if plain and (data.dtype is FLOAT32 or data.dtype is FLOAT64):
+        return np.add.reduce(data, None) / data.dtype.type(data.size)
+    result = _mean_type(data, dtype)
+    working = FLOAT32 if result in dt.NUMPY_HALVES else result
+    axes = wrap_dims(dim, data.ndim)
+    total = add_up(castable(data, working), axes, working, keepdim)
+    return finished(total / total.dtype.type(reduced_count(data.shape, dim)), result)
+
+
+@composite(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
+    " -> Tensor"
+)
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+            out: Any = None) -> Any:  # fmt: skip
+    """The average of the elements that are not NaN."""
+    if input._data.dtype.kind in "biu":
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
+                           f"got {input.dtype.scalar_name}")  # fmt: skip
+    count = ops.sum(ops.logical_not(ops.isnan(input.detach())), dim, keepdim)
+    result = ops.nansum(input, dim, keepdim, dtype=dtype) / count
+    return write(nanmean, out, result)
+
+
+def write(row: Any, out: Any, result: Any) -> Any:
+    """The result, or `out` holding it: for composites that take `out=`."""
+    from flambeau._ops.outputs import write_out
+
+    return result if out is None else write_out(row, out, result)
+
+
+# ---- products
+
+
+def others_product(self: Any, dim: int) -> Any:
+    """For each element the product of all others along a dim, without a division."""
+    length = self.shape[dim]
+    one = ops.ones_like(self.narrow(dim, 0, 1))
+    before = ops.cat([one, self.narrow(dim, 0, length - 1)], dim).cumprod(dim)
+    reverse = self.narrow(dim, 1, length - 1).flip(dim)
+    after = ops.cat([one, reverse], dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    """Each element's gradient is the product of the others."""
+    if not self._data.ndim:
+        return grad
+    if (self._data != 0).all():
+        if dim is not None:
+            grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+            result = restore_dims(result, self._data.ndim, dim, keepdim)
+        return grad * conj(result / self)
+    if dim is None:
+        flat = self.reshape(-1)
+        return (grad.reshape(1) * conj(others_product(flat, 0))).reshape(self.shape)
+    grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+    return grad * conj(others_product(self, dim))
+
+
+@reduction(
+    "prod.dim_int(Tensor self, int? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    node="ProdBackward1",
+    node_whole="ProdBackward0",
+    autocast="float32",
+    backward={"self": prod_backward},
+)
+def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
+    """The product of all elements, or along a dim."""
+    result, working = accumulation_type(data, dtype)
+    axes = wrap_dims(dim, data.ndim)
+    data = castable(data, working)
+    return finished(np.multiply.reduce(data, axes, working, keepdims=keepdim), result)
+
+
+# ---- logic and counts
+
+
+def _truth(data: np.ndarray) -> np.ndarray:
+    return data if data.dtype.kind == "b" else data != 0
+
+
+def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    result = data.dtype if data.dtype == np.uint8 else np.dtype(np.bool_)
+    if isinstance(dim, (tuple, list)) and not dim:
+        return finished(np.array(_truth(data)), result)  # no dims at all: element by element
+    axes = wrap_dims(dim, data.ndim)
+    return finished(ufunc.reduce(_truth(data), axes, keepdims=keepdim), result)
+
+
+@reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor")
+def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    """Whether any element is not 0. The result is bool (uint8 for uint8)."""
+    return _logical(np.logical_or, data, dim, keepdim)
+
+
+@reduction("all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor")
+def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    """Whether no element is 0. The result is bool (uint8 for uint8)."""
+    return _logical(np.logical_and, data, dim, keepdim)
+
+
+@reduction("count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", out=False)
+def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
+    """How many elements are not 0."""
+    axes = wrap_dims(dim, data.ndim)
+    return finished(np.add.reduce(_truth(data), axes, INT64), INT64)
+
+
+# ---- log of a sum of exponentials; the trace
+
+
+def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+    result = restore_dims(result, self._data.ndim, dim, keepdim)
+    return grad * conj(ops.exp(self - result))
+
+
+@reduction(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    autocast="float32",
+    backward={"self": _logsumexp_backward},
+)
+def logsumexp(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    """log(sum(exp(input))), shifted by the maximum so that nothing overflows."""
+    result = float_type(data.dtype)
+    data = working_array(data if data.dtype == result else data.astype(result))
+    axes = wrap_dims(dim, data.ndim)
+    if not data.size:
+        return finished(np.log(np.add.reduce(data, axes, keepdims=keepdim)), result)
+    peak = np.maximum.reduce(data.real, axes, keepdims=True)
+    peak = np.where(np.isinf(peak), peak.dtype.type(0), peak)
+    weights = np.exp(data - peak)
+    total = np.log(add_up(weights, axes, weights.dtype, True)) + peak
+    return finished(total if keepdim else np.squeeze(total, axes), result)
+
+
+@reduction(
+    "trace(Tensor self) -> Tensor",
+    backward={
+        "self": lambda grad, self_shape: ops.diagonal_scatter(
+            ops.new_zeros(grad, self_shape), grad.expand((min(self_shape),))
+        ),
+    },
+    out=False,
+)
+def trace(data: np.ndarray) -> np.ndarray:
+    """The sum of a matrix's diagonal."""
+    if data.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {data.ndim}")
+    refuse(data, "int float complex", "trace")
+    result, working = accumulation_type(data, None)
+    return finished(np.add.reduce(data.diagonal(), dtype=working), result)

@@ -1,0 +1,246 @@
+"""Largest and smallest elements: `max`, `min`, `amax`, `amin`, `aminmax`, `argmax`, `argmin`.
+
+NaN counts as both the largest and the smallest, and the first of equal elements is the one whose
+index is given. `max` and `min` along a dim hand their gradient to that element; `amax` and `amin`
+(and `max()` of everything) share it among all that are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.dims import wrap_dim, wrap_dims
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, reduction
+from flambeau._ops.reductions import (
+    INT64,
+    finished,
+    refuse,
+    restore_dims,
+    working_array,
+)
+
+# ---- shared
+
+
+def check_not_empty(data: np.ndarray, axes: Any, text: str) -> None:
+    """Raise where a dim to reduce has no elements: there is no identity to return."""
+    for axis in axes:
+        if data.shape[axis] == 0:
+            raise IndexError(f"{text}: Expected reduction dim {axis} to have non-zero size.")
+
+
+def _checked_axes(data: np.ndarray, dim: Any, name: str) -> tuple[int, ...]:
+    whole = dim is None or (isinstance(dim, (tuple, list)) and not dim)
+    if whole and not data.size:
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == "
+                           "0. Specify the reduction dim with the 'dim' argument.")  # fmt: skip
+    axes = wrap_dims(dim, data.ndim)
+    check_not_empty(data, axes, f"{name}()")
+    return axes
+
+
+def reals_only(data: np.ndarray, name: str) -> None:
+    """Complex numbers have no order."""
+    if data.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+
+
+def take_along(data: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
+    """The elements at indices along a dim (0-dim arrays have one element)."""
+    if data.ndim == 0:
+        return data.copy()
+    return np.take_along_axis(data, indices, dim)
+
+
+def selected_backward(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements picked along a dim: back to their places, zeros elsewhere."""
+    if not shape:
+        return grad
+    if not keepdim:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    return ops.scatter(ops.new_zeros(grad, shape), dim, indices, grad)
+
+
+def shared_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of an extreme value, in equal parts to all elements that have it."""
+    if dim is not None:
+        grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+        result = restore_dims(result, self._data.ndim, dim, keepdim)
+    mask = self == result
+    if self._data.dtype.kind in "fV":
+        mask = ops.logical_or(mask, ops.logical_and(ops.isnan(self), ops.isnan(result)))
+    count = ops.sum(mask, dim, True) if dim is not None else ops.sum(mask)
+    return grad * mask / count
+
+
+def _select(choose: Callable[..., Any], data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """(values, indices) of the elements that `choose` (np.argmax, np.argmin) finds along a dim."""
+    dim = wrap_dim(dim, data.ndim)
+    if not data.ndim:
+        return data.copy(), np.zeros((), INT64)
+    indices = choose(working_array(data), axis=dim, keepdims=True)
+    values = np.take_along_axis(data, indices, dim)
+    if not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return finished(values, data.dtype), finished(indices, INT64)
+
+
+# ---- max and min
+
+
+def _picked(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -> Any:
+    return selected_backward(grad, indices, self_shape, dim, keepdim)
+
+
+def _everything(ufunc: Any, data: np.ndarray, name: str) -> np.ndarray:
+    axes = _checked_axes(data, None, name)
+    refuse(data, "bool int float", f"{name}_all")
+    return finished(ufunc.reduce(working_array(data), axes), data.dtype)
+
+
+@reduction(
+    "max(Tensor self) -> Tensor",
+    node="MaxBackward1",
+    order=0,
+    backward={
+        "self": lambda grad, self, result: shared_backward(grad, self, result, None, False),
+    },
+)
+def max(data: np.ndarray) -> np.ndarray:
+    """The largest element."""
+    return _everything(np.maximum, data, "max")
+
+
+@reduction(
+    "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    order=1,
+    nondifferentiable=("indices",),
+    backward={"self": _picked},
+)
+def max_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """The largest elements along a dim, and their indices."""
+    reals_only(data, "max")
+    _checked_axes(data, wrap_dim(dim, data.ndim), "max")
+    return _select(np.argmax, data, dim, keepdim)
+
+
+@composite("max.other(Tensor self, Tensor other) -> Tensor", order=2)
+def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The larger of two elements: `maximum`."""
+    return ops.maximum(input, other) if out is None else ops.maximum(input, other, out=out)
+
+
+@reduction(
+    "min(Tensor self) -> Tensor",
+    node="MinBackward1",
+    order=0,
+    backward={
+        "self": lambda grad, self, result: shared_backward(grad, self, result, None, False),
+    },
+)
+def min(data: np.ndarray) -> np.ndarray:
+    """The smallest element."""
+    return _everything(np.minimum, data, "min")
+
+
+@reduction(
+    "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    order=1,
+    nondifferentiable=("indices",),
+    backward={"self": _picked},
+)
+def min_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """The smallest elements along a dim, and their indices."""
+    reals_only(data, "min")
+    _checked_axes(data, wrap_dim(dim, data.ndim), "min")
+    return _select(np.argmin, data, dim, keepdim)
+
+
+@composite("min.other(Tensor self, Tensor other) -> Tensor", order=2)
+def min_other(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The smaller of two elements: `minimum`."""
+    return ops.minimum(input, other) if out is None else ops.minimum(input, other, out=out)
+
+
+# ---- amax, amin, aminmax
+
+
+def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -> np.ndarray:
+    axes = _checked_axes(data, dim, name)
+    refuse(data, "bool int float", f"{name[1:]}_values_cpu")
+    return finished(ufunc.reduce(working_array(data), axes, keepdims=keepdim), data.dtype)
+
+
+@reduction(
+    "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    backward={"self": shared_backward},
+)
+def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    """The largest elements over dims; gradients are shared among equal ones."""
+    return _extreme(np.maximum, data, dim, keepdim, "amax")
+
+
+@reduction(
+    "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    backward={"self": shared_backward},
+)
+def amin(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    """The smallest elements over dims; gradients are shared among equal ones."""
+    return _extreme(np.minimum, data, dim, keepdim, "amin")
+
+
+def _aminmax_backward(grads: Any, self: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
+    return (shared_backward(grads[0], self, min, dim, keepdim)
+            + shared_backward(grads[1], self, max, dim, keepdim))  # fmt: skip
+
+
+@reduction(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    backward={"self": _aminmax_backward},
+)
+def aminmax(data: np.ndarray, dim: int | None, keepdim: bool) -> Any:
+    """The smallest and the largest elements, of everything or along a dim."""
+    if dim is None and not data.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
+                           "operation has no identity.")  # fmt: skip
+    axes = wrap_dims(dim, data.ndim)
+    check_not_empty(data, axes, "aminmax")
+    refuse(data, "bool int float", "aminmax_cpu")
+    working = working_array(data)
+    smallest = np.minimum.reduce(working, axes, keepdims=keepdim)
+    largest = np.maximum.reduce(working, axes, keepdims=keepdim)
+    return finished(smallest, data.dtype), finished(largest, data.dtype)
+
+
+# ---- indices
+
+
+def _index_of(choose: Any, data: np.ndarray, dim: int | None, keepdim: bool, name: str) -> Any:
+    if dim is None and not data.size:
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+        )
+    if dim is not None:
+        dim = wrap_dim(dim, data.ndim)
+        check_not_empty(data, range(data.ndim)[dim : dim + 1], f"{name}()")
+    reals_only(data, name)
+    if data.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    axis = dim if data.ndim else None
+    return finished(choose(working_array(data), axis=axis, keepdims=keepdim), INT64)
+
+
+@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
+    """The index of the first largest element, along a dim or in the flattened tensor."""
+    return _index_of(np.argmax, data, dim, keepdim, "argmax")  # type: ignore[no-any-return]
+
+
+@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
+    """The index of the first smallest element, along a dim or in the flattened tensor."""
+    return _index_of(np.argmin, data, dim, keepdim, "argmin")  # type: ignore[no-any-return]

@@ -1,0 +1,301 @@
+"""Order: `sort`, `argsort`, `topk`, `msort`; search: `searchsorted`, `bucketize`, `isin`.
+
+Sorting is stable, and NaN comes after every number (before, when descending). Types of at most 32
+bits are sorted as 64-bit keys that hold the value's rank above the element's index: one sort of
+plain integers then gives a stable order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.promotion import promote_types
+from flambeau._ops.dims import wrap_dim
+from flambeau._ops.extrema import selected_backward, take_along
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, kernel
+from flambeau._ops.pointwise import common_dtype, number_array
+from flambeau._ops.reductions import FLOAT32, INT64, finished, write
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, wrap
+
+INT32 = np.dtype(np.int32)
+
+
+# ---- order
+
+
+def ranks(data: np.ndarray, descending: bool) -> np.ndarray | None:
+    """32-bit integers that order like the elements (equal for equal); None for wide types."""
+    if data.dtype.itemsize > 4:
+        return None
+    if data.dtype.kind in "fV":
+        bits = (data.astype(FLOAT32) + np.float32(0)).view(INT32)  # -0.0 becomes 0.0
+        keys = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
+        keys = np.where(np.isnan(data), np.int32(0x7FFFFFFF), keys)
+    else:
+        keys = data
+    keys = keys.astype(INT64)
+    return -keys if descending else keys
+
+
+def order(data: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """The indices that sort along a dim, stably."""
+    keys = ranks(data, descending)
+    length = data.shape[dim]
+    if keys is not None and length < 1 << 31:
+        packed = _packed(keys, dim, length)
+        packed.sort(dim)
+        return packed & np.int64(0xFFFFFFFF)
+    if not descending:
+        return np.argsort(data, dim, "stable")
+    flipped = np.argsort(np.flip(data, dim), dim, "stable")
+    return length - 1 - np.flip(flipped, dim)
+
+
+def _packed(keys: np.ndarray, dim: int, length: int) -> np.ndarray:
+    """Rank in the upper and index in the lower 32 bits."""
+    shape = [1] * keys.ndim
+    shape[dim] = length
+    return (keys << 32) | np.arange(length, dtype=INT64).reshape(shape)
+
+
+def first_ordered(data: np.ndarray, count: int, dim: int, descending: bool) -> np.ndarray:
+    """The indices of the first `count` elements in sorted order."""
+    keys = ranks(data, descending)
+    length = data.shape[dim]
+    before = (slice(None),) * dim
+    if keys is None or not 0 < count * 4 < length:
+        return order(data, dim, descending)[(*before, slice(0, count))]
+    packed = np.partition(_packed(keys, dim, length), count - 1, dim)[(*before, slice(0, count))]
+    packed.sort(dim)
+    return packed & np.int64(0xFFFFFFFF)
+
+
+def _like_input(values: np.ndarray, data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
+    """A result with the strides that a copy of the input would have."""
+    strides = cpu.preserved_strides(data)
+    if strides is None:
+        return finished(values, numpy_dtype)
+    result = cpu.empty_strided(values.shape, strides, numpy_dtype)
+    result[...] = values
+    return result
+
+
+def _no_complex(data: np.ndarray, text: str) -> None:
+    if data.dtype.kind == "c":
+        raise RuntimeError(f" {text} does not support complex dtypes on CPU")
+
+
+@kernel(
+    "sort.stable(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None)"
+    " -> (Tensor values, Tensor indices)",
+    out=True,
+    nondifferentiable=("indices",),
+    autocast="float32",
+    backward={
+        "self": lambda grad, indices, self_shape, dim: selected_backward(
+            grad, indices, self_shape, dim, True
+        )
+    },
+)
+def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> Any:
+    """The elements in order along a dim, and where each was; always stable.
+
+    >>> import flambeau as torch
+    >>> torch.sort(torch.tensor([3, 1, 2])).indices
+    tensor([1, 2, 0])
+    """
+    dim = wrap_dim(dim, data.ndim)
+    _no_complex(data, "Sort")
+    if data.ndim == 0:
+        return data.copy(), np.zeros((), INT64)
+    indices = order(data, dim, descending)
+    values = take_along(data, indices, dim)
+    return _like_input(values, data, data.dtype), _like_input(indices, data, INT64)
+
+
+@composite(
+    "argsort.stable(Tensor self, int dim=-1, bool descending=False, *, bool stable=False) -> Tensor"
+)
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False,
+            out: Any = None) -> Any:  # fmt: skip
+    """The indices that sort along a dim."""
+    return write(argsort, out, ops.sort(input.detach(), dim, descending, stable=stable)[1])
+
+
+@composite("msort(Tensor self) -> Tensor")
+def msort(input: Any, *, out: Any = None) -> Any:
+    """The elements in order along the first dim."""
+    return write(msort, out, ops.sort(input, 0)[0])
+
+
+@kernel(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)"
+    " -> (Tensor values, Tensor indices)",
+    out=True,
+    nondifferentiable=("indices",),
+    backward={
+        "self": lambda grad, indices, self_shape, dim: selected_backward(
+            grad, indices, self_shape, dim, True
+        )
+    },
+)
+def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    """The `k` largest (or smallest) elements along a dim, in order, and their indices."""
+    dim = wrap_dim(dim, data.ndim)
+    if not 0 <= k <= (data.shape[dim] if data.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    _no_complex(data, "topk")
+    if data.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if data.ndim == 0:
+        return data.copy(), np.zeros((), INT64)
+    indices = first_ordered(data, k, dim, largest)
+    return finished(take_along(data, indices, dim), data.dtype), finished(indices, INT64)
+
+
+# ---- search
+
+
+def _search_error(text: str) -> RuntimeError:
+    return RuntimeError(f"torch.searchsorted(): {text}")
+
+
+def _check_search(bounds: np.ndarray, values: np.ndarray, number: bool, side: str | None,
+                  right: bool, sorter: np.ndarray | None) -> None:  # fmt: skip
+    if side is not None and side not in ("left", "right"):
+        raise _search_error(f"side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise _search_error("side and right can't be set to opposites, got side of left while "
+                            "right was True")  # fmt: skip
+    if bounds.ndim == 0:
+        raise _search_error("boundaries tensor should have positive dimension, but got 0 dimension")
+    if values.ndim == 0 and bounds.ndim != 1:
+        raise _search_error(
+            "input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({bounds.ndim}) and input value's dim({values.ndim}) "
+            f"numel({values.size})"
+        )
+    if bounds.ndim != 1 and bounds.shape[:-1] != values.shape[:-1]:
+        raise _search_error(
+            "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            "tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(bounds.shape)} and input value tensor {list(values.shape)}"
+        )
+    if sorter is not None:
+        _check_sorter(bounds, sorter)
+
+
+def _check_sorter(bounds: np.ndarray, sorter: np.ndarray) -> None:
+    if sorter.shape != bounds.shape:
+        raise _search_error(
+            "boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(bounds.shape)}and got sorter tensor {list(sorter.shape)}"
+        )
+    if sorter.dtype != INT64:
+        raise _search_error("sorter must be a tensor of long dtype but got dtype "
+                            f"{dt.from_numpy_dtype(sorter.dtype).scalar_name}")  # fmt: skip
+    if sorter.size and (sorter.min() < 0 or sorter.max() >= bounds.shape[-1]):
+        raise _search_error("sorter index out of range")
+
+
+def _search(bounds: np.ndarray, values: np.ndarray, side: Any, sorter: np.ndarray | None) -> Any:
+    if sorter is not None:
+        bounds = np.take_along_axis(bounds, sorter, -1)
+    bounds, values = _comparable(bounds, values)
+    if bounds.ndim == 1:
+        return np.searchsorted(bounds, values, side)
+    result = np.empty(values.shape, INT64)
+    for index in np.ndindex(bounds.shape[:-1]):
+        result[index] = np.searchsorted(bounds[index], values[index], side)
+    return result
+
+
+def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the type that torch compares them in."""
+    common = promote_types(dt.from_numpy_dtype(bounds.dtype), dt.from_numpy_dtype(values.dtype))
+    if values.ndim == 0 and values.dtype.kind == "f" and bounds.dtype.kind in "fV":
+        common = dt.from_numpy_dtype(bounds.dtype)
+    kind = FLOAT32 if common in dt.HALVES else common.numpy_dtype
+    return bounds.astype(kind), values.astype(kind)
+
+
+@composite(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    method=False,
+)
+def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
+                 side: str | None = None, sorter: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """Where values would have to be put into sorted rows to keep them sorted: before equal
+    elements, or after them with `right=True` (`side="right"`).
+    """
+    bounds = sorted_sequence._data
+    values = as_values(input)
+    places = None if sorter is None else sorter._data
+    _check_search(bounds, values, not isinstance(input, Tensor), side, right, places)
+    with cpu.quiet():
+        found = _search(bounds, values, "right" if right or side == "right" else "left", places)
+    result = wrap(finished(found, INT32 if out_int32 else INT64))
+    return _write_indices(searchsorted, out, result, out_int32)
+
+
+def as_values(value: Any) -> np.ndarray:
+    """The ndarray of a tensor, or of a number in its default type."""
+    if isinstance(value, Tensor):
+        return value._data
+    return number_array(value, common_dtype([value]).numpy_dtype)
+
+
+def _write_indices(row: Any, out: Any, result: Any, out_int32: bool) -> Any:
+    if out is not None and out.dtype is not result.dtype:
+        raise _search_error(
+            "output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+            f"whether out_int32 flag is True, but we got output tensor's dtype "
+            f"{out.dtype.scalar_name} and out_int32 flag is {out_int32}"
+        )
+    return write(row, out, result)
+
+
+@composite(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
+    "bool right=False) -> Tensor",
+    method=False,
+)
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False,
+              out: Any = None) -> Any:  # fmt: skip
+    """The index of the bucket between sorted boundaries that each value falls into."""
+    if boundaries._data.ndim != 1:
+        raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
+                           f"{boundaries._data.ndim})")  # fmt: skip
+    return ops.searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+# ---- membership
+
+
+@composite(
+    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
+    "bool assume_unique=False, bool invert=False) -> Tensor",
+    method=False,
+)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
+         out: Any = None) -> Any:  # fmt: skip
+    """Whether each element is among `test_elements`; one of the two may be a number."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin() received an invalid combination of arguments - got "
+                        f"({type(elements).__name__}, {type(test_elements).__name__}), but expected"
+                        " one of:")  # fmt: skip
+    for value in (elements, test_elements):
+        if isinstance(value, Tensor) and value._data.dtype.kind in "cb":
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {value.dtype.scalar_name}"
+            )
+    common = common_dtype([elements, test_elements])
+    kind = FLOAT32 if common in dt.HALVES else common.numpy_dtype
+    needles, stack = as_values(elements).astype(kind), as_values(test_elements).astype(kind)
+    return write(isin, out, wrap(finished(np.isin(needles, stack, invert=invert), np.bool_)))
