@@ -9,10 +9,23 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import composite, pointwise
+from flambeau._ops.op import alias, composite, pointwise
 from flambeau._tensor.tensor import Tensor
 
-Formula = Any
+
+
+def zero_like(grad: Any) -> Any:
+    """The gradient of a function that is constant almost everywhere."""
+    return ops.zeros_like(grad)
+
+
+def underived(name: str) -> Any:
+    """The formula of an operator that torch has no derivative for: an error when it is needed."""
+
+    def formula(grad: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return formula
 
 
 def conj(tensor: Tensor) -> Tensor:
@@ -20,7 +33,8 @@ def conj(tensor: Tensor) -> Tensor:
     return ops._conj_physical(tensor) if tensor._data.dtype.kind == "c" else tensor  # type: ignore[no-any-return]
 
 
-@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", backward={
+@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="both",
+           backward={
     "self": lambda grad: grad,
     "other": lambda grad: grad,
 })
@@ -37,7 +51,7 @@ def add(self: Any, other: Any) -> Any:
 
 
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-           dtypes="int float complex", label="sub", backward={
+           dtypes="int float complex", label="sub", numbers="both", backward={
     "self": lambda grad: grad,
     "other": lambda grad: -grad,
 })
@@ -56,7 +70,7 @@ def rsub(self: Any, other: Any) -> Any:
     return other - self
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", backward={
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="both", backward={
     "self": lambda grad, other: grad * conj(other),
     "other": lambda grad, self: grad * conj(self),
 })
@@ -70,7 +84,7 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", backward={
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="both", backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })
@@ -135,29 +149,33 @@ add_primitive("checked_fmod", _fmod)
 
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_trunc",
-           node="DivBackward1", backward={"self": lambda grad: ops.zeros_like(grad),
-                                          "other": lambda grad: ops.zeros_like(grad)})
+           node="DivBackward2", backward={"self": zero_like,
+                                          "other": zero_like})
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
     return E.trunc_division(self, other)
 
 
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_floor",
-           node="DivBackward1", backward={"self": lambda grad: ops.zeros_like(grad),
-                                          "other": lambda grad: ops.zeros_like(grad)})
+           node="DivBackward2", backward={"self": zero_like,
+                                          "other": zero_like})
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""
     return E.floor_division(self, other)
 
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
-           label="div_floor")
+           label="div_floor", numbers="both", node="NotImplemented", backward={
+    "self": underived("floor_divide"),
+    "other": underived("floor_divide"),
+})
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises."""
     return E.floor_division(self, other)
 
 
-@pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float", backward={
+@pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+           numbers="both", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
 })
@@ -181,3 +199,39 @@ def fmod(self: Any, other: Any) -> Any:
 def neg(self: Any) -> Any:
     """Change every sign. Not defined for bool: use `~` or `logical_not`."""
     return -self
+
+
+@pointwise("reciprocal(Tensor self) -> Tensor", promote="float", backward={
+    "self": lambda grad, result: -grad * conj(result * result),
+})
+def reciprocal(self: Any) -> Any:
+    """`1 / input`; integers give the default float type."""
+    return E.inverse(self)
+
+
+def _inverse(x: np.ndarray) -> Any:
+    return np.divide(x.dtype.type(1), x)
+
+
+add_primitive("inverse", _inverse)
+
+
+@pointwise("square(Tensor self) -> Tensor", node="PowBackward0", promote="int", backward={
+    "self": lambda grad, self: grad * conj(2 * self),
+})
+def square(self: Any) -> Any:
+    """`input * input`."""
+    return self * self
+
+
+@composite("positive(Tensor self) -> Tensor")
+def positive(input: Any) -> Any:
+    """The tensor itself. Not defined for bool."""
+    if input._data.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"),
+                   ("true_divide", "div"), ("negative", "neg")):  # fmt: skip
+    alias(_new, _old)

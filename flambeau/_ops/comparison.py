@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._compiler import expr as E
-from flambeau._ops.op import pointwise
+from flambeau._ops.op import alias, pointwise
 
 
 @pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool")
@@ -20,64 +20,88 @@ def ne(self: Any, other: Any) -> Any:
     return self != other
 
 
-@pointwise("lt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
-           dtypes="bool int float")
+@pointwise(
+    "lt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+)
 def lt(self: Any, other: Any) -> Any:
     """Whether elements are less."""
     return self < other
 
 
-@pointwise("le.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
-           dtypes="bool int float")
+@pointwise(
+    "le.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+)
 def le(self: Any, other: Any) -> Any:
     """Whether elements are less or equal."""
     return self <= other
 
 
-@pointwise("gt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
-           dtypes="bool int float")
+@pointwise(
+    "gt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+)
 def gt(self: Any, other: Any) -> Any:
     """Whether elements are greater."""
     return self > other
 
 
-@pointwise("ge.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool",
-           dtypes="bool int float")
+@pointwise(
+    "ge.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+)
 def ge(self: Any, other: Any) -> Any:
     """Whether elements are greater or equal."""
     return self >= other
 
 
-@pointwise("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
-           label="bitwise_and_cpu")
+@pointwise(
+    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_and_cpu",
+)
 def bitwise_and(self: Any, other: Any) -> Any:
     """Bits set in both; for bools, `and`."""
     return self & other
 
 
-@pointwise("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
-           label="bitwise_or_cpu")
+@pointwise(
+    "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_or_cpu",
+)
 def bitwise_or(self: Any, other: Any) -> Any:
     """Bits set in either; for bools, `or`."""
     return self | other
 
 
-@pointwise("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="bool int",
-           label="bitwise_xor_cpu")
+@pointwise(
+    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_xor_cpu",
+)
 def bitwise_xor(self: Any, other: Any) -> Any:
     """Bits set in one of the two; for bools, `xor`."""
     return self ^ other
 
 
-@pointwise("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int",
-           label="lshift_cpu")
+@pointwise(
+    "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="int",
+    label="lshift_cpu",
+)
 def bitwise_left_shift(self: Any, other: Any) -> Any:
     """Shift bits up."""
     return E.left_shift(self, other)
 
 
-@pointwise("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int",
-           label="rshift_cpu")
+@pointwise(
+    "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="int",
+    label="rshift_cpu",
+)
 def bitwise_right_shift(self: Any, other: Any) -> Any:
     """Shift bits down, keeping the sign."""
     return E.right_shift(self, other)
@@ -89,19 +113,19 @@ def bitwise_not(self: Any) -> Any:
     return ~self
 
 
-@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", promote="bool")
+@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
 def logical_and(self: Any, other: Any) -> Any:
     """Whether both are non-zero."""
     return E.logical_and(self, other)
 
 
-@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", promote="bool")
+@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
 def logical_or(self: Any, other: Any) -> Any:
     """Whether either is non-zero."""
     return E.logical_or(self, other)
 
 
-@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", promote="bool")
+@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
 def logical_xor(self: Any, other: Any) -> Any:
     """Whether just one is non-zero."""
     return E.logical_xor(self, other)
@@ -111,3 +135,22 @@ def logical_xor(self: Any, other: Any) -> Any:
 def logical_not(self: Any) -> Any:
     """Whether elements are zero."""
     return E.logical_not(self)
+
+
+@pointwise("gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu",
+           numbers="none")
+def gcd(self: Any, other: Any) -> Any:
+    """The greatest common divisor; `gcd(0, 0)` is 0."""
+    return E.gcd(self, other)
+
+
+@pointwise("lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu",
+           numbers="none")
+def lcm(self: Any, other: Any) -> Any:
+    """The least common multiple, not negative."""
+    return E.lcm(self, other)
+
+
+for _new, _old in (("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"),
+                   ("greater_equal", "ge")):  # fmt: skip
+    alias(_new, _old)

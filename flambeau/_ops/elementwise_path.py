@@ -23,11 +23,21 @@ def make_pointwise(op: Op) -> Callable[..., Any]:
     tensors = [a for a in operands if a.is_tensor and not a.optional]
     if has_alpha(op) or len(op.schema.arguments) == len(operands) == len(tensors) <= 2:
         text = SHORT[len(tensors)](op, path.names)
+    elif takes_numbers(op):
+        text = _numbers_text(op, path.names)
     else:
         text = _long_text(op, path.names)
     function = dispatch.compile_function(op.full_name, text, path.scope(), path.name)
     function.path = path
     return dispatch.finish(function, op)
+
+
+def takes_numbers(op: Op) -> bool:
+    """Whether a row is a function of one tensor and numbers: `leaky_relu(x, 0.01)`."""
+    first, *rest = op.schema.arguments
+    return first.is_tensor and not first.is_list and all(
+        a.type in ("Scalar", "float") and not a.optional and not a.is_list for a in rest
+    )  # fmt: skip
 
 
 def has_alpha(op: Op) -> bool:
@@ -79,19 +89,32 @@ class Path:
         for position, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             if argument.is_tensor and not isinstance(value, Tensor) and value is not None:
                 value = self._operand(position, value, values)
-            elif argument.type == "Scalar" and isinstance(value, Tensor):
-                value = value.item()
+            elif argument.type in ("Scalar", "float", "int") and value is not None:
+                value = self._number(value, values)
             checked.append(value)
         return checked
 
+    def _number(self, value: Any, values: tuple[Any, ...]) -> Any:
+        """A Python number, also from a 0-dim tensor or a NumPy scalar."""
+        if isinstance(value, Tensor) and value._data.ndim == 0:
+            return value._data.item()
+        number = kind.number_of(value)
+        if number is None:
+            error = binder.argument_error(self.op, list(values))
+            raise error or TypeError(f"{self.name}(): {value!r} is not a number")
+        return number
+
     def _operand(self, position: int, value: Any, values: tuple[Any, ...]) -> Any:
         number = kind.number_of(value)
-        if number is not None and any(isinstance(v, Tensor) for v in values):
-            return number
+        if number is not None and self._takes_number(position):
+            return number if any(isinstance(v, Tensor) for v in values) else number_tensor(number)
         if isinstance(value, np.ndarray):
             return wrap(value)
         error = binder.argument_error(self.op, list(values))
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
+
+    def _takes_number(self, position: int) -> bool:
+        return self.op.numbers == "both" or (self.op.numbers == "other" and position > 0)
 
     def _operands(self, values: tuple[Any, ...]) -> list[Any]:
         pairs = zip(self.arguments, values, strict=True)
@@ -138,7 +161,7 @@ class Path:
             outputs.check_inplace_shape(target._data.shape, prepared.shape)
         outputs.check_overlap(target._data)
         if not kind.supports(self.op, prepared.compute):
-            raise NotImplementedError(kind.refusal_text(self.op, prepared.compute))
+            raise kind.refusal(self.op, prepared.compute)
         with cpu.quiet():
             return self.kernels[prepared.compute.numpy_dtype](*prepared.arrays, out=...)
 
@@ -152,10 +175,10 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     """A cached 0-dim tensor for a number beside a tensor of a type that the number does not change.
 
     None where the general rules have to decide: half types (the number keeps float32 precision),
-    zeros (0.0 and -0.0 are one key), a float beside integers, integers that do not fit.
+    float zeros (0.0 and -0.0 are one key), a float beside integers, integers that do not fit.
     """
     kind_ = numpy_dtype.kind
-    if not value or numpy_dtype in kind.dt.NUMPY_HALVES:
+    if (not value and type(value) is not int) or numpy_dtype in kind.dt.NUMPY_HALVES:
         return None
     if kind_ == "f" or (kind_ == "c" and type(value) is float):
         pass
@@ -166,6 +189,11 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     result = wrap(np.array(value, numpy_dtype))
     SCALARS[value, type(value), numpy_dtype] = result
     return result
+
+
+def number_tensor(value: Any) -> Tensor:
+    """A number as a tensor of the number's own type."""
+    return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))
 
 
 def broadcast_error(a: np.ndarray, b: np.ndarray, error: Exception) -> Exception:
@@ -225,10 +253,21 @@ def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
     lines = [
         f"def {name}({x}, {y}):" if operator else _head(op, names, name, out=True),
         *(["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"] if scaling else []),
-        f"    kind = {y}.__class__",
-        "    try:",
-        f"        a = {x}._data",
-        "        dtype = a.dtype",
+        *_operand_lines(op, x, y, general),
+        f"    if ({out_test}watch.active or dtype is not b.dtype",
+        "            or (a.ndim > 1 and not a.flags.c_contiguous)",
+        "            or (b.ndim > 1 and not b.flags.c_contiguous)):",
+        f"        return {general}",
+        *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
+        *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
+        "    return result",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
+    """The arrays of two operands; a number beside a tensor becomes a cached 0-dim tensor."""
+    number = [
         "        if kind is float or kind is int:",
         f"            number = scalars.get(({y}, kind, dtype))",
         "            if number is None:",
@@ -236,15 +275,53 @@ def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
         "            if number is None:",
         f"                return {general}",
         f"            {y} = number",
+    ]
+    return [
+        *([f"    kind = {y}.__class__"] if op.numbers != "none" else []),
+        "    try:",
+        f"        a = {x}._data",
+        "        dtype = a.dtype",
+        *(number if op.numbers != "none" else []),
         f"        b = {y}._data",
         "    except AttributeError:",
         f"        return {general}",
-        f"    if ({out_test}watch.active or dtype is not b.dtype",
-        "            or (a.ndim > 1 and not a.flags.c_contiguous)",
-        "            or (b.ndim > 1 and not b.flags.c_contiguous)):",
+    ]
+
+
+def _number_lines(names: list[str], general: str) -> list[str]:
+    """The array of a tensor, and 0-dim arrays of the numbers that follow it."""
+    x, *numbers = names
+    lines = ["    try:", f"        a = {x}._data", "        dtype = a.dtype",
+             "    except AttributeError:", f"        return {general}"]  # fmt: skip
+    for position, number in enumerate(numbers):
+        lines += [
+            f"    kind = {number}.__class__",
+            "    if kind is not float and kind is not int:",
+            f"        return {general}",
+            f"    n{position} = scalars.get(({number}, kind, dtype))",
+            f"    if n{position} is None:",
+            f"        n{position} = scalar_tensor({number}, dtype)",
+            f"        if n{position} is None:",
+            f"            return {general}",
+        ]
+    return lines
+
+
+def _number_arrays(names: list[str]) -> str:
+    return "".join(f", n{position}._data" for position in range(len(names) - 1))
+
+
+def _numbers_text(op: Op, names: list[str]) -> str:
+    """One tensor and numbers."""
+    name = op.public.rpartition(".")[2]
+    general = f"general({', '.join(names)}, out=out)"
+    lines = [
+        _head(op, names, name, out=True),
+        *_number_lines(names, general),
+        "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
         f"        return {general}",
-        *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
-        *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
+        *_kernel_lines(f"kernels[dtype](a{_number_arrays(names)}, out=...)", "raise"),
+        *_record(op, f"{names[0]}._requires_grad", ", ".join(names)),
         "    return result",
     ]
     return "\n".join(lines) + "\n"
@@ -299,10 +376,36 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     target, *rest = path.names
     if len(rest) == len(path.names) - 1 == 1 and op.schema.arguments[1].type == "Tensor":
         text = _inplace_binary_text(op, head, target, rest[0])
+    elif takes_numbers(op):
+        text = _inplace_numbers_text(op, head, path.names)
     else:
         text = f"{head}\n    return inplace({', '.join(path.names)})\n"
     function = dispatch.compile_function(f"{op.full_name} inplace", text, path.scope(), name)
     return dispatch.finish(function, op)
+
+
+def _inplace_numbers_text(op: Op, head: str, names: list[str]) -> str:
+    """Short path: a float tensor that needs no recording, with numbers."""
+    x = names[0]
+    general = f"inplace({', '.join(names)})"
+    if op.promote == "bool":
+        return f"{head}\n    return {general}\n"
+    lines = [
+        head,
+        *_number_lines(names, general),
+        "    if (watch.active or dtype.kind != 'f' or rewritten.count",
+        f"            or {x}._inference or {x}._root is not None or not a.flags.c_contiguous",
+        f"            or (({x}._requires_grad or {x}._creation) and grad_state.enabled)):",
+        f"        return {general}",
+        "    token = enter_quiet(QUIET)",
+        "    try:",
+        f"        kernels[dtype](a{_number_arrays(names)}, out=a)",
+        "    finally:",
+        "        leave_quiet(token)",
+        f"    {x}._version_count += 1",
+        f"    return {x}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _inplace_binary_text(op: Op, head: str, x: str, y: str) -> str:
@@ -310,20 +413,7 @@ def _inplace_binary_text(op: Op, head: str, x: str, y: str) -> str:
     lines = [
         head,
         *(["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"] if has_alpha(op) else []),
-        f"    kind = {y}.__class__",
-        "    try:",
-        f"        a = {x}._data",
-        "        dtype = a.dtype",
-        "        if kind is float or kind is int:",
-        f"            number = scalars.get(({y}, kind, dtype))",
-        "            if number is None:",
-        f"                number = scalar_tensor({y}, dtype)",
-        "            if number is None:",
-        f"                return inplace({x}, {y})",
-        f"            {y} = number",
-        f"        b = {y}._data",
-        "    except AttributeError:",
-        f"        return inplace({x}, {y})",
+        *_operand_lines(op, x, y, f"inplace({x}, {y})"),
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {x}._root is not None or {y}._root is not None",
         "            or not a.flags.c_contiguous",

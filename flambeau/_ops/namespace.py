@@ -9,7 +9,7 @@ from flambeau._ops import binder
 from flambeau._ops.dispatch import make
 from flambeau._ops.elementwise_path import make_inplace, make_operator
 from flambeau._ops.inplace import make_kernel_inplace
-from flambeau._ops.op import BY_NAME, REGISTRY, Op
+from flambeau._ops.op import ALIASES, BY_NAME, REGISTRY, Op
 from flambeau._tensor.tensor import Tensor
 
 _functions: dict[str, Callable[..., Any]] = {}
@@ -19,7 +19,8 @@ def get(name: str) -> Callable[..., Any]:
     """The function of a public name ("softmax", "linalg.inv"); KeyError if there is none."""
     found = _functions.get(name)
     if found is None:
-        found = _functions[name] = _build(name, BY_NAME[name])
+        found = get(ALIASES[name]) if name in ALIASES else _build(name, BY_NAME[name])
+        _functions[name] = found
     return found
 
 
@@ -36,13 +37,21 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
     """
     chosen: dict[Any, Callable[..., Any]] = {}
     built: dict[str, Callable[..., Any]] = {}
+    quick: dict[Any, Callable[..., Any]] = {}  # by class alone, where that settles the choice
+    tensor_first = min(_starts_with_tensor(op) for op in ops)
 
     def overloaded(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            function = quick.get(tuple(map(type, args)))
+            if function is not None:
+                return function(*args)
         out = kwargs.pop("out", None) if "out" in kwargs else None
         key = (*map(_type_key, args), *((k, _type_key(v)) for k, v in kwargs.items()))
         function = chosen.get(key)
         if function is None:
             function = chosen[key] = choose(args, kwargs)
+        if tensor_first and not kwargs and PLAIN_CLASSES.issuperset(map(type, args[1:])):
+            quick[tuple(map(type, args))] = function
         return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
 
     def choose(args: Any, kwargs: Any) -> Callable[..., Any]:
@@ -58,6 +67,15 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
     overloaded.__doc__ = "\n\n".join(op.doc for op in ops)
     overloaded.ops = ops  # type: ignore[attr-defined]
     return overloaded
+
+
+PLAIN_CLASSES = frozenset((int, float, bool, str, type(None)))
+"""Arguments of these classes choose an overload by their class alone."""
+
+
+def _starts_with_tensor(op: Op) -> bool:
+    first = op.schema.arguments[0] if op.schema.arguments else None
+    return first is not None and first.is_tensor and not first.is_list
 
 
 def _type_key(value: Any) -> Any:
@@ -114,7 +132,7 @@ def attach_all() -> None:
         short = name.rpartition(".")[2]
         if "." not in name and any(op.method for op in ops_):
             attach(name, lambda name=name: get(name))  # type: ignore[misc]
-        inplace = [op for op in ops_ if op.inplace]
+        inplace = [op for op in ops_ if op.inplace and op.method]
         if inplace and "." not in name:
             attach(f"{short}_", lambda name=name: get_inplace(name))  # type: ignore[misc]
     for dunder, name in OPERATORS.items():
@@ -129,6 +147,8 @@ _inplace: dict[str, Callable[..., Any]] = {}
 def get_inplace(name: str) -> Callable[..., Any]:
     """The in-place form of a public name: get_inplace("add") is `add_`."""
     found = _inplace.get(name)
+    if found is None and name in ALIASES:
+        found = _inplace[name] = get_inplace(ALIASES[name])
     if found is None:
         ops_ = sorted((op for op in BY_NAME[name] if op.inplace), key=lambda op: op.order)
         if len(ops_) == 1:

@@ -32,13 +32,15 @@ Backward = dict[Any, Callable[..., Any]]
 class Op:
     """One row of the operator table."""
 
+    write: Body | None = None  # writes the result into the first argument: see `writers.writer`
+
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
                  node: str | None = None, node_whole: str | None = None,
                  inplace: bool = False, out: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
-                 order: int = 0, label: str = "", numbers: str = "other",
+                 order: int = 0, label: str = "", fallback: str = "", numbers: str = "other",
                  refusals: dict[str, Exception] | None = None) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
@@ -61,6 +63,7 @@ class Op:
         self.dtypes = dtypes
         self.order = order
         self.label = label or self.name
+        self.fallback = fallback  # the public name to try with arguments of other types
         self.refusals = refusals or {}  # errors of their own for "bool", "int", "float", "complex"
         self.numbers = numbers  # tensor operands that may be numbers: "none", "other" or "both"
 

@@ -61,10 +61,8 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         return kernel
 
     def _refusal(self, element: dt.dtype) -> Callable[..., np.ndarray]:
-        text = refusal_text(self.op, element)
-
         def refuse(*arrays: Any, out: Any = ...) -> np.ndarray:
-            raise NotImplementedError(text)
+            raise refusal(self.op, element)
 
         return refuse
 
@@ -92,9 +90,12 @@ def supports(op: Op, element: dt.dtype) -> bool:
 STORAGE_OPS = frozenset(("eq", "ne"))
 
 
-def refusal_text(op: Op, element: dt.dtype) -> str:
-    """Torch's words for an operator that a type does not have."""
-    return f'"{op.label}" not implemented for \'{element.scalar_name}\''
+def refusal(op: Op, element: dt.dtype) -> Exception:
+    """Torch's error for an operator that a type does not have."""
+    known = op.refusals.get(LETTER[element.numpy_dtype.kind])
+    if known is not None:
+        return type(known)(*known.args)
+    return NotImplementedError(f'"{op.label}" not implemented for \'{element.scalar_name}\'')
 
 
 def _converting(table: Kernels, numpy_dtype: Any) -> Callable[..., np.ndarray]:
@@ -250,7 +251,7 @@ def compute(op: Op, kernels: Kernels, operands: list[Any]) -> Tensor:
     """A pointwise result by the general rules, not recorded."""
     prepared = Prepared(op, operands)
     if not supports(op, prepared.compute):
-        raise NotImplementedError(refusal_text(op, prepared.compute))
+        raise refusal(op, prepared.compute)
     with cpu.quiet():
         return wrap(prepared.run(kernels[prepared.compute.numpy_dtype]))
 

@@ -1,0 +1,434 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler import expr as E
+from flambeau._core import dtype as dt
+from flambeau._ops.arithmetic import conj
+from flambeau._ops.bounds import kept
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, kernel, pointwise
+from flambeau._tensor.tensor import Tensor
+
+FLOATS = {"dtypes": "float", "method": False, "function": False}
+
+
+# ---- the rectifier and its kin
+
+
+@pointwise("relu(Tensor self) -> Tensor", dtypes="int float", out=False, refusals={
+    "bool": RuntimeError("Boolean inputs not supported for relu"),
+    "complex": NotImplementedError("clamp is not supported for complex types"),
+}, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})
+def relu(self: Any) -> Any:
+    """`max(input, 0)`. The gradient at 0 is 0."""
+    return E.maximum(self, 0)
+
+
+@pointwise("_relu_grad(Tensor grad, Tensor result) -> Tensor", method=False, numbers="none",
+           inplace=False, node="ThresholdBackwardBackward0",
+           backward={"grad": lambda grad, result: ops._relu_grad(grad, result)})
+def relu_grad(grad: Any, result: Any) -> Any:
+    """The gradient where the result is positive."""
+    return E.where(result > 0, grad, 0)
+
+
+@pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+           dtypes="int float", method=False, backward={
+    "self": lambda grad, self, threshold: kept(grad, self > threshold),
+})
+def threshold(self: Any, threshold: Any, value: Any) -> Any:
+    """The input where it is above the threshold, else `value`."""
+    return E.where(self <= threshold, value, self)
+
+
+@pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
+           label="leaky_relu_cpu", backward={
+    "self": lambda grad, self, negative_slope: ops.where(
+        self > 0, grad, grad * negative_slope),
+})
+def leaky_relu(self: Any, negative_slope: Any) -> Any:
+    """The input where it is positive, else `negative_slope * input`."""
+    return E.where(self > 0, self, self * negative_slope)
+
+
+@pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+           method=False, function=False, dtypes="int float", backward={
+    "self": lambda grad, self, min_val, max_val: kept(
+        grad, ops.logical_and(self > min_val, self < max_val)),
+})
+def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
+    """The input kept from `min_val` to `max_val`. The gradient at the bounds is 0."""
+    return E.minimum(E.maximum(self, min_val), max_val)
+
+
+@pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
+    "self": lambda grad, self: kept(grad / 6, ops.logical_and(self > -3, self < 3)),
+})
+def hardsigmoid(self: Any) -> Any:
+    """`(input + 3) / 6`, kept from 0 to 1."""
+    return E.minimum(E.maximum(self + 3, 0), 6) / 6
+
+
+def _hardswish_grad(grad: Any, self: Any) -> Any:
+    inside = ops.where(self < 3, grad * (self / 3 + 0.5), grad)
+    return ops.where(self <= -3, 0.0, inside)
+
+
+@pointwise("hardswish(Tensor self) -> Tensor", **FLOATS, label="hardswish_cpu",
+           backward={"self": _hardswish_grad})
+def hardswish(self: Any) -> Any:
+    """`input * (input + 3) / 6`, the factor kept from 0 to 1."""
+    return self * E.minimum(E.maximum(self + 3, 0), 6) / 6
+
+
+@pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
+           label="hardshrink_cpu", backward={
+    "self": lambda grad, self, lambd: ops.where(
+        ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
+})
+def hardshrink(self: Any, lambd: Any) -> Any:
+    """The input, and 0 from `-lambd` to `lambd`."""
+    return E.where(E.logical_and(self >= -lambd, self <= lambd), 0, self)
+
+
+@pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
+           label="softshrink_cpu", backward={
+    "self": lambda grad, self, lambd: ops.where(
+        ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
+})
+def softshrink(self: Any, lambd: Any) -> Any:
+    """The input moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`."""
+    inner = E.where(E.isnan(self), self, 0)
+    return E.where(self > lambd, self - lambd, E.where(self < -lambd, self + lambd, inner))
+
+
+def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    slope = input_scale * alpha * scale * ops.exp(self * input_scale)
+    return ops.where(self <= 0, grad * slope, grad * scale)
+
+
+@pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+           **FLOATS, label="elu_cpu", backward={"self": _elu_grad})
+def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
+    below = E.expm1(self * input_scale) * (alpha * scale)
+    return E.where(self <= 0, below, self * scale)
+
+
+@pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
+           dtypes="float", method=False, label="elu_cpu", backward={
+    "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
+})
+def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
+    """`elu` with `1 / alpha` as the scale of the input."""
+    return E.where(self <= 0, E.expm1(self * inverse) * alpha, self)
+
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@composite("selu(Tensor self) -> Tensor", method=False)
+def selu(input: Tensor) -> Any:
+    """`elu` with the constants that keep mean 0 and variance 1."""
+    return ops.elu(input, SELU_ALPHA, SELU_SCALE)
+
+
+def selu_(input: Tensor) -> Any:
+    """`selu` in place."""
+    return inplace("elu")(input, SELU_ALPHA, SELU_SCALE)
+
+
+@composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", method=False)
+def celu(input: Tensor, alpha: float = 1.0) -> Any:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    _check_celu(alpha)
+    return ops._celu(input, alpha, 1.0 / alpha)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
+    """`celu` in place."""
+    _check_celu(alpha)
+    return inplace("_celu")(input, alpha, 1.0 / alpha)
+
+
+def _check_celu(alpha: float) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+def inplace(name: str) -> Any:
+    """The in-place form of a row that is not a method."""
+    from flambeau._ops.namespace import get_inplace
+
+    return get_inplace(name)
+
+
+# ---- smooth ones: the derivative is a row of its own, so that one kernel computes it
+
+ROOT_HALF = math.sqrt(0.5)
+TANH_SCALE = math.sqrt(2 / math.pi)
+TANH_CUBE = 0.044715
+
+
+def _density(x: Any) -> Any:
+    return E.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+
+
+@pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
+           label="GeluKernelImpl", backward={
+    "self": lambda grad, self: grad * ops._gelu_slope(self),
+})
+def gelu_exact(self: Any) -> Any:
+    """`x * Phi(x)`, Phi being the normal distribution function."""
+    return self * 0.5 * (1 + E.special_erf(self * ROOT_HALF))
+
+
+@pointwise("_gelu_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0", method=False,
+           inplace=False, backward={
+    "self": lambda grad, self: grad * ops.exp(self * self * -0.5)
+    * ((2 - self * self) / math.sqrt(2 * math.pi)),
+})
+def gelu_slope(self: Any) -> Any:
+    """`Phi(x) + x * phi(x)`."""
+    return 0.5 * (1 + E.special_erf(self * ROOT_HALF)) + self * _density(self)
+
+
+def _tanh_inner(x: Any) -> Any:
+    return TANH_SCALE * (x + TANH_CUBE * x * x * x)
+
+
+@pointwise("_gelu_tanh(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float",
+           method=False, label="GeluKernelImpl", backward={
+    "self": lambda grad, self: grad * ops._gelu_tanh_slope(self),
+})
+def gelu_tanh(self: Any) -> Any:
+    """GELU with tanh in place of the error function."""
+    return 0.5 * self * (1 + E.tanh(_tanh_inner(self)))
+
+
+def _gelu_tanh_curve(grad: Any, self: Any) -> Any:
+    square = self * self
+    tanh = ops.tanh(_tanh_inner(self))
+    slope = TANH_SCALE * (1 + 3 * TANH_CUBE * square)
+    bend = TANH_SCALE * 6 * TANH_CUBE * self
+    flat = 1 - tanh * tanh
+    return grad * flat * (slope + 0.5 * self * (bend - 2 * tanh * slope * slope))
+
+
+@pointwise("_gelu_tanh_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0",
+           method=False, inplace=False, backward={"self": _gelu_tanh_curve})
+def gelu_tanh_slope(self: Any) -> Any:
+    """The derivative of GELU's tanh form."""
+    tanh = E.tanh(_tanh_inner(self))
+    slope = TANH_SCALE * (1 + 3 * TANH_CUBE * self * self)
+    return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * slope
+
+
+@pointwise("silu(Tensor self) -> Tensor", dtypes="float complex", method=False, function=False,
+           label="silu_cpu", backward={
+    "self": lambda grad, self: grad * conj(ops._silu_slope(self)),
+})
+def silu(self: Any) -> Any:
+    """`input * sigmoid(input)`."""
+    return self / (1 + E.exp(-self))
+
+
+def _silu_curve(grad: Any, self: Any) -> Any:
+    sigmoid = ops.sigmoid(self)
+    return grad * conj(sigmoid * (1 - sigmoid) * (2 + self * (1 - 2 * sigmoid)))
+
+
+@pointwise("_silu_slope(Tensor self) -> Tensor", node="SiluBackwardBackward0", method=False,
+           inplace=False, backward={"self": _silu_curve})
+def silu_slope(self: Any) -> Any:
+    """The derivative of `silu`."""
+    sigmoid = E.sigmoid(self)
+    return sigmoid * (1 + self * (1 - sigmoid))
+
+
+@pointwise("mish(Tensor self) -> Tensor", **FLOATS, label="mish_cpu", backward={
+    "self": lambda grad, self: grad * ops._mish_slope(self),
+})
+def mish(self: Any) -> Any:
+    """`input * tanh(softplus(input))`."""
+    return self * E.tanh(E.log1p(E.exp(self)))
+
+
+def _mish_curve(grad: Any, self: Any) -> Any:
+    tanh, sigmoid = ops.tanh(ops.nn.functional.softplus(self)), ops.sigmoid(self)
+    flat = 1 - tanh * tanh
+    inner = 2 + self * (1 - sigmoid) - 2 * self * tanh * sigmoid
+    return grad * flat * sigmoid * inner
+
+
+@pointwise("_mish_slope(Tensor self) -> Tensor", node="MishBackwardBackward0", method=False,
+           inplace=False, backward={"self": _mish_curve})
+def mish_slope(self: Any) -> Any:
+    """The derivative of `mish`."""
+    tanh = E.tanh(E.log1p(E.exp(self)))
+    return tanh + self * E.sigmoid(self) * (1 - tanh * tanh)
+
+
+def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    scaled = self * beta
+    return ops.where(scaled > threshold, grad, grad * ops.sigmoid(scaled))
+
+
+@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", dtypes="float",
+           namespace="nn.functional", label="softplus_cpu", inplace=False,
+           backward={"self": _softplus_grad})
+def softplus(self: Any, beta: Any, threshold: Any) -> Any:
+    """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`."""
+    scaled = self * beta
+    return E.where(scaled > threshold, self, E.log1p(E.exp(scaled)) / beta)
+
+
+@pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
+           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
+           node="LogSigmoidBackward0", backward={
+    "self": lambda grad, self: grad * ops.sigmoid(-self),
+})
+def logsigmoid(self: Any) -> Any:
+    """`log(sigmoid(input))` without overflow."""
+    return E.minimum(self, 0) - E.log1p(E.exp(-abs(self)))
+
+
+@composite("softsign(Tensor self) -> Tensor", namespace="nn.functional")
+def softsign(input: Tensor) -> Any:
+    """`x / (1 + |x|)`."""
+    return input / (input.abs() + 1)  # type: ignore[attr-defined]
+
+
+@composite("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional")
+def tanhshrink(input: Tensor) -> Any:
+    """`x - tanh(x)`."""
+    return input - input.tanh()  # type: ignore[attr-defined]
+
+
+# ---- with weights, halves and noise
+
+
+@pointwise("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", method=False, inplace=False,
+           dtypes="float", numbers="none", label="prelu_cpu", backward={
+    "self": lambda grad, self, weight: ops.where(self > 0, grad, grad * weight),
+    "weight": lambda grad, self: ops.where(self > 0, 0.0, grad * self),
+})
+def prelu_kernel(self: Any, weight: Any) -> Any:
+    """The input where it is positive, else `weight * input`."""
+    return E.where(self > 0, self, self * weight)
+
+
+@composite("prelu(Tensor self, Tensor weight) -> Tensor")
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """The input where it is positive, else multiplied by a weight for all or for each channel."""
+    if input.dtype is not weight.dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got "
+                           f"{input.dtype.scalar_name} and {weight.dtype.scalar_name}")  # fmt: skip
+    _check_prelu(input._data, weight._data)
+    if weight._data.ndim != input._data.ndim:
+        trailing = max(input._data.ndim - 2, 0)
+        leading = 1 if input._data.ndim > 1 else 0
+        shape = (1,) * leading + (weight._data.size,) * (input._data.ndim > 0) + (1,) * trailing
+        weight = weight.reshape(shape)  # type: ignore[attr-defined]
+    return ops._prelu_kernel(input, weight)
+
+
+def _check_prelu(data: np.ndarray, weight: np.ndarray) -> None:
+    if weight.size != 1:
+        if data.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = data.shape[1] if data.ndim > 1 else 1
+        if channels != weight.size:
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
+                               f"parameter numbers = {weight.size} and channel size = {channels}.")  # fmt: skip
+    if weight.ndim > 1 and weight.ndim != data.ndim:
+        raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+                           f"{weight.ndim}")  # fmt: skip
+
+
+def _glu_grad(grad: Any, self: Any, dim: int) -> Any:
+    first, gate = ops.chunk(self, 2, dim)
+    open_ = ops.sigmoid(gate)
+    return ops.cat([grad * open_, grad * first * open_ * (1 - open_)], dim)
+
+
+@kernel("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", out=True,
+        backward={"self": _glu_grad})
+def glu(data: np.ndarray, dim: int) -> np.ndarray:
+    """The first half along a dim times the sigmoid of the second."""
+    from flambeau._ops.dims import wrap_dim
+    from flambeau._ops.pointwise import refusal
+
+    if data.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, data.ndim)
+    if data.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "
+                           f"{data.shape[dim]}")  # fmt: skip
+    if data.dtype.kind not in "fV":
+        raise refusal(glu, dt.from_numpy_dtype(data.dtype))
+    first, gate = np.split(_widened(data), 2, dim)
+    return np.asarray(first / (1 + np.exp(-gate))).astype(data.dtype, copy=False)
+
+
+def _widened(data: np.ndarray) -> np.ndarray:
+    return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
+
+
+@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", method=False, function=False,
+        backward={"self": lambda grad, noise: grad * noise})
+def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The input times slopes drawn before: 1 where it is positive."""
+    return np.multiply(data, noise)
+
+
+def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
+    """Slopes for elements that are not positive, drawn in double precision in memory order."""
+    noise = ops.ones_like(input)
+    flat = input._data <= 0
+    drawn = ops.empty(int(flat.sum()), dtype=dt.float64)
+    drawn.uniform_(lower, upper, generator=generator)
+    noise._data[flat] = drawn._data.astype(noise._data.dtype)
+    return noise
+
+
+@composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
+           "bool training=False, Generator? generator=None) -> Tensor", method=False)
+def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
+          generator: Any = None) -> Any:
+    """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""
+    _check_slopes(lower, upper)
+    if not training:
+        return ops._rrelu_even(input, (lower + upper) / 2)
+    return ops.rrelu_with_noise(input, _slopes(input, lower, upper, generator))
+
+
+def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
+           generator: Any = None) -> Any:
+    """`rrelu` in place."""
+    _check_slopes(lower, upper)
+    if not training:
+        return inplace("_rrelu_even")(input, (lower + upper) / 2)
+    return input.mul_(_slopes(input, lower, upper, generator))  # type: ignore[attr-defined]
+
+
+def _check_slopes(lower: float, upper: float) -> None:
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+
+
+@pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
+           label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
+    "self": lambda grad, self, slope: ops.where(self > 0, grad, grad * slope),
+})
+def rrelu_even(self: Any, slope: Any) -> Any:
+    """Leaky ReLU with the mean slope."""
+    return E.where(self > 0, self, self * slope)
+

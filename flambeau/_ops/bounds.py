@@ -1,0 +1,439 @@
+"""Bounds and mixtures of two or three tensors: `clamp`, `maximum`, `lerp`, `addcmul`, `where`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler import expr as E
+from flambeau._compiler.primitives import add_primitive
+from flambeau._core import dtype as dt
+from flambeau._ops import binder
+from flambeau._ops.arithmetic import conj
+from flambeau._ops.namespace import get_inplace, ops
+from flambeau._ops.op import alias, composite, kernel, pointwise
+from flambeau._ops.outputs import write_out
+from flambeau._ops.pointwise import (
+    broadcast_shape,
+    common_dtype,
+    number_array,
+    number_of,
+    result_strides,
+)
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, method, wrap
+
+NO_COMPLEX: Any = {"complex": NotImplementedError("clamp is not supported for complex types")}
+
+
+def kept(grad: Tensor, condition: Tensor) -> Any:
+    """The gradient where a condition holds, else 0."""
+    return ops._where(condition, grad, wrap(np.zeros((), grad._data.dtype)))
+
+
+def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]:
+    label = f"clamp_{types}_cpu" if scalar else "clamp_cpu"
+    return {"node": node, "refusals": NO_COMPLEX, "label": label, "numbers": "none",
+            "dtypes": "int float" if scalar else "bool int float", "public": name}  # fmt: skip
+
+
+_LOW = {"self": lambda grad, self, min: kept(grad, self >= min)}
+_HIGH = {"self": lambda grad, self, max: kept(grad, self <= max)}
+_BOTH = {"self": lambda grad, self, min, max: kept(
+    grad, ops.logical_and(self >= min, self <= max))}  # fmt: skip
+
+
+@pointwise("_clamp_low(Tensor self, Scalar min) -> Tensor", method=False, backward=_LOW,
+           **_clamp_row("_clamp_low", "ClampBackward1", "min_scalar", True))
+def clamp_low(self: Any, min: Any) -> Any:
+    """At least `min`."""
+    return E.maximum(self, min)
+
+
+@pointwise("_clamp_high(Tensor self, Scalar max) -> Tensor", method=False, backward=_HIGH,
+           **_clamp_row("_clamp_high", "ClampBackward1", "max_scalar", True))
+def clamp_high(self: Any, max: Any) -> Any:
+    """At most `max`."""
+    return E.minimum(self, max)
+
+
+@pointwise("_clamp_both(Tensor self, Scalar min, Scalar max) -> Tensor", method=False,
+           backward=_BOTH, **_clamp_row("_clamp_both", "ClampBackward1", "scalar", True))
+def clamp_both(self: Any, min: Any, max: Any) -> Any:
+    """From `min` to `max`; `max` where they are the wrong way round."""
+    return E.minimum(E.maximum(self, min), max)
+
+
+_LOW_TENSOR = {**_LOW, "min": lambda grad, self, min: kept(grad, self < min)}
+_HIGH_TENSOR = {**_HIGH, "max": lambda grad, self, max: kept(grad, self > max)}
+_BOTH_TENSORS = {
+    **_BOTH,
+    "min": lambda grad, self, min, max: kept(grad, ops.logical_and(min < max, self < min)),
+    "max": lambda grad, self, min, max: kept(grad, ops.logical_or(self > max, max < min)),
+}  # fmt: skip
+
+
+@pointwise("_clamp_low_tensor(Tensor self, Tensor min) -> Tensor", method=False,
+           backward=_LOW_TENSOR,
+           **_clamp_row("_clamp_low_tensor", "ClampBackward0", "", False))
+def clamp_low_tensor(self: Any, min: Any) -> Any:
+    """At least `min`."""
+    return E.maximum(self, min)
+
+
+@pointwise("_clamp_high_tensor(Tensor self, Tensor max) -> Tensor", method=False,
+           backward=_HIGH_TENSOR,
+           **_clamp_row("_clamp_high_tensor", "ClampBackward0", "", False))
+def clamp_high_tensor(self: Any, max: Any) -> Any:
+    """At most `max`."""
+    return E.minimum(self, max)
+
+
+@pointwise("_clamp_both_tensors(Tensor self, Tensor min, Tensor max) -> Tensor", method=False,
+           backward=_BOTH_TENSORS,
+           **_clamp_row("_clamp_both_tensors", "ClampBackward0", "", False))
+def clamp_both_tensors(self: Any, min: Any, max: Any) -> Any:
+    """From `min` to `max`; `max` where they are the wrong way round."""
+    return E.minimum(E.maximum(self, min), max)
+
+
+@pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", order=1, backward=_LOW,
+           **_clamp_row("clamp_min", "ClampMinBackward0", "min_scalar", True))
+def clamp_min(self: Any, min: Any) -> Any:
+    """At least `min`."""
+    return E.maximum(self, min)
+
+
+@pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", order=1, backward=_HIGH,
+           **_clamp_row("clamp_max", "ClampMaxBackward0", "max_scalar", True))
+def clamp_max(self: Any, max: Any) -> Any:
+    """At most `max`."""
+    return E.minimum(self, max)
+
+
+@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
+           **_clamp_row("clamp_min", "ClampMinBackward1", "", False))
+def clamp_min_tensor(self: Any, min: Any) -> Any:
+    """At least `min`, element by element."""
+    return E.maximum(self, min)
+
+
+@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", order=0,
+           backward=_HIGH_TENSOR,
+           **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))
+def clamp_max_tensor(self: Any, max: Any) -> Any:
+    """At most `max`, element by element."""
+    return E.minimum(self, max)
+
+
+def _clamp_choice(input: Any, min: Any, max: Any) -> tuple[str, list[Any]]:
+    """The row for these bounds, and the bounds that it takes."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    bounds = [_bound(min), _bound(max)]
+    tensors = [isinstance(b, Tensor) for b in bounds if b is not None]
+    if any(tensors) and not all(tensors):
+        raise _clamp_error(input, min, max)
+    words = "low high both".split()
+    index = 0 if max is None else 1 if min is None else 2
+    suffix = ("_tensors" if index == 2 else "_tensor") if any(tensors) else ""
+    return f"_clamp_{words[index]}{suffix}", [b for b in bounds if b is not None]
+
+
+def _bound(value: Any) -> Any:
+    if value is None or isinstance(value, (Tensor, int, float)):
+        return value
+    return number_of(value)
+
+
+def _clamp_error(input: Any, min: Any, max: Any) -> TypeError:
+    got = ", ".join(binder.type_name(v) for v in (input, min, max))
+    return TypeError(f"clamp() received an invalid combination of arguments - got ({got}), but "
+                     "expected one of:\n * (Tensor input, Tensor min = None, Tensor max = None, *, "
+                     "Tensor out = None)\n * (Tensor input, Number min = None, Number max = None, "
+                     "*, Tensor out = None)\n")  # fmt: skip
+
+
+def _numbers_for_scalars(min: Any, max: Any) -> tuple[Any, Any]:
+    """A 0-dim tensor beside a number counts as a number."""
+    bounds = [min, max]
+    for position, other in ((0, max), (1, min)):
+        bound = bounds[position]
+        beside_number = other is not None and not isinstance(other, Tensor)
+        if beside_number and isinstance(bound, Tensor) and not bound._data.ndim:
+            bounds[position] = bound._data.item()
+    return bounds[0], bounds[1]
+
+
+@composite("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
+
+    The gradient passes at the bounds themselves.
+    """
+    name, bounds = _clamp_choice(input, *_numbers_for_scalars(min, max))
+    return getattr(ops, name)(input, *bounds, out=out)
+
+
+@method
+def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp` in place."""
+    name, bounds = _clamp_choice(self, *_numbers_for_scalars(min, max))
+    return get_inplace(name)(self, *bounds)  # type: ignore[no-any-return]
+
+
+Tensor.clip_ = clamp_  # type: ignore[attr-defined]
+alias("clip", "clamp")
+
+
+# ---- the greater and the lesser
+
+
+def _refused(name: str) -> Any:
+    return {"complex": RuntimeError(f"{name} not implemented for complex tensors.")}
+
+
+def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
+    """All where `self` is greater, half at a tie."""
+    if self._data.dtype.kind in "biu":
+        return None
+    half = ops.where(self == other, grad / 2, grad)
+    return ops.where(self < other, 0.0, half)
+
+
+@pointwise("maximum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+           numbers="none", inplace=False, refusals=_refused("maximum"), backward={
+    "self": lambda grad, self, other: _greater_grad(grad, self, other),
+    "other": lambda grad, self, other: _greater_grad(grad, other, self),
+})
+def maximum(self: Any, other: Any) -> Any:
+    """The greater of two; nan where either is. At ties each gets half of the gradient."""
+    return E.maximum(self, other)
+
+
+@pointwise("minimum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+           numbers="none", inplace=False, refusals=_refused("minimum"), backward={
+    "self": lambda grad, self, other: _greater_grad(grad, other.neg(), self.neg()),
+    "other": lambda grad, self, other: _greater_grad(grad, self.neg(), other.neg()),
+})
+def minimum(self: Any, other: Any) -> Any:
+    """The lesser of two; nan where either is. At ties each gets half of the gradient."""
+    return E.minimum(self, other)
+
+
+def _first(condition: Any, other: Any) -> Any:
+    return ops.logical_or(condition, ops.isnan(other))
+
+
+@pointwise("fmax(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+           numbers="none", inplace=False, refusals=_refused("fmax"), backward={
+    "self": lambda grad, self, other: kept(grad, _first(self >= other, other)),
+    "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self >= other, other))),
+})
+def fmax(self: Any, other: Any) -> Any:
+    """The greater of two; where one is nan, the other."""
+    return E.fmax(self, other)
+
+
+@pointwise("fmin(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
+           numbers="none", inplace=False, refusals=_refused("fmin"), backward={
+    "self": lambda grad, self, other: kept(grad, _first(self <= other, other)),
+    "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self <= other, other))),
+})
+def fmin(self: Any, other: Any) -> Any:
+    """The lesser of two; where one is nan, the other."""
+    return E.fmin(self, other)
+
+
+@pointwise("heaviside(Tensor self, Tensor values) -> Tensor", numbers="none",
+           dtypes="bool int float", public="_heaviside", method=False)
+def heaviside_step(self: Any, values: Any) -> Any:
+    """0 below 0, 1 above, `values` at 0."""
+    return E.heaviside_step(self, values)
+
+
+add_primitive("heaviside_step", lambda x, values: np.where(x == 0, values, x > 0).astype(x.dtype))
+
+
+def _check_heaviside(input: Tensor, values: Tensor) -> None:
+    if input.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@composite("heaviside.step(Tensor self, Tensor values) -> Tensor")
+def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
+    """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
+    _check_heaviside(input, values)
+    return ops._heaviside(input, values, out=out)
+
+
+@method
+def heaviside_(self: Tensor, values: Tensor) -> Tensor:
+    """`heaviside` in place."""
+    _check_heaviside(self, values)
+    return get_inplace("_heaviside")(self, values)  # type: ignore[no-any-return]
+
+
+# ---- mixtures
+
+
+def _lerp(start: np.ndarray, end: np.ndarray, weight: np.ndarray) -> Any:
+    """From the nearer end, so that weights 0 and 1 are exact."""
+    span = end - start
+    near = np.abs(weight) < 0.5  # noqa: PLR2004
+    return np.where(near, start + weight * span, end - span * (1 - weight))
+
+
+add_primitive("lerp", _lerp)
+_LERP = {
+    "self": lambda grad, weight: grad * (1 - _conj(weight)),
+    "end": lambda grad, weight: grad * _conj(weight),
+}
+
+
+def _conj(weight: Any) -> Any:
+    return conj(weight) if isinstance(weight, Tensor) else weight.conjugate()
+
+
+@pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", order=1,
+           dtypes="float complex", numbers="none", label="lerp_kernel_scalar",
+           node="LerpBackward0", backward=_LERP)
+def lerp(self: Any, end: Any, weight: Any) -> Any:
+    """`input + weight * (end - input)`."""
+    return E.lerp(self, end, weight)
+
+
+@pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", order=0,
+           dtypes="float complex", numbers="none", label="lerp_kernel_tensor",
+           node="LerpBackward1", backward={
+    **_LERP,
+    "weight": lambda grad, self, end: grad * conj(end - self),
+})
+def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
+    """`input + weight * (end - input)`, with a weight for each element."""
+    return E.lerp(self, end, weight)
+
+
+@pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           dtypes="int float complex", numbers="none", label="addcmul_cpu_out", backward={
+    "self": lambda grad: grad,
+    "tensor1": lambda grad, tensor2, value: grad * conj(tensor2 * value),
+    "tensor2": lambda grad, tensor1, value: grad * conj(tensor1 * value),
+})
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    """`input + value * tensor1 * tensor2`."""
+    return self + value * tensor1 * tensor2
+
+
+_NO_INTEGERS = RuntimeError(
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+    "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+    "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+    "dtypes."
+)
+
+
+@pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           dtypes="float complex", numbers="none", label="addcdiv_cpu_out",
+           refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, backward={
+    "self": lambda grad: grad,
+    "tensor1": lambda grad, tensor2, value: grad * conj(value / tensor2),
+    "tensor2": lambda grad, tensor1, tensor2, value: -grad * conj(
+        value * tensor1 / (tensor2 * tensor2)),
+})
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    """`input + value * tensor1 / tensor2`."""
+    return self + value * tensor1 / tensor2
+
+
+# ---- where
+
+
+@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", node="WhereBackward0",
+        method=False, backward={
+    "self": lambda grad, condition: kept(grad, condition),
+    "other": lambda grad, condition: ops._where(
+        condition, wrap(np.zeros((), grad._data.dtype)), grad),
+})
+def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Elements of one or the other, of one type."""
+    try:
+        data = np.where(condition, x, y)
+    except ValueError:
+        broadcast_shape([condition.shape, x.shape, y.shape])
+        raise
+    if data.ndim < 2:  # noqa: PLR2004
+        return data
+    strides = result_strides([condition, x, y], data.shape)
+    if strides is None:
+        return data
+    placed = cpu.empty_strided(data.shape, strides, data.dtype)
+    placed[...] = data
+    return placed
+
+
+def _condition(condition: Any) -> Any:
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not "
+                        f"{type(condition).__name__}")  # fmt: skip
+    if condition._data.dtype.kind == "b":
+        return condition
+    if condition.dtype is not dt.uint8:
+        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
+                           f"with dtype {condition.dtype.scalar_name}")  # fmt: skip
+    warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will "
+                  "be removed in a future version of PyTorch. Use a boolean condition instead.",
+                  UserWarning, stacklevel=3)  # fmt: skip
+    return wrap(condition._data.astype(bool))
+
+
+def _of_type(value: Any, element: dt.dtype) -> Any:
+    if not isinstance(value, Tensor):
+        return wrap(number_array(value, element.numpy_dtype))
+    return value if value.dtype is element else value.to(element)  # type: ignore[attr-defined]
+
+
+def _where_operand(value: Any, name: str, position: int) -> Any:
+    if isinstance(value, Tensor):
+        return value
+    number = number_of(value)
+    if number is None:
+        raise TypeError(f"where(): argument '{name}' (position {position}) must be Tensor, not "
+                        f"{type(value).__name__}")  # fmt: skip
+    return number
+
+
+@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", method=False)
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """Elements of `input` where the condition holds, else of `other`; numbers are allowed.
+
+    With the condition alone: the indices where it holds, a tensor for each dim.
+
+    >>> import flambeau as torch
+    >>> torch.where(torch.tensor([True, False]), 1., 2.)
+    tensor([1., 2.])
+    """
+    if input is None and other is None:
+        return ops.nonzero(condition, as_tuple=True)
+    condition = _condition(condition)
+    input, other = _where_operand(input, "input", 2), _where_operand(other, "other", 3)
+    element = common_dtype([input, other])
+    result = ops._where(condition, _of_type(input, element), _of_type(other, element))
+    return result if out is None else write_out(where, out, result)
+
+
+@method
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """Elements of this tensor where the condition holds, else of `other`."""
+    return where.body(condition, self, other)
+
+
+where_method.__name__ = "where"
+del Tensor.where_method  # type: ignore[attr-defined]
+Tensor.where = where_method  # type: ignore[attr-defined]

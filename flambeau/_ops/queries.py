@@ -1,0 +1,123 @@
+"""Questions about whole tensors and about types: `equal`, `allclose`, `result_type`, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._ops import outputs, pointwise
+from flambeau._ops.op import composite, kernel
+from flambeau._tensor.tensor import Tensor
+
+
+def _exact(data: np.ndarray) -> np.ndarray:
+    return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
+
+
+def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> Any:
+    """`x == y`, or a finite difference of at most `atol + rtol * |y|`."""
+    if x.dtype != y.dtype:
+        words = [dt.from_numpy_dtype(d).scalar_name for d in (x.dtype, y.dtype)]
+        raise RuntimeError(f"{words[0]} did not match {words[1]}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    pointwise.broadcast_shape([x.shape, y.shape])
+    x, y = _exact(x), _exact(y)
+    close = np.equal(x, y)
+    if equal_nan and x.dtype.kind in "fc":
+        close = close | (np.isnan(x) & np.isnan(y))
+    if rtol == 0 and atol == 0:
+        return close
+    if x.dtype.kind in "biu":
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    difference = np.abs(x - y)
+    allowed = atol + np.abs(rtol * y)
+    return close | (np.isfinite(difference) & (difference <= allowed))
+
+
+@kernel("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+        "bool equal_nan=False) -> Tensor")
+def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float,
+            equal_nan: bool) -> np.ndarray:
+    """Whether elements differ by at most `atol + rtol * abs(other)`."""
+    return np.array(_close(x, y, rtol, atol, equal_nan))
+
+
+@kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+        "bool equal_nan=False) -> bool")
+def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Whether all elements are close, as `isclose` says."""
+    return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
+
+
+@kernel("equal(Tensor self, Tensor other) -> bool")
+def equal(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return x.shape == y.shape and bool(np.all(x == y))
+
+
+# ---- types
+
+
+@composite("result_type.Tensor(Tensor self, Tensor other) -> ScalarType", method=False)
+def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
+    """The type of a result of these two, tensors or numbers.
+
+    >>> import flambeau as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    return pointwise.common_dtype([tensor1, tensor2])
+
+
+@composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)
+def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
+    """Whether a result of one type may be stored in another."""
+    return outputs.can_cast(from_, to)
+
+
+@composite("is_tensor(Tensor self) -> bool", method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def _question(name: str, text: str) -> None:
+    """A method of Tensor as a function."""
+
+    def ask(input: Tensor, *others: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(input).__name__}")  # fmt: skip
+        return getattr(input, name)(*others)
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = text
+    composite(f"{name}(Tensor self) -> bool", method=False)(ask)
+
+
+for _name, _text in (
+    ("is_floating_point", "Whether the type is a floating-point type."),
+    ("is_complex", "Whether the type is complex."),
+    ("is_signed", "Whether the type has negative values."),
+    ("is_conj", "Whether the conjugate bit is set: never."),
+    ("is_neg", "Whether the negative bit is set: never."),
+    ("is_inference", "Whether the tensor was made in inference mode."),
+    ("is_same_size", "Whether two shapes are equal."),
+    ("numel", "The number of elements."),
+):
+    _question(_name, _text)
+
+
+@composite("is_nonzero(Tensor self) -> bool")
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor of one element is not zero."""
+    if input._data.size != 1:
+        word = "no values" if not input._data.size else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {word} is ambiguous")
+    return bool(input._data.item())
+
+
