@@ -18,6 +18,7 @@ from flambeau._ops import (  # noqa: F401
     linear,
     loss,
     loss_classes,
+    masked,
     norms,
     queries,
     pool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
@@ -77,8 +78,8 @@ def _edges(column: np.ndarray, bins: Any, limits: Any, dim: int) -> tuple[np.nda
         raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension "
                            f"{dim}")  # fmt: skip
     low, high = (0.0, 0.0) if limits is None else limits
-    if limits is None and column.size:
-        low, high = float(column.min()), float(column.max())
+    if limits is None:
+        low, high = (float(column.min()), float(column.max())) if column.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd(): dimension {dim}'s range [{low:g}, {high:g}] is "
                            "not finite")  # fmt: skip
@@ -102,9 +103,9 @@ def _count_points(points: np.ndarray, bins: Sequence[Any], limits: Any, weight: 
         places.append(_bin_places(column, edge, uniform))
     shape = [len(edge) - 1 for edge in edges]
     inside = np.logical_and.reduce([place >= 0 for place in places])
-    weights = None if weight is None else weight.reshape(-1)[inside].astype(FLOAT64)
-    flat = np.ravel_multi_index([place[inside] for place in places], shape)
-    counts = np.bincount(flat, weights, int(np.prod(shape))).reshape(shape).astype(points.dtype)
+    counts = np.zeros(shape, points.dtype)
+    found = tuple([place[inside] for place in places])
+    np.add.at(counts, found, 1 if weight is None else weight.reshape(-1)[inside])
     if density:
         counts = counts / counts.sum()
         for dim, edge in enumerate(edges):
@@ -218,7 +219,7 @@ def _boundaries(rows: np.ndarray) -> np.ndarray:
     changed = np.ones(len(rows), bool)
     if len(rows) > 1:
         different = rows[1:] != rows[:-1]
-        changed[1:] = different.reshape(len(rows) - 1, -1).any(1)
+        changed[1:] = different.any(tuple(range(1, rows.ndim)))
     return changed
 
 
@@ -238,7 +239,7 @@ class _Groups:
 
 def _row_order(rows: np.ndarray) -> np.ndarray:
     """The order that sorts rows lexicographically."""
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     if flat.shape[1] == 1:
         return np.argsort(flat[:, 0], kind="stable")
     return np.lexsort(flat.T[::-1]) if flat.shape[1] else np.arange(len(rows))
@@ -273,11 +274,14 @@ def _chosen(found: tuple[Tensor, Tensor, Tensor], inverse: bool, counts: bool) -
 def _check_zero_sizes(data: np.ndarray, dim: int | None) -> None:
     if dim is None or data.size:
         return
-    position = wrap_dim(dim, data.ndim)
-    if data.shape[position] == 0 and sum(size == 0 for size in data.shape) == 1:
-        return
-    raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be"
-                       " applied")  # fmt: skip
+    if data.shape.count(0) > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+    if data.shape[wrap_dim(dim, data.ndim)]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
 
 
 @composite(

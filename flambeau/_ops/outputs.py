@@ -43,6 +43,7 @@ def write_out(op: Op, out: Any, result: Any) -> Any:
     """Store a result in `out`, resizing it if it has another shape; returns `out`."""
     if isinstance(result, tuple) and isinstance(out, (tuple, list)):
         for target, part in zip(out, result, strict=True):
+            check_same_type(target, part)
             write_out(op, target, part)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
     check_out(op, out)
@@ -56,6 +57,23 @@ def write_out(op: Op, out: Any, result: Any) -> Any:
     out._data[...] = result._data
     bump(out)
     return out
+
+
+C_NAMES = {
+    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int",
+    "Int": "int", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+    "Float": "float", "Double": "double", "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+"""Element types as some of torch's messages name them."""
+
+
+def check_same_type(out: Tensor, result: Tensor) -> None:
+    """Operators with several results take `out` tensors of just the results' types."""
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        want, have = C_NAMES[result.dtype.scalar_name], out.dtype.scalar_name
+        raise RuntimeError(f"Expected out tensor to have dtype {want}, but got "
+                           f"{C_NAMES.get(have, have)} instead")  # fmt: skip
 
 
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
