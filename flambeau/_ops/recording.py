@@ -72,6 +72,11 @@ class Plan:
         return f"any({edge})" if self.arguments[name].is_list else f"{edge} is not None"
 
     @property
+    def lists(self) -> bool:
+        """Whether the result is a list of tensors."""
+        return self.op.schema.return_types[0].endswith("[]")
+
+    @property
     def differentiable_results(self) -> list[str]:
         """Results that gradients come back for."""
         return [name for name in self.results if name not in self.op.nondifferentiable]
@@ -98,7 +103,7 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
         "save_input": save_input, "save_result": save_result, "watch": modes.watch,
         "note": _note, "bump": bump, "rebase": rebase, "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
-        "link_outputs": _link_outputs,
+        "link_outputs": _link_outputs, "link_list": _link_list,
     }  # fmt: skip
     return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
 
@@ -132,6 +137,13 @@ def _link_outputs(node: RowNode, results: tuple[Any, ...]) -> None:
             result._requires_grad = True
 
 
+def _link_list(node: RowNode, results: tuple[Any, ...]) -> None:
+    """As above for a result that is a list: how many outputs there are shows only now."""
+    node.outputs = len(results)
+    node.result_metas = [(result._data.shape, result._data.dtype) for result in results]
+    _link_outputs(node, results)
+
+
 def _version(name: str) -> str:
     return f"({name}._version_count if {name}._root is None else {name}._root._version_count)"
 
@@ -143,12 +155,15 @@ def _record_text(plan: Plan, inplace: bool) -> str:
         source = "result" if inplace and position == 0 else argument.name
         lines.append(f"    {plan.edges[argument.name]} = {_edge_text(source, argument)}")
     wanted = " or ".join(plan.has_edge(argument.name) for argument in plan.targets)
-    lines += [f"    if not ({wanted}):", "        bump(result)" if inplace else "        pass",
-              "        return"]  # fmt: skip
+    lines.append(f"    if not ({wanted}):")
+    lines += ["        bump(result)"] if inplace else []
+    lines.append("        return")
     lines += ["    bump(result)"] if inplace else []
     lines += _node_text(plan)
     if inplace:
         lines.append("    rebase(result, node)")
+    elif plan.lists:
+        lines.append("    link_list(node, result)")
     elif len(plan.results) > 1:
         names = [n if n in plan.differentiable_results else "None" for n in plan.results]
         lines.append(f"    link_outputs(node, ({', '.join(names)},))")
@@ -181,7 +196,7 @@ def _node_text(plan: Plan) -> list[str]:
     ]
     values = [_value_text(plan, name) for name in plan.values]
     metas_of_results = []
-    if _wants_all_grads(plan):
+    if _wants_all_grads(plan) and not plan.lists:
         listed = ", ".join(f"meta({name})" for name in plan.results)
         metas_of_results.append(f"    node.result_metas = ({listed},)")
     return [
@@ -215,7 +230,8 @@ def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
         return f"save_result({name}, {index})", _version(name)
     argument = plan.arguments[name]
     if argument.is_list:
-        return f"[save_input(t) for t in {name}]", f"[{_version('t')} for t in {name}]"
+        return (f"[None if t is None else save_input(t) for t in {name}]",
+                f"[0 if t is None else {_version('t')} for t in {name}]")  # fmt: skip
     kept = f"{name} if not watch.saving else save_input({name})"
     if argument.optional:
         return (f"None if {name} is None else {kept}", f"0 if {name} is None else {_version(name)}")
@@ -223,7 +239,7 @@ def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
 
 
 def _value_text(plan: Plan, name: str) -> str:
-    for suffix, attribute in (("_shape", "shape"), ("_dtype", "dtype")):
+    for suffix, attribute in (("_shape", "shape"), ("_strides", "strides"), ("_dtype", "dtype")):
         base = name.removesuffix(suffix)
         if base == name or name in plan.arguments:
             continue
@@ -266,7 +282,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.saved:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
-    if outputs > 1:
+    if outputs > 1 or plan.lists:
         lines += ["    grads = grad", "    grad = grads[0]"]
         if _wants_all_grads(plan):
             lines.append("    grads = fill(node, grads)")
