@@ -99,7 +99,7 @@ SHAPES = ((2, 3), (3,), (4,), (2, 2), (), (1, 3), (3, 1), (2, 1, 3), (2, 3, 2), 
 def create(m: Machine, grad: int, shape: int, dtype: int, layout: int, leaf: int) -> Any:
     name = DTYPES[dtype % len(DTYPES)] if not grad else FLOATS[dtype % 2]
     array = m.values(SHAPES[shape % len(SHAPES)], name)
-    result = m.library.from_numpy(array)
+    result = m.library.tensor(array.tolist(), dtype=getattr(m.library, name))
     if layout % 4 == 3 and result.dim() >= 2:
         result = result.transpose(0, 1).contiguous().transpose(0, 1)
     if grad or (leaf % 3 == 0 and result.is_floating_point()):

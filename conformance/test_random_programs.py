@@ -60,7 +60,7 @@ def _differs(want: Any, got: Any) -> str | None:
         if isinstance(value, np.ndarray):
             if not np.allclose(value, mine, 1e-3, 1e-5, equal_nan=True):
                 return f"{key}: {value} against {mine}"
-        elif value != mine:
+        elif value != mine and not (key == "offset" and 0 in want["shape"]):
             return f"{key}: {value} against {mine}"
     return None
 
@@ -90,5 +90,5 @@ if __name__ == "__main__":  # many programs, fast, without shrinking
         result = difference(steps)
         if result is not None:
             bad[str(number)] = 1
-            print(number, result[:300])
+            print(number, ' '.join(result.split())[:400])
     print(f"{total - len(bad)} passed, {len(bad)} failed")

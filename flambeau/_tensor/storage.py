@@ -24,7 +24,7 @@ class Storage:
     @classmethod
     def under(cls, data: np.ndarray) -> Storage:
         """All the memory that the owner of `data` holds."""
-        return cls(_as_bytes(owner_of(data)))
+        return cls.exactly(owner_of(data))
 
     @classmethod
     def exactly(cls, data: np.ndarray) -> Storage:
