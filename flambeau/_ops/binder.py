@@ -169,6 +169,13 @@ def _complete(arguments: tuple[Argument, ...], values: dict[str, Any]) -> list[A
 # ---- errors
 
 
+def require_tensor(function: str, name: str, position: int, value: Any) -> None:
+    """Torch's TypeError where a parameter has to be a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                        f"not {type(value).__name__}")  # fmt: skip
+
+
 def type_name(value: Any) -> str:
     """How messages name a value's type."""
     if isinstance(value, Tensor):
@@ -187,6 +194,9 @@ def argument_error(op: Op, values: list[Any]) -> TypeError | None:
         place = f"(position {position + 1}) " if not argument.keyword_only else ""
         wanted = _type_text(argument)
         element = _wrong_element(argument, value)
+        if element is not None and argument.is_tensor:
+            return TypeError(f"expected Tensor as element {element[0]} in argument {position}, but "
+                             f"got {type(element[1]).__name__}")  # fmt: skip
         if element is not None:
             return TypeError(
                 f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "

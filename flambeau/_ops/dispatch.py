@@ -23,7 +23,14 @@ from flambeau._ops.recording import build as build_recorder
 from flambeau._ops.recording import compile_function
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, new, wrap
-from flambeau.autograd.history import bump, check_inplace, rewritten, view_of
+from flambeau.autograd.history import (
+    bump,
+    check_inplace,
+    join_family,
+    limit_view,
+    rewritten,
+    views_of,
+)
 
 DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
 SCALAR_LIMIT = 4096
@@ -47,11 +54,12 @@ def base_scope(op: Op) -> dict[str, Any]:
         "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap, "ndarray": np.ndarray,
         "watch": modes.watch, "grad_state": modes.grad, "rewritten": rewritten,
         "enter_quiet": cpu.enter_quiet, "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET,
-        "recorder": Recorder(op), "view_of": view_of, "explain": explain, "watched": watched,
+        "recorder": Recorder(op), "join_family": join_family, "limit_view": limit_view,
+        "views_of": views_of, "explain": explain, "watched": watched,
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
         "asarray": np.asarray, "AttributeError": AttributeError, "TypeError": TypeError,
-        "size_list": size_list, **binder.defaults(op),
+        "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback, **binder.defaults(op),
     }  # fmt: skip
 
 
@@ -66,6 +74,28 @@ def size_list(sizes: Any) -> Any:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         return sizes[0]
     return sizes
+
+
+def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
+    """The sizes of `x.view(size=(2, 3))`; what other names there are is an error."""
+    wanted = _size_name(op)
+    if not sizes and len(named) == 1:
+        if wanted in named:
+            return named[wanted]
+        if op.fallback and "dtype" in named:
+            return (named["dtype"],)
+    name = next(iter(named))
+    raise TypeError(f"{op.public}() got an unexpected keyword argument '{name}'")
+
+
+def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
+    """The result of the overload for arguments of other types, or this one's error."""
+    from flambeau._ops.namespace import get
+
+    result = get(op.fallback)(*values)
+    if result is NotImplemented:
+        raise explain(op, values, error) from None
+    return result
 
 
 WATCHERS: list[Callable[[Op, tuple[Any, ...]], Any]] = []
@@ -177,12 +207,19 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     sizes = binder.takes_size_list(op) and not plain
     lines = [f"def {name}({_parameters(op, sizes, plain)}):"]
     if sizes:
-        lines.append(f"    {_size_name(op)} = size_list({_size_name(op)})")
+        name_ = _size_name(op)
+        lines += [f"    if len({name_}) == 1:", f"        {name_} = size_list({name_})",
+                  "    if named:", f"        {name_} = named_sizes(op, {name_}, named)"]
     if not plain:
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},))",
                   *(["        return result if out is None else write_out(op, out, result)"]
                     if op.out else ["        return result"])]  # fmt: skip
+    for argument in op.schema.arguments:
+        if argument.is_tensor and argument.is_list and op.kind != "composite":
+            # a tensor iterates over its rows: it would pass for a list
+            lines += [f"    if {argument.name}.__class__ is Tensor:",
+                      f"        raise explain(op, ({listed},), None)"]  # fmt: skip
     lines += _run_lines(op, listed)
     lines += _record_lines(op, listed)
     if op.out and not plain:
@@ -201,12 +238,12 @@ def _parameters(op: Op, sizes: bool, plain: bool) -> str:
         name = _size_name(op)
         head, _, tail = text.partition(name)
         tail = tail.removeprefix(f"=default_{name}")
-        return f"{head}*{name}{tail.replace(', *,', ',')}"
+        return f"{head}*{name}{tail.replace(', *,', ',')}, **named"
     return text.replace("*, ", "") if plain else text
 
 
 def _run_lines(op: Op, listed: str) -> list[str]:
-    call = f"body({', '.join(_argument_text(op, a) for a in op.schema.arguments)})"
+    call = f"body({', '.join(argument_text(op, a) for a in op.schema.arguments)})"
     if op.kind == "composite":
         return [
             f"    recorded = wants_grad(({listed},))",
@@ -218,6 +255,8 @@ def _run_lines(op: Op, listed: str) -> list[str]:
             "        if recorded:",
             "            grad_state.enabled = True",
         ]
+    if op.kind == "view":
+        return _view_lines(op, call, listed)
     lines = [
         "    token = enter_quiet(QUIET)",
         "    try:",
@@ -230,27 +269,48 @@ def _run_lines(op: Op, listed: str) -> list[str]:
     return lines + _wrap_lines(op)
 
 
+def _view_lines(op: Op, call: str, listed: str) -> list[str]:
+    """Run a view: nothing is computed, so NumPy's warnings are no matter."""
+    lines = [
+        "    try:",
+        f"        data = {call}",
+        "    except (AttributeError, TypeError) as error:",
+        *([f"        return fallback(op, ({listed},), error)"] if op.fallback else
+          [f"        raise explain(op, ({listed},), error) from None"]),
+    ]
+    source = binder.python_name(op, op.schema.arguments[0])
+    if op.schema.return_types[0].endswith("[]"):
+        return [*lines, f"    result = views_of({source}, data)"]
+    return [
+        *lines,
+        "    result = new(Tensor)",
+        "    result._data = data",
+        f"    if {source}._root is None:",
+        f"        result._root = result._base = {source}",
+        f"        if {source}._version_count:",
+        f"            result._view_version = {source}._version_count",
+        "    else:",
+        f"        join_family({source}, result)",
+    ]
+
+
 def _wrap_lines(op: Op) -> list[str]:
-    if op.kind == "view":
-        source = binder.python_name(op, op.schema.arguments[0])
-        if op.schema.return_types[0].endswith("[]"):
-            return [f"    result = [view_of({source}, part) for part in data]"]
-        return [f"    result = view_of({source}, data)"]
     if len(op.schema.returns) > 1:
         return ["    result = results([None if part is None else wrap(part) for part in data])"]
     if op.schema.return_types[0] == "Tensor":
         return ["    result = new(Tensor)",
                 "    result._data = data if data.__class__ is ndarray else asarray(data)"]  # fmt: skip
     if op.schema.return_types[0].endswith("[]"):
-        return ["    result = [wrap(part) for part in data]"]
+        return ["    result = tuple([wrap(part) for part in data])"]
     return ["    result = data"]
 
 
-def _argument_text(op: Op, argument: Any) -> str:
+def argument_text(op: Op, argument: Any) -> str:
+    """The text that hands one argument to the row's body: ndarrays for tensors."""
     name = binder.python_name(op, argument)
     if argument.is_tensor and op.kind != "composite":
         if argument.is_list:
-            return f"[t._data for t in {name}]"
+            return f"[None if t is None else t._data for t in {name}]"
         return f"None if {name} is None else {name}._data" if argument.optional else f"{name}._data"
     if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
         return f"{name}.item() if isinstance({name}, Tensor) else {name}"
@@ -260,6 +320,8 @@ def _argument_text(op: Op, argument: Any) -> str:
 
 
 def _record_lines(op: Op, listed: str) -> list[str]:
+    if op.kind == "view":
+        return _view_record_lines(op, listed)
     if not op.backward:
         return []
     if op.kind == "composite":
@@ -267,20 +329,20 @@ def _record_lines(op: Op, listed: str) -> list[str]:
     else:
         flags = [_flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
         condition = f"({' or '.join([*flags, 'rewritten.count'])}) and grad_state.enabled"
-    if op.kind == "view" and op.schema.return_types[0].endswith("[]"):
-        return _multiple_view_lines(condition, listed)
     results = "*result" if len(op.schema.returns) > 1 else "result"
     return [f"    if {condition}:", f"        recorder.call({listed}, {results})"]
 
 
-def _multiple_view_lines(condition: str, listed: str) -> list[str]:
-    return [
-        f"    if {condition}:",
-        f"        recorder.call({listed}, result)",
-        "    if grad_state.enabled:",
-        "        for part in result:",
-        "            part._creation = 'multiple'",
-    ]
+def _view_record_lines(op: Op, listed: str) -> list[str]:
+    """Record a view, and note why in-place writes to it may be limited."""
+    source = binder.python_name(op, op.schema.arguments[0])
+    several = op.schema.return_types[0].endswith("[]")
+    lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count:"]
+    if not several:
+        lines.append(f"        limit_view({source}, result)")
+    if op.backward:
+        lines += ["        if grad_state.enabled:", f"            recorder.call({listed}, result)"]
+    return lines if len(lines) > 1 else []
 
 
 def _flag_text(op: Op, argument: Any) -> str:

@@ -1,41 +1,183 @@
-"""Joining and reshaping: `cat`, `stack`, `reshape`."""
+"""Joining and reshaping: `cat`, `stack`, `reshape`, `meshgrid`, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from flambeau._core import dtype as dt
+from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
+from flambeau._core.promotion import promote_types
 from flambeau._ops.dims import infer_size, wrap_dim
+from flambeau._ops.dispatch import size_list
+from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import composite, kernel
-from flambeau._ops.views import view_strides
+from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.views import view_
+from flambeau._runtime.cpu import element_strides, empty_strided
+from flambeau._tensor.tensor import Tensor
 
 
-@composite("reshape(Tensor self, int[] shape) -> Tensor")
-def reshape(input: Any, *shape: Any) -> Any:
+@composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)")
+def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape: a view where possible, else a copy."""
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        shape = shape[0]
-    data = input._data
-    if data.flags.c_contiguous:
-        return input.view(shape)
-    sizes = infer_size(shape, data.size)
+    if named:
+        shape = named["shape"]
+    try:
+        data = input._data
+        if data.flags.c_contiguous:
+            return ops.view(input, *shape)
+        if len(shape) == 1:
+            shape = size_list(shape)
+        sizes = infer_size(shape, data.size)
+    except (AttributeError, TypeError):
+        raise _reshape_error(input, shape) from None
     if view_strides(data, sizes) is not None:
-        return input.view(sizes)
-    return ops.clone(input, memory_format=_contiguous()).view(sizes)
+        return ops.view(input, sizes)
+    copied = ops.clone(input, memory_format=contiguous_format)
+    return ops._unsafe_view(copied, sizes)
 
 
-def _contiguous() -> Any:
-    from flambeau._core.layout import contiguous_format
+def _reshape_error(input: Any, shape: Any) -> TypeError:
+    if not isinstance(input, Tensor):
+        return TypeError("reshape(): argument 'input' (position 1) must be Tensor, not "
+                         f"{type(input).__name__}")  # fmt: skip
+    given = size_list(shape)
+    for position, item in enumerate(given if isinstance(given, (tuple, list)) else [given]):
+        if not hasattr(item, "__index__"):
+            name = type(item).__name__
+            return TypeError(
+                f"reshape(): argument 'shape' must be tuple of ints, but found element of type "
+                f"{name} at pos {position}"
+            )
+    return TypeError("reshape(): argument 'shape' (position 1) must be tuple of ints")
 
-    return contiguous_format
+
+@kernel(
+    "_unsafe_view(Tensor self, int[] size) -> Tensor",
+    method=False,
+    backward={"self": lambda grad, self_shape: ops.reshape(grad, self_shape)},
+)
+def unsafe_view(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
+    """Another shape for memory that nobody else sees: the result does not count as a view."""
+    return data.reshape(size)
 
 
-@kernel("stack(Tensor[] tensors, int dim=0) -> Tensor", out=True, method=False, backward={
-    "tensors": lambda grad, dim: ops.unbind(grad, dim),
-})
+# ---- cat and stack
+
+
+def cat_grads(grad: Any, shapes: Any, dim: int) -> Any:
+    """The parts of a joined gradient that belong to each input."""
+    ndim = grad._data.ndim
+    dim = wrap_dim(dim, ndim)
+    sizes = [0 if _is_skipped(shape) and ndim != 1 else shape[dim] for shape in shapes]
+    parts = ops.split_with_sizes(grad, sizes, dim)
+    return [
+        ops.new_zeros(grad, shape) if len(shape) != ndim else part
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
+
+
+def _is_skipped(shape: tuple[int, ...]) -> bool:
+    """Empty vectors join with anything, as they always did in torch."""
+    return shape == (0,)
+
+
+@kernel(
+    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    out=True,
+    method=False,
+    backward={"tensors": lambda grad, tensors_shape, dim: cat_grads(grad, tensors_shape, dim)},
+)
+def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
+    """Join tensors along a dim that they have already.
+
+    >>> import flambeau as torch
+    >>> torch.cat([torch.zeros(2), torch.ones(3)])
+    tensor([0., 0., 1., 1., 1.])
+    """
+    if not arrays:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    result, joined, dim = _place_for_cat(arrays, dim)
+    if joined:
+        np.concatenate(joined, dim, out=result, casting="unsafe")
+    return result
+
+
+def _place_for_cat(arrays: Sequence[np.ndarray], dim: int) -> Any:
+    """New memory for the result, the arrays that have something to add, and the dim."""
+    first = arrays[0]
+    joined = arrays
+    for position, array in enumerate(arrays):
+        if array.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be "
+                               "concatenated")  # fmt: skip
+        if array.shape == (0,):
+            joined = [a for a in arrays if a.shape != (0,)]
+            first = joined[0] if joined else first
+    dim = wrap_dim(dim, first.ndim)
+    shape = list(first.shape)
+    if joined:
+        shape[dim] = _joined_length(joined, dim, arrays)
+    numpy_dtype = first.dtype
+    if any([array.dtype != numpy_dtype for array in arrays]):
+        kinds = [dt.from_numpy_dtype(array.dtype) for array in arrays]
+        numpy_dtype = reduce(promote_types, kinds).numpy_dtype
+    strides = channels_last_strides(shape) if _all_channels_last(arrays) else None
+    if strides is None:
+        return np.empty(shape, numpy_dtype), joined, dim
+    return empty_strided(shape, strides, numpy_dtype), joined, dim
+
+
+def _joined_length(joined: Sequence[np.ndarray], dim: int, arrays: Sequence[np.ndarray]) -> int:
+    first = joined[0].shape
+    rest = (*first[:dim], *first[dim + 1 :])
+    length = 0
+    for array in joined:
+        shape = array.shape
+        if shape != first:
+            if len(shape) != len(first):
+                raise RuntimeError(f"Tensors must have same number of dimensions: got "
+                                   f"{len(first)} and {len(shape)}")  # fmt: skip
+            if (*shape[:dim], *shape[dim + 1 :]) != rest:
+                raise _mismatch(first, shape, dim, [a is array for a in arrays].index(True))
+        length += shape[dim]
+    return length
+
+
+def _mismatch(first: Any, shape: Any, dim: int, position: int) -> RuntimeError:
+    have, want = next(
+        (b, a) for d, (a, b) in enumerate(zip(first, shape, strict=True)) if a != b and d != dim
+    )
+    return RuntimeError(
+        f"Sizes of tensors must match except in dimension {dim}. Expected size "
+        f"{want} but got size {have} for tensor number {position} in the list."
+    )
+
+
+def _all_channels_last(arrays: Sequence[np.ndarray]) -> bool:
+    """Whether the result keeps dim 1 innermost: if all inputs of 4 or 5 dims have it so."""
+    for array in arrays:
+        if array.ndim not in (4, 5) or not is_channels_last(array.shape, element_strides(array)):
+            return False
+    return True
+
+
+alias("concat", "cat")
+alias("concatenate", "cat")
+
+
+@kernel(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    out=True,
+    method=False,
+    backward={
+        "tensors": lambda grad, dim: ops.unbind(grad, dim),
+    },
+)
 def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """Join tensors of one shape along a new dim."""
     if not arrays:
@@ -47,4 +189,60 @@ def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(array.shape)} at entry {position}"
             )
-    return np.stack(arrays, wrap_dim(dim, len(first) + 1))
+    ndim = len(first)
+    dim = wrap_dim(dim, ndim + 1)
+    if dim == ndim:
+        arrays = [array[..., None] for array in arrays]
+        return cat.body(arrays, dim)  # type: ignore[no-any-return]
+    joined = cat.body(arrays, dim)
+    return view_.body(joined, (*first[:dim], len(arrays), *first[dim:]))  # type: ignore[no-any-return]
+
+
+# ---- by direction
+
+
+def _as_list(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        f"{type(tensors).__name__}")  # fmt: skip
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return list(tensors)
+
+
+def _joined(tensors: Any, dim: int, out: Any) -> Any:
+    return ops.cat(tensors, dim) if out is None else ops.cat(tensors, dim, out=out)
+
+
+@composite("hstack(Tensor[] tensors) -> Tensor", method=False)
+def hstack(tensors: Any, *, out: Any = None) -> Any:
+    """Join side by side: along dim 1, vectors along dim 0."""
+    raised = [ops.atleast_1d(tensor) for tensor in _as_list("hstack", tensors)]
+    return _joined(raised, 0 if raised[0]._data.ndim == 1 else 1, out)
+
+
+@composite("vstack(Tensor[] tensors) -> Tensor", method=False)
+def vstack(tensors: Any, *, out: Any = None) -> Any:
+    """Join one above another: along dim 0, vectors as rows."""
+    raised = [ops.atleast_2d(tensor) for tensor in _as_list("vstack", tensors)]
+    return _joined(raised, 0, out)
+
+
+alias("row_stack", "vstack")
+
+
+@composite("dstack(Tensor[] tensors) -> Tensor", method=False)
+def dstack(tensors: Any, *, out: Any = None) -> Any:
+    """Join in depth: along dim 2."""
+    raised = [ops.atleast_3d(tensor) for tensor in _as_list("dstack", tensors)]
+    return _joined(raised, 2, out)
+
+
+@composite("column_stack(Tensor[] tensors) -> Tensor", method=False)
+def column_stack(tensors: Any, *, out: Any = None) -> Any:
+    """Join as columns: vectors and numbers become matrices of one column."""
+    columns = [
+        tensor.reshape(tensor._data.size, 1) if tensor._data.ndim <= 1 else tensor
+        for tensor in _as_list("column_stack", tensors)
+    ]
+    return ops.hstack(columns, out=out)

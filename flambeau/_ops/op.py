@@ -20,6 +20,7 @@ bools for formulas of several parameters.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,9 @@ from flambeau._ops.schema import Schema, parse
 
 Body = Callable[..., Any]
 Backward = dict[Any, Callable[..., Any]]
+
+
+SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
 
 
 class Op:
@@ -52,8 +56,8 @@ class Op:
         self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
         self.inplace = inplace
         self.out = out
-        first = schema[schema.index("(") + 1 :].partition(",")[0].rstrip(")")
-        self.method = " self" in first.partition(" -> ")[0] if method is None else method
+        starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
+        self.method = starts_with_self if method is None else method
         self.function = function
         self.namespace = namespace
         self.public = public or self.name
@@ -65,7 +69,7 @@ class Op:
         self.label = label or self.name
         self.fallback = fallback  # the public name to try with arguments of other types
         self.refusals = refusals or {}  # errors of their own for "bool", "int", "float", "complex"
-        self.numbers = numbers  # tensor operands that may be numbers: "none", "other" or "both"
+        self.numbers = numbers  # tensor operands that may be numbers: "none", "other", "both" or "all"
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""

@@ -70,6 +70,8 @@ def _refresh(view: Tensor, base: Tensor) -> None:
         return
     if not base._requires_grad:
         return
+    if view._creation:
+        raise RuntimeError(_creation_error(view, INDIRECT))
     view._node = AsStrided(base, view._data, edge_of(base))
     view._requires_grad = True
     view._view_version = version
@@ -171,6 +173,8 @@ NO_GRAD_VIEW = (
 INFERENCE_VIEW = (
     "A view was created in inference mode and {verb} modified inplace in normal mode."
 )
+DIRECT = "is being"
+INDIRECT = "its base or another view of its base has been"
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 INFERENCE = (
@@ -195,17 +199,17 @@ def check_inplace(tensor: Tensor, recorded: bool) -> None:
             raise RuntimeError(LEAF)
         return
     if tensor._creation and (recorded or base._requires_grad):
-        raise RuntimeError(_creation_error(tensor))
+        raise RuntimeError(_creation_error(tensor, DIRECT))
     if base._requires_grad and base._node is None:
         raise RuntimeError(LEAF_VIEW)
 
 
-def _creation_error(view: Tensor) -> str:
+def _creation_error(view: Tensor, verb: str) -> str:
     if view._creation == "no_grad":
-        return NO_GRAD_VIEW.format(verb="is being")
-    node = grad_fn(view)
+        return NO_GRAD_VIEW.format(verb=verb)
+    node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
-    return MULTIPLE.format(index=view.output_nr, title=title, verb="is being")
+    return MULTIPLE.format(index=view.output_nr, title=title, verb=verb)
 
 
 def bump(tensor: Tensor) -> None:
@@ -241,22 +245,55 @@ def view_of(base: Tensor, data: Any) -> Tensor:
     """A tensor over `data`, a view of the memory of `base` (no history yet)."""
     result = new(Tensor)
     result._data = data
-    root = base._root
-    if root is None:
+    if base._root is None:
         result._root = result._base = base
-        version = base._version_count
+        if base._version_count:
+            result._view_version = base._version_count
     else:
-        result._root = root
-        result._base = base if base._base is None else base._base
-        version = root._version_count
-    if version:
-        result._view_version = version
-    if base._requires_grad and not modes.grad.enabled:
-        result._requires_grad = True
-        result._creation = "no_grad"
-    elif base._creation:
-        result._creation = base._creation
+        join_family(base, result)
+    if base._requires_grad or base._creation:
+        limit_view(base, result)
     return result  # type: ignore[no-any-return]
+
+
+def join_family(source: Tensor, view: Tensor) -> None:
+    """Tell a new view of a tensor that shares memory itself which tensors it belongs to."""
+    root: Any = source._root
+    view._root = root
+    view._base = source if source._base is None else source._base
+    if root._version_count:
+        view._view_version = root._version_count
+
+
+def limit_view(source: Tensor, view: Tensor) -> None:
+    """Note on a view of a tensor why in-place writes to it may be wrong."""
+    if source._requires_grad and not modes.grad.enabled:
+        view._requires_grad = True
+        view._creation = "no_grad"
+    elif source._creation:
+        view._creation = source._creation
+
+
+def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
+    """Tensors over several views of the memory of `base`, made by one operator."""
+    root = base if base._root is None else base._root
+    family = base if base._base is None else base._base
+    version = root._version_count
+    limited = base._requires_grad and not modes.grad.enabled
+    creation = "no_grad" if limited else "multiple" if modes.grad.enabled else base._creation
+    results = []
+    for part in parts:
+        result = new(Tensor)
+        result._data = part
+        result._root = root
+        result._base = family
+        result._creation = creation
+        if version:
+            result._view_version = version
+        if limited:
+            result._requires_grad = True
+        results.append(result)
+    return tuple(results)
 
 
 def alias_of(tensor: Tensor, cls: type = Tensor) -> Tensor:

@@ -1,0 +1,163 @@
+"""Views by stride and offset, and changes of a tensor's own shape: `as_strided`, `unsqueeze_`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.dispatch import Recorder
+from flambeau._ops.geometry import strided
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import REGISTRY, composite, view
+from flambeau._runtime.cpu import address, element_strides
+from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
+from flambeau.autograd.history import bump, check_inplace, edge_of
+
+
+def _as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
+                     offset: int) -> Any:  # fmt: skip
+    """The adjoint of `as_strided`: each element of the result adds to the place it came from.
+
+    Elements of an input that overlap themselves share their gradient evenly.
+    """
+    steps = [step // itemsize for step in strides]
+    targets, sources = _positions(size, stride) + offset, _positions(shape, steps)
+    if not targets.size or not sources.size:
+        return ops.new_zeros(grad, shape)
+    least = min(targets.min(), sources.min())
+    length = int(max(targets.max(), sources.max()) - least) + 1
+    flat = ops.new_zeros(grad, (length,))
+    places = wrap(np.ascontiguousarray((targets - least).reshape(-1)))
+    flat = ops.index_add(flat, 0, places, grad.reshape(-1))
+    found = sources - least
+    counts = np.bincount(found.reshape(-1), minlength=length)
+    result = ops.index_select(flat, 0, wrap(np.ascontiguousarray(found.reshape(-1))))
+    if counts.max() > 1:
+        result = result / wrap(counts[found.reshape(-1)].astype(grad._data.real.dtype))
+    return result.reshape(shape)
+
+
+def _positions(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """The distance of every element from the first, in elements."""
+    places = np.zeros((), np.int64)
+    for size, step in zip(shape, strides, strict=True):
+        places = places[..., None] + np.arange(size, dtype=np.int64) * step
+    return places
+
+
+@view(
+    "_as_strided(Tensor(a) self, int[] size, int[] stride, int offset) -> Tensor(a)",
+    node="AsStridedBackward0",
+    method=False,
+    function=False,
+    backward={
+        "self": lambda grad, self_shape, self_strides, self_dtype, size, stride, offset: (
+            _as_strided_grad(
+                grad, self_shape, self_strides, self_dtype.itemsize, size, stride, offset
+            )
+        ),
+    },
+)
+def _as_strided(data: np.ndarray, size: Any, stride: Any, offset: int) -> np.ndarray:
+    """`as_strided` from `offset` elements after the first of this tensor."""
+    itemsize = data.itemsize
+    steps = tuple([step * itemsize for step in stride])
+    return strided(data, tuple(size), steps, offset * itemsize)
+
+
+@composite(
+    "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"
+)
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
+               storage_offset: int | None = None) -> Tensor:  # fmt: skip
+    """Any shape and strides (in elements) over the storage of the tensor."""
+    data = input._data
+    itemsize = data.itemsize
+    storage = storage_of(input)
+    have = (address(data) - storage.start) // itemsize if data.size else 0
+    start = have if storage_offset is None else storage_offset
+    check_bounds(size, stride, start, itemsize, storage.nbytes())
+    if not data.size and 0 not in size:
+        data = storage.array[: storage.nbytes() // itemsize * itemsize].view(data.dtype)
+        source = new(Tensor)
+        source._data, source._root, source._base = data, input._root or input, input._base or input
+        return ops._as_strided(source, size, stride, start)  # type: ignore[no-any-return]
+    return ops._as_strided(input, size, stride, start - have)  # type: ignore[no-any-return]
+
+
+def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int) -> None:
+    """Torch's errors for shapes and strides that a storage cannot hold."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(step < 0 for step in stride):
+        raise RuntimeError("as_strided: Negative strides are not supported at the moment, got "
+                           f"strides: {list(stride)}")  # fmt: skip
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
+                           f"strides={list(stride)}")  # fmt: skip
+    if start < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {start}")
+    if 0 in size:
+        return
+    reach = start + 1
+    for n, step in zip(size, stride, strict=True):
+        reach += (n - 1) * step
+    if reach * itemsize > nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and "
+            f"itemsize {itemsize} requiring a storage size of {reach * itemsize} are out of bounds "
+            f"for storage of size {nbytes}"
+        )
+
+
+# ---- in place: the tensor's own geometry changes
+
+
+def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
+    def function(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        edge = edge_of(self)
+        check_inplace(self, edge is not None)
+        before = new(Tensor)
+        before._data, before._root = self._data, self._root or self
+        before._node, before._requires_grad = self._node, self._requires_grad
+        result = forward(before, *args, **kwargs)
+        self._data = result._data
+        bump(self)
+        if result._node is not None:
+            self._node = _renamed(result._node, node)
+        if self._base is not None:
+            root = self._root or self
+            self._view_version = root._version_count
+        return self
+
+    function.__name__ = name
+    function.__doc__ = f"`{name[:-1]}` of this tensor itself: its shape and strides change."
+    method(function)
+
+
+_RENAMED: dict[tuple[type, str], type] = {}
+
+
+def _renamed(node: Any, title: str) -> Any:
+    """The node under the name that torch gives the in-place form."""
+    key = (type(node), title)
+    if key not in _RENAMED:
+        _RENAMED[key] = type(title, (type(node),), {"__slots__": (), "title": title})
+    node.__class__ = _RENAMED[key]
+    return node
+
+
+def _lazily(name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: getattr(ops, name)(*args, **kwargs)
+
+
+for _name, _node in (
+    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"), ("t", "TBackward1"),
+    ("transpose", "TransposeBackward1"), ("swapaxes", "TransposeBackward1"),
+    ("swapdims", "TransposeBackward1"), ("as_strided", "AsStridedBackward1"),
+):  # fmt: skip
+    _inplace_view(f"{_name}_", _lazily(_name), _node)
+
+_ = (Recorder, REGISTRY, element_strides)
