@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops import binder, dispatch, outputs, pointwise
 from flambeau._ops.op import Op
+from flambeau._ops.recording import Plan
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, new, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -31,12 +32,16 @@ class KernelInplace:
         self.op = op
         self.recorder = dispatch.Recorder(op) if op.backward else None
         self.plain = dispatch.Plain(op) if op.kind != "composite" else op.body
+        self.write = write_function(op) if op.write else None
+        self.needs_before = bool(op.backward) and Plan(op).uses_self()
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
         check_inplace(target, recorded)
         outputs.check_overlap(target._data)
+        if self.write is not None:
+            return self._write(values, recorded and self.recorder is not None)
         if self.recorder is None and recorded and self.op.kind == "composite":
             return self._through_copy(values)
         enabled = modes.grad.enabled
@@ -55,6 +60,19 @@ class KernelInplace:
         self.recorder.inplace(before, *rest, target)
         return target
 
+    def _write(self, values: tuple[Any, ...], recorded: bool) -> Tensor:
+        """A writer: it changes the target's own memory."""
+        target: Tensor = values[0]
+        before = target
+        if recorded and self.needs_before:
+            before = wrap(cpu.copy(target._data))
+        self.write(*values)  # type: ignore[misc]
+        if recorded:
+            self.recorder.inplace(before, *values[1:], target)  # type: ignore[union-attr]
+        else:
+            bump(target)
+        return target
+
     def _through_copy(self, values: tuple[Any, ...]) -> Tensor:
         """A composite without formulas: its recorded result is copied into the target."""
         result = self.plain(*values)
@@ -62,4 +80,19 @@ class KernelInplace:
         return target.copy_(result)  # type: ignore[no-any-return]
 
 
-_ = wrap
+def write_function(op: Op) -> Callable[..., None]:
+    """A function of tensors that lets a writer change the memory of the first."""
+    names = ", ".join(binder.python_name(op, a) for a in op.schema.arguments)
+    arguments = ", ".join(dispatch.argument_text(op, a) for a in op.schema.arguments)
+    text = (
+        f"def write({names}):\n"
+        "    token = enter_quiet(QUIET)\n"
+        "    try:\n"
+        f"        op.write({arguments})\n"
+        "    except (AttributeError, TypeError) as error:\n"
+        f"        raise explain(op, ({names},), error) from None\n"
+        "    finally:\n"
+        "        leave_quiet(token)\n"
+    )
+    scope = dispatch.base_scope(op)
+    return dispatch.compile_function(f"{op.full_name} write", text, scope, "write")  # type: ignore[no-any-return]

@@ -103,7 +103,7 @@ def _is_sequence(data: Any) -> bool:
         return data.ndim > 0
     if isinstance(data, (list, tuple)):
         return True
-    if isinstance(data, (str, bytes, int, float)):
+    if isinstance(data, (str, bytes, int, float, dict)):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
@@ -123,7 +123,7 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> 
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} "
                          f"(got {len(data)})")  # fmt: skip
-    if depth == len(shape) - 1 and type(data[0]) in (float, int):
+    if depth == len(shape) - 1 and len(data) and type(data[0]) in (float, int):
         if all(type(item) in (float, int, bool) for item in data):
             flat.extend(data)
             return

@@ -1,0 +1,329 @@
+"""`x[index]` and `x[index] = value`: torch's rules, views where possible.
+
+Ints, slices, None and Ellipsis give views, one after the other: `x[0, 1:3]` is `select`, then
+`slice`. What remains (masks, integer tensors, lists) goes to `index` and `index_put_`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import modes
+from flambeau._ops import advanced, index_items, outputs, pointwise, views
+from flambeau._ops.copying import assign
+from flambeau._ops.dispatch import Recorder
+from flambeau._ops.inplace import make_kernel_inplace
+from flambeau._ops.index_items import Items, as_items
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import REGISTRY
+from flambeau._ops.scalars import scalar_array
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, method, new, wrap
+from flambeau.autograd.history import bump, rewritten, view_of
+
+watch = modes.watch
+grad_state = modes.grad
+
+
+select_recorder = Recorder(REGISTRY["select.int"])
+slice_recorder = Recorder(REGISTRY["slice.Tensor"])
+BODIES = {"select": views.select.body, "slice": views.slice_.body,
+          "unsqueeze": views.unsqueeze.body}  # fmt: skip
+
+
+# ---- reading
+
+
+def _plain_key(index: tuple[Any, ...]) -> Any:
+    """NumPy's index where its view has torch's shape and strides, else None.
+
+    That is so for ints and for slices without a step, with at most one Ellipsis.
+    """
+    key = (*index, ...)
+    for item in index:
+        kind = item.__class__
+        if kind is int or (kind is slice and item.step is None):
+            continue
+        if item is not ... or key is index:
+            return None
+        key = index
+    return key
+
+
+@method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """The part of a tensor at an index. Written out for speed (benchmarks/indexing.py, "x[3]")."""
+    kind = index.__class__
+    if kind is int:
+        key: Any = (index, ...)
+    elif kind is slice and index.step is None:
+        key = index
+    elif kind is tuple:
+        key = _plain_key(index)
+    else:
+        key = None
+    recorded = (self._requires_grad or rewritten.count) and grad_state.enabled
+    if key is None or watch.active or (recorded and kind is tuple):
+        return get_general(self, index, key)
+    data = self._data
+    try:
+        part = data[key]
+    except (IndexError, OverflowError):
+        return get_general(self, index)
+    result = new(Tensor)
+    result._data = part
+    root = self._root
+    if root is None:
+        result._root = result._base = self
+        version = self._version_count
+    else:
+        result._root = root
+        result._base = self if self._base is None else self._base
+        version = root._version_count
+    if version:
+        result._view_version = version
+    if recorded:
+        if kind is int:
+            select_recorder.call(self, 0, index, result)
+        else:
+            start, stop, _ = index.indices(data.shape[0])
+            slice_recorder.call(self, 0, start, stop, 1, result)
+    elif self._requires_grad:
+        result._requires_grad = True
+        result._creation = "no_grad"
+    if self._creation:
+        result._creation = self._creation
+    return result  # type: ignore[no-any-return]
+
+
+def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
+    """Any index, recorded or not. `key`: the index in NumPy's form, if it has one."""
+    if key is not None and key is not index and not watch.active:
+        found = _get_recorded(self, index)
+        if found is not None:
+            return found
+    if index.__class__ is Tensor and 0 < index._data.ndim <= self._data.ndim:
+        return _get_advanced(self, [index])
+    if not wants_recording(self):
+        part = _short_view(self._data, index)
+        if part is not None:
+            return view_of(self, part)
+    _check_zero_dim(self._data, index)
+    items = Items(self._data.shape, as_items(index), optimize=index.__class__ is not slice)
+    part = apply_steps(self, items.steps)
+    if items.indices:
+        return _get_advanced(part, items.indices)
+    return ops.alias(self) if part is self else part  # type: ignore[no-any-return]
+
+
+def _short_view(data: np.ndarray, index: Any) -> np.ndarray | None:
+    """`x[None]` and `x[::2]` where NumPy gives torch's strides, else None."""
+    if index is None and data.flags.c_contiguous and data.size and 1 not in data.shape:
+        return data.reshape(1, *data.shape)
+    if index.__class__ is slice and index.step.__class__ is int and index.step > 0 and data.ndim:
+        part = data[index]
+        return part if part.shape[0] > 1 else None
+    return None
+
+
+def _get_recorded(self: Any, index: tuple[Any, ...]) -> Any:
+    """The views that ints and slices make, one by one; None where an index is out of range."""
+    result = self
+    dim = 0
+    if len(index) > self._data.ndim:
+        return None
+    for item in index:
+        size = result._data.shape[dim]
+        if item.__class__ is int:
+            if not -size <= item < size:
+                return None
+            result = ops.select(result, dim, item)
+            continue
+        start, stop, _ = item.indices(size)
+        if start or stop != size:
+            result = ops.slice(result, dim, start, stop)
+        dim += 1
+    return ops.alias(result) if result is self else result
+
+
+def _check_zero_dim(data: np.ndarray, index: Any) -> None:
+    if data.ndim:
+        return
+    if isinstance(index, int) and not isinstance(index, bool):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    if index.__class__ is slice:
+        index_items.slice_step(index)
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+
+
+def wants_recording(tensor: Tensor) -> bool:
+    """Whether an operator on this tensor is to be recorded, or watched by a mode."""
+    if watch.active:
+        return True
+    return bool((tensor._requires_grad or rewritten.count) and grad_state.enabled)
+
+
+def apply_steps(tensor: Tensor, steps: list[tuple[Any, ...]]) -> Tensor:
+    """The view that `select`, `slice` and `unsqueeze`, one after the other, give."""
+    if not steps:
+        return tensor
+    if wants_recording(tensor):
+        for name, *arguments in steps:
+            tensor = getattr(ops, name)(tensor, *arguments)
+        return tensor
+    return view_of(tensor, apply_to_array(tensor._data, steps))
+
+
+def apply_to_array(data: np.ndarray, steps: list[tuple[Any, ...]]) -> np.ndarray:
+    """The same on an ndarray."""
+    for name, *arguments in steps:
+        data = BODIES[name](data, *arguments)
+    return data
+
+
+def _get_advanced(part: Tensor, indices: list[Any]) -> Tensor:
+    if wants_recording(part):
+        return ops.index(part, indices)  # type: ignore[no-any-return]
+    arrays = [None if tensor is None else tensor._data for tensor in indices]
+    return wrap(advanced.index.body(part._data, arrays))
+
+
+# ---- writing
+
+
+LIMITS = {np.dtype(np.float32): 3e38, np.dtype(np.float64): 1e308, np.dtype(np.int64): 1 << 62}
+"""Numbers below these go into an array without a check."""
+
+
+@method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    """Overwrite the part of a tensor at an index; the value broadcasts and is cast.
+
+    Plain writes are one NumPy assignment (benchmarks/indexing.py, "x[3] = 1.0").
+    """
+    data = self._data
+    kind = index.__class__
+    if kind is int:
+        key: Any = (index, ...)
+    elif kind is tuple:
+        key = _plain_key(index)
+    else:
+        key = index if kind is slice and index.step is None else None
+    if key is not None and not (self._requires_grad or watch.active or rewritten.count):
+        plain = _plain_value(data, value)
+        base = self._base
+        if plain is not None and not self._inference and (base is None or not base._requires_grad):
+            try:
+                data[key] = plain
+            except (IndexError, OverflowError, ValueError):
+                pass  # the general way has torch's words for it
+            else:
+                bump(self)
+                return
+    set_general(self, index, value)
+
+
+def _plain_value(data: np.ndarray, value: Any) -> Any:
+    """What NumPy can assign as torch would, or None."""
+    kind = value.__class__
+    if 0 in data.strides and data.size:
+        return None
+    if kind is float or kind is int:
+        limit = LIMITS.get(data.dtype)
+        return value if limit is not None and -limit < value < limit else None
+    if kind is Tensor and not value._requires_grad and value._data.dtype == data.dtype:
+        return value._data
+    return None
+
+
+def set_general(self: Tensor, index: Any, value: Any) -> None:
+    """Any index and value, recorded or not."""
+    if not isinstance(value, Tensor):
+        value = wrap(scalar_array(value, self._data.dtype))
+    if index is False:
+        return
+    if index is True:
+        index = None
+    recorded = pointwise.wants_grad((self, value))
+    if watch.active or recorded or self._inference or _needs_check(self):
+        _set_recorded(self, index, value)
+        return
+    _set_plain(self, index, value._data)
+
+
+def _needs_check(tensor: Tensor) -> bool:
+    """Whether grad mode forbids, or has to record, a write to this tensor."""
+    if not grad_state.enabled:
+        return False
+    return tensor._requires_grad or (tensor._base is not None and tensor._base._requires_grad)
+
+
+def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
+    part = self._data
+    if index.__class__ is Tensor and 0 < index._data.ndim <= part.ndim:
+        indices = [index]
+    else:
+        _check_zero_dim(part, index)
+        items = Items(part.shape, as_items(index))
+        part, indices = apply_to_array(part, items.steps), items.indices
+    if indices:
+        arrays = [None if tensor is None else tensor._data for tensor in indices]
+        with cpu.quiet():
+            advanced.index_put.write(part, arrays, without_leading_ones(value), False)
+    else:
+        assign_part(part, value)
+    bump(self)
+
+
+def assign_part(part: np.ndarray, value: np.ndarray) -> None:
+    """Write a value to a view, broadcasting; torch's errors where shapes do not fit."""
+    if value.ndim and value.shape != part.shape:
+        value = without_leading_ones(value)
+        views.expand.body(value, part.shape)
+    outputs.check_overlap(part)
+    with cpu.quiet():
+        assign(part, value)
+
+
+def without_leading_ones(value: np.ndarray) -> np.ndarray:
+    """Leading dims of size 1 count as broadcasting, however many there are."""
+    while value.ndim and value.shape[0] == 1:
+        value = value[0, ...]
+    return value
+
+
+def _set_recorded(self: Tensor, index: Any, value: Any) -> None:
+    _check_zero_dim(self._data, index)
+    items = Items(self._data.shape, as_items(index))
+    part: Any = apply_steps(self, items.steps)
+    if not items.indices:
+        _copy_to(part, value)
+        return
+    shape = without_leading_ones(value._data).shape
+    if shape != value._data.shape:
+        value = value.reshape(shape)
+    part.index_put_(tuple(items.indices), value)
+
+
+def _copy_to(part: Any, value: Any) -> None:
+    have, wanted = value._data.shape, part._data.shape
+    if have == wanted:
+        part.copy_(value)
+    elif not have:
+        _fill_with_tensor()(part, value)
+    else:
+        shape = without_leading_ones(value._data).shape
+        value = value if shape == have else value.reshape(shape)
+        part.copy_(ops.expand(value, wanted))
+
+
+@cache
+def _fill_with_tensor() -> Any:
+    """`fill_` with a 0-dim tensor, recorded with the value as an input."""
+    return make_kernel_inplace(REGISTRY["fill.Tensor"])

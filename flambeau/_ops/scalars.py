@@ -1,0 +1,83 @@
+"""Python numbers that are to become elements of a tensor, with torch's overflow errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+
+C_NAMES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
+    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+}  # fmt: skip
+
+
+def scalar_array(value: Any, numpy_dtype: Any) -> np.ndarray:
+    """A 0-dim array of a number that is assigned to a tensor; torch's errors for other values."""
+    if isinstance(value, (bool, np.bool_)) and not isinstance(value, np.generic):
+        return np.array(value, numpy_dtype)
+    if isinstance(value, (int, np.integer)):
+        value = int(value)
+        if not -(1 << 63) <= value < (1 << 63):
+            raise ValueError("Overflow when unpacking long long")
+    elif not isinstance(value, (float, complex)):
+        name = dt.from_numpy_dtype(numpy_dtype).scalar_name
+        raise TypeError(f"can't assign a {type_name(value)} to a torch.{name}Tensor")
+    return checked_number(value, numpy_dtype)
+
+
+def type_name(value: Any) -> str:
+    """The type's name as C sees it: with its module for NumPy's types."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
+    """A 0-dim array of a number; an error where the type cannot hold it.
+
+    Unsigned types take negative numbers as their two's complement.
+    """
+    kind = numpy_dtype.kind
+    if kind == "b":
+        return np.array(bool(value))
+    if isinstance(value, complex):
+        if kind == "c":
+            return np.array(value, numpy_dtype)
+        if value.imag:
+            raise _overflow(numpy_dtype)
+        value = value.real
+    if kind in "iu":
+        return _integer(value, numpy_dtype)
+    if kind in "fV":
+        _check_float(float(value), numpy_dtype)
+    return np.array(value, numpy_dtype)
+
+
+def _integer(value: Any, numpy_dtype: Any) -> np.ndarray:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _overflow(numpy_dtype)
+    limits = np.iinfo(numpy_dtype)
+    number = int(value)
+    lowest = -limits.max if numpy_dtype.kind == "u" else limits.min
+    if not lowest <= number <= limits.max:
+        raise _overflow(numpy_dtype)
+    bits = 8 * numpy_dtype.itemsize
+    return np.array(number % (1 << bits), np.uint64).astype(numpy_dtype)
+
+
+def _check_float(value: float, numpy_dtype: Any) -> None:
+    if not math.isfinite(value) or numpy_dtype.itemsize == 8:
+        return
+    if abs(value) > dt.finfo(dt.from_numpy_dtype(numpy_dtype)).max:
+        raise _overflow(numpy_dtype)
+
+
+def _overflow(numpy_dtype: Any) -> RuntimeError:
+    name = dt.from_numpy_dtype(numpy_dtype).name
+    return RuntimeError(
+        f"value cannot be converted to type {C_NAMES.get(name, name)} without overflow"
+    )
