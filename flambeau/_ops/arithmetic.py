@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
+from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, pointwise
 from flambeau._tensor.tensor import Tensor
@@ -33,7 +34,7 @@ def conj(tensor: Tensor) -> Tensor:
     return ops._conj_physical(tensor) if tensor._data.dtype.kind == "c" else tensor  # type: ignore[no-any-return]
 
 
-@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="both",
+@pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="all",
            backward={
     "self": lambda grad: grad,
     "other": lambda grad: grad,
@@ -50,8 +51,17 @@ def add(self: Any, other: Any) -> Any:
     return self + other
 
 
+NO_BOOL_SUBTRACTION: dict[str, Exception] = {"bool": RuntimeError(
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead.")}  # fmt: skip
+NO_BOOL_NEGATION: dict[str, Exception] = {"bool": RuntimeError(
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead.")}  # fmt: skip
+
+
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-           dtypes="int float complex", label="sub", numbers="both", backward={
+           dtypes="int float complex", label="sub", numbers="all",
+           refusals=NO_BOOL_SUBTRACTION, backward={
     "self": lambda grad: grad,
     "other": lambda grad: -grad,
 })
@@ -60,17 +70,27 @@ def sub(self: Any, other: Any) -> Any:
     return self - other
 
 
-@pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-           dtypes="int float complex", inplace=False, out=False, node="RsubBackward1", backward={
+@pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float complex",
+           public="_rsub", method=False, inplace=False, out=False, label="sub",
+           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
 })
-def rsub(self: Any, other: Any) -> Any:
-    """`other - alpha * input`: subtraction with its operands exchanged."""
+def reversed_sub(self: Any, other: Any) -> Any:
+    """`other - input`."""
     return other - self
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="both", backward={
+@composite("rsub.alpha(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", method=False)
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """`other - alpha * input`: subtraction with its operands exchanged."""
+    from flambeau._ops.elementwise_path import scaled
+
+    require_tensor("rsub", "input", 1, input)
+    return ops._rsub(input if alpha == 1 else scaled(other, input, alpha), other)
+
+
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", backward={
     "self": lambda grad, other: grad * conj(other),
     "other": lambda grad, self: grad * conj(self),
 })
@@ -84,7 +104,7 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="both", backward={
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="all", backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })
@@ -165,7 +185,7 @@ def div_floor(self: Any, other: Any) -> Any:
 
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
-           label="div_floor", numbers="both", node="NotImplemented", backward={
+           label="div_floor", numbers="all", node="NotImplemented", backward={
     "self": underived("floor_divide"),
     "other": underived("floor_divide"),
 })
@@ -193,7 +213,8 @@ def fmod(self: Any, other: Any) -> Any:
     return E.checked_fmod(self, other)
 
 
-@pointwise("neg(Tensor self) -> Tensor", dtypes="int float complex", backward={
+@pointwise("neg(Tensor self) -> Tensor", dtypes="int float complex",
+           refusals=NO_BOOL_NEGATION, backward={
     "self": lambda grad: -grad,
 })
 def neg(self: Any) -> Any:

@@ -215,8 +215,8 @@ def maximum(self: Any, other: Any) -> Any:
 
 @pointwise("minimum(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
            numbers="none", inplace=False, refusals=_refused("minimum"), backward={
-    "self": lambda grad, self, other: _greater_grad(grad, other.neg(), self.neg()),
-    "other": lambda grad, self, other: _greater_grad(grad, self.neg(), other.neg()),
+    "self": lambda grad, self, other: _greater_grad(grad, other, self),
+    "other": lambda grad, self, other: _greater_grad(grad, self, other),
 })
 def minimum(self: Any, other: Any) -> Any:
     """The lesser of two; nan where either is. At ties each gets half of the gradient."""
@@ -258,6 +258,8 @@ add_primitive("heaviside_step", lambda x, values: np.where(x == 0, values, x > 0
 
 
 def _check_heaviside(input: Tensor, values: Tensor) -> None:
+    binder.require_tensor("heaviside", "input", 1, input)
+    binder.require_tensor("heaviside", "values", 2, values)
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:

@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, pointwise, view
 from flambeau._runtime.cpu import address, owner_of
@@ -251,7 +252,9 @@ def polar_of(abs: Any, angle: Any) -> Any:
     return E.from_polar(abs, angle)
 
 
-def _check_parts(first: Tensor, second: Tensor) -> None:
+def _check_parts(function: str, names: tuple[str, str], first: Any, second: Any) -> None:
+    require_tensor(function, names[0], 1, first)
+    require_tensor(function, names[1], 2, second)
     words = first.dtype.scalar_name, second.dtype.scalar_name
     if not (first.dtype.is_floating_point and second.dtype.is_floating_point):
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
@@ -270,7 +273,7 @@ def _check_complex_out(result: Tensor, out: Any, name: str) -> None:
 @composite("complex(Tensor real, Tensor imag) -> Tensor", method=False)
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from its parts, of one float type."""
-    _check_parts(real, imag)
+    _check_parts("complex", ("real", "imag"), real, imag)
     _check_complex_out(real, out, "complex")
     return ops._complex(real, imag, out=out)
 
@@ -278,6 +281,6 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from absolute values and angles, of one float type."""
-    _check_parts(abs, angle)
+    _check_parts("polar", ("abs", "angle"), abs, angle)
     _check_complex_out(abs, out, "polar")
     return ops._polar(abs, angle, out=out)

@@ -42,7 +42,7 @@ def takes_numbers(op: Op) -> bool:
 
 def has_alpha(op: Op) -> bool:
     """Whether a row multiplies its second operand by `alpha`."""
-    return op.schema.arguments[-1].name == "alpha"
+    return kind.is_factor(op.schema.arguments[-1])
 
 
 class Path:
@@ -52,7 +52,7 @@ class Path:
         self.op = op
         self.name = op.public.rpartition(".")[2]
         self.kernels = kind.Kernels(op)
-        self.arguments = tuple(a for a in op.schema.arguments if a.name != "alpha")
+        self.arguments = tuple(a for a in op.schema.arguments if not kind.is_factor(a))
         self.names = [binder.python_name(op, a) for a in self.arguments]
         self.recorder = dispatch.Recorder(op) if op.backward else None
 
@@ -107,14 +107,18 @@ class Path:
     def _operand(self, position: int, value: Any, values: tuple[Any, ...]) -> Any:
         number = kind.number_of(value)
         if number is not None and self._takes_number(position):
-            return number if any(isinstance(v, Tensor) for v in values) else number_tensor(number)
+            if any(isinstance(v, Tensor) for v in values):
+                return number
+            if self.op.numbers == "all":
+                return number_tensor(number)
+            raise binder.no_overload_error(self.name, [self.op], values, {})
         if isinstance(value, np.ndarray):
             return wrap(value)
         error = binder.argument_error(self.op, list(values))
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 
     def _takes_number(self, position: int) -> bool:
-        return self.op.numbers == "both" or (self.op.numbers == "other" and position > 0)
+        return self.op.numbers in ("both", "all") or (self.op.numbers == "other" and position > 0)
 
     def _operands(self, values: tuple[Any, ...]) -> list[Any]:
         pairs = zip(self.arguments, values, strict=True)
@@ -122,6 +126,9 @@ class Path:
 
     def operator(self, *values: Any) -> Any:
         """As `general`, for Python's operators: NotImplemented where the types are foreign."""
+        if not isinstance(values[0], Tensor):
+            raise TypeError(f"descriptor '__{self.name}__' for 'torch._C.TensorBase' objects "
+                            f"doesn't apply to a '{type(values[0]).__name__}' object")  # fmt: skip
         for value in values:
             known = isinstance(value, (Tensor, np.ndarray)) or kind.number_of(value) is not None
             if not known:

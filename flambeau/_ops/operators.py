@@ -51,6 +51,9 @@ def __rtruediv__(self: Tensor, other: Any) -> Any:
     return self.reciprocal() * other if _known(other) else NotImplemented
 
 
+Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
+
+
 @method
 def __rpow__(self: Tensor, other: Any) -> Any:
     return ops.pow(other, self) if _known(other) else NotImplemented

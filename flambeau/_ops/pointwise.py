@@ -70,10 +70,15 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
 dt.on_default_change.append(lambda: [table.clear() for table in Kernels.tables])
 
 
+def is_factor(argument: Any) -> bool:
+    """Whether a parameter is the `alpha` of add and sub: see `elementwise_path.scaled`."""
+    return argument.name == "alpha" and argument.keyword_only
+
+
 def is_operand(argument: Any) -> bool:
     """Whether a parameter takes part in the arithmetic: tensors and numbers do."""
-    if argument.name == "alpha":
-        return False  # a factor of the other operand: see elementwise_path.scaled
+    if is_factor(argument):
+        return False
     return argument.type in ("Tensor", "Scalar", "float", "int") and not argument.is_list
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
-from flambeau._ops.arithmetic import underived, zero_like
+from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, kernel, pointwise
 from flambeau._runtime import cpu
@@ -255,7 +255,10 @@ def copysign(self: Any, other: Any) -> Any:
 
 
 @pointwise("nextafter(Tensor self, Tensor other) -> Tensor", dtypes="float", numbers="none",
-           label="nextafter_cpu", backward={"self": underived("nextafter")})
+           label="nextafter_cpu", backward={
+    "self": lambda grad, self, other: ops.where(self == other, 0.0, grad),
+    "other": zero_like,
+})
 def nextafter(self: Any, other: Any) -> Any:
     """The next number of this type towards `other`."""
     return E.nextafter(self, other)

@@ -11,6 +11,7 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import conj
+from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, pointwise
 from flambeau._ops.outputs import write_out
@@ -319,14 +320,13 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 
 @composite("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, out=True, backward={
-    "self": lambda grad, other: grad * ops.pow(2.0, other),
+    "self": lambda grad, other: grad * conj(ops.pow(2.0, other)),
     "other": lambda grad, result: grad * conj(result) * LN2,
 })
 def ldexp(input: Tensor, other: Tensor) -> Any:
     """`input * 2**other`."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")  # fmt: skip
+    require_tensor("ldexp", "input", 1, input)
+    require_tensor("ldexp", "other", 2, other)
     return input * ops.pow(2.0, other)
 
 
