@@ -86,7 +86,7 @@ def conv(
     result = _conv_padded(
         pad_spatial(wide, padding, padding), widen(weight), stride, dilation, groups
     )
-    return _add_bias(result, bias, input.dtype)
+    return add_bias(result, bias, input.dtype)
 
 
 @np.errstate(all="ignore")
@@ -173,7 +173,7 @@ def conv_transpose(
     ]
     shape = (input.shape[0], weight.shape[1] * groups, *spatial)
     result = _adjoint(widen(input), widen(weight), shape, stride, padding, dilation, groups)
-    return _add_bias(result, bias, input.dtype)
+    return add_bias(result, bias, input.dtype)
 
 
 @np.errstate(all="ignore")
@@ -208,7 +208,8 @@ def conv_transpose_backward_weight(
     return narrow(widen(result).conj(), grad.dtype)
 
 
-def _add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
+def add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
+    """Add a bias `(O,)` to a wide result, and round that to `dtype`."""
     if bias is not None:
         result += widen(bias).reshape(-1, *(1,) * (result.ndim - 2))
     return narrow(result, dtype)

@@ -61,8 +61,8 @@ def conv_output_shape(
 
     Raises RuntimeError in torch's words when the shapes do not fit.
     """
-    _check_numbers(stride, padding, dilation, (0,) * len(stride), groups)
-    _check_ranks(input_shape, weight_shape, groups)
+    check_numbers(stride, padding, dilation, (0,) * len(stride), groups)
+    check_ranks(input_shape, weight_shape, groups)
     channels = weight_shape[1] * groups
     if input_shape[1] != channels:
         raise RuntimeError(
@@ -97,8 +97,8 @@ def conv_transpose_output_shape(
     Each output size is (size - 1) * stride - 2p + dilation * (kernel - 1) + output_padding + 1.
     Raises RuntimeError in torch's words when the shapes do not fit.
     """
-    _check_numbers(stride, padding, dilation, output_padding, groups)
-    _check_ranks(input_shape, weight_shape, groups)
+    check_numbers(stride, padding, dilation, output_padding, groups)
+    check_ranks(input_shape, weight_shape, groups)
     if input_shape[1] != weight_shape[0]:
         raise RuntimeError(
             f"Given transposed=1, weight of size {list(weight_shape)}, expected "
@@ -123,9 +123,10 @@ def conv_transpose_output_shape(
     return (input_shape[0], channels, *output)
 
 
-def _check_numbers(
+def check_numbers(
     stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints, groups: int
 ) -> None:
+    """Strides, groups and dilations are positive, paddings not negative."""
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if min(padding) < 0:
@@ -138,7 +139,8 @@ def _check_numbers(
         raise RuntimeError("dilation should be greater than zero")
 
 
-def _check_ranks(input_shape: Shape, weight_shape: Shape, groups: int) -> None:
+def check_ranks(input_shape: Shape, weight_shape: Shape, groups: int) -> None:
+    """Input and weight have the same rank, and the groups divide the weight."""
     rank = len(weight_shape)
     if rank < 3:
         raise RuntimeError("weight should have at least three dimensions")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -21,6 +22,8 @@ from .windows import Ints, extent
 Index = tuple[Any, ...]
 # benchmarks/pool_kernels.py: blocks of planes keep values, masks and indices in the cache.
 BLOCK_ELEMENTS = 1 << 16
+# benchmarks/pool_kernels.py: with more taps, finding positions beats comparing each tap.
+MOST_TAPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +170,63 @@ def max_pool_backward(
     grad: Array, indices: Array, spatial: Ints, kernel: Ints, stride: Ints, dilation: Ints
 ) -> Array:
     """The gradient `(..., *spatial)` of `max_pool_with_indices` from its indices."""
+    return scatter_planes(grad, indices, spatial, windows_apart(kernel, stride, dilation))
+
+
+def windows_apart(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
+    """True when no two windows share an element."""
     spans = [extent(taps, gap) for taps, gap in zip(kernel, dilation, strict=True)]
-    apart = all(step >= span for step, span in zip(stride, spans, strict=True))
-    return scatter_planes(grad, indices, spatial, unique=apart)
+    return all(step >= span for step, span in zip(stride, spans, strict=True))
+
+
+def suits_taps(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> bool:
+    """Whether `max_pool_backward_by_taps` takes less time than finding positions."""
+    return not any(padding) and prod(kernel) <= MOST_TAPS and windows_apart(kernel, stride, dilation)
+
+
+def max_pool_backward_by_taps(
+    grad: Array, input: Array, result: Array, kernel: Ints, stride: Ints, dilation: Ints
+) -> Array:
+    """The gradient of an unpadded `max_pool` from its input and result, for windows apart.
+
+    Each grad goes to the first tap of its window that equals the maximum.
+    """
+    spatial, output = input.shape[-len(kernel) :], result.shape[-len(kernel) :]
+    none = (0,) * len(kernel)
+    if result.size and is_floating(result.dtype) and np.isnan(widen(result).max()):
+        _, indices = max_pool_with_indices(input, kernel, stride, none, dilation, output)
+        return max_pool_backward(grad, indices, spatial, kernel, stride, dilation)
+    dims = _dims(spatial, kernel, stride, none, dilation, output)
+    sizes = [along.size + along.after for along in dims[::-1]]
+    total = np.zeros((*input.shape[: -len(kernel)], *sizes), grad.dtype)
+    for along in dims:
+        input = along.pad(input, lowest(input.dtype))
+    _give_to_taps(total, input, np.ascontiguousarray(grad), result, dims)
+    if sizes == list(spatial):
+        return total
+    return np.ascontiguousarray(total[(..., *(slice(size) for size in spatial))])
+
+
+def _give_to_taps(
+    total: Array, values: Array, grad: Array, result: Array, dims: list[Along]
+) -> None:
+    left: Array | None = None  # windows whose maximum is still to be found
+    bits = np.dtype(f"i{grad.itemsize}")
+    grad_bits, total_bits = grad.view(bits), total.view(bits)
+    taps = [
+        (..., *(index[1] for index in indices))
+        for indices in product(*(along.taps() for along in dims[::-1]))
+    ]
+    for tap in taps[:-1]:
+        found = values[tap] == result
+        if left is None:
+            left = ~found
+        else:
+            found &= left
+            left ^= found
+        # Masked as integers: infinity times 0 would be NaN, and np.where takes twice as long.
+        np.multiply(found.astype(bits), grad_bits, out=total_bits[tap])
+    total_bits[taps[-1]] = grad_bits if left is None else left.astype(bits) * grad_bits
 
 
 @np.errstate(all="ignore")
