@@ -1,0 +1,48 @@
+"""`torch.nn.functional`: operators without state, found in the table of rows when first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core.missing import missing
+from flambeau._ops.namespace import get, get_inplace
+from flambeau._ops.op import BY_NAME
+
+PREFIX = "nn.functional."
+
+# Operators that torch has under both names; the row may be filed under either.
+ALSO_AT_ROOT = frozenset(
+    """
+    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d batch_norm bilinear celu
+    celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_similarity dropout embedding feature_alpha_dropout group_norm
+    hardshrink instance_norm layer_norm log_softmax logsigmoid max_pool1d max_pool2d max_pool3d
+    native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu relu_
+    rms_norm rrelu rrelu_ selu selu_ sigmoid softmax tanh threshold threshold_ one_hot hardtanh
+    hardtanh_ leaky_relu leaky_relu_ elu elu_ silu mish gelu linear softplus softshrink
+""".split()
+)
+
+
+def _find(name: str) -> Callable[..., Any] | None:
+    for candidate in (PREFIX + name, name if name in ALSO_AT_ROOT else ""):
+        if candidate in BY_NAME:
+            return get(candidate)
+        plain = candidate.removesuffix("_")
+        if plain != candidate and any(op.inplace for op in BY_NAME.get(plain, ())):
+            return get_inplace(plain)
+    return None
+
+
+def __getattr__(name: str) -> Any:
+    found = _find(name)
+    if found is None:
+        return missing(__name__, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    own = {name.removeprefix(PREFIX) for name in BY_NAME if name.startswith(PREFIX)}
+    return sorted(own | {name for name in ALSO_AT_ROOT if name in BY_NAME})

@@ -1,0 +1,181 @@
+"""Attention with several heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor
+from flambeau.nn import functional as F
+from flambeau.nn import init
+from flambeau.nn.layers.linear import NonDynamicallyQuantizableLinear
+from flambeau.nn.module import Module
+from flambeau.nn.parameter import empty_parameter
+
+
+class MultiheadAttention(Module):
+    """softmax(Q Kᵀ / sqrt(d)) V in `num_heads` subspaces (Vaswani et al., 2017).
+
+    Inputs are (L, N, E), or (N, L, E) with `batch_first`, or (L, E). Projections of query, key and
+    value are one matrix `in_proj_weight` of (3E, E), unless `kdim` or `vdim` differ from E.
+    """
+
+    __constants__ = ["batch_first"]
+    bias_k: Tensor | None
+    bias_v: Tensor | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, got "
+                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        options = (dtype, device)
+        self._make_projections(bias, options)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
+        )
+        if add_bias_kv:
+            self.bias_k = empty_parameter((1, 1, embed_dim), *options)
+            self.bias_v = empty_parameter((1, 1, embed_dim), *options)
+        else:
+            self.bias_k = self.bias_v = None
+        self.add_zero_attn = add_zero_attn
+        self._reset_parameters()
+
+    def _make_projections(self, bias: bool, options: Any) -> None:
+        size = self.embed_dim
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = empty_parameter((3 * size, size), *options)
+            self.register_parameter("q_proj_weight", None)
+            self.register_parameter("k_proj_weight", None)
+            self.register_parameter("v_proj_weight", None)
+        else:
+            self.q_proj_weight = empty_parameter((size, size), *options)
+            self.k_proj_weight = empty_parameter((size, self.kdim), *options)
+            self.v_proj_weight = empty_parameter((size, self.vdim), *options)
+            self.register_parameter("in_proj_weight", None)
+        if bias:
+            self.in_proj_bias = empty_parameter((3 * size,), *options)
+        else:
+            self.register_parameter("in_proj_bias", None)
+
+    def _reset_parameters(self) -> None:
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            init.xavier_uniform_(self.q_proj_weight)
+            init.xavier_uniform_(self.k_proj_weight)
+            init.xavier_uniform_(self.v_proj_weight)
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        if self.bias_k is not None:
+            init.xavier_normal_(self.bias_k)
+        if self.bias_v is not None:
+            init.xavier_normal_(self.bias_v)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state.setdefault("_qkv_same_embed_dim", True)
+        super().__setstate__(state)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The attended values, and the weights (or None, without `need_weights`).
+
+        `key_padding_mask` (N, S) is True where a key is left out, `attn_mask` (L, S) or
+        (N·heads, L, S) where a pair is; float masks are added to the scores.
+        """
+        swapped = self.batch_first and query.ndim == 3
+        if swapped:
+            query, key, value = _swapped(query, key, value)
+        separate: dict[str, Any] = {}
+        if not self._qkv_same_embed_dim:
+            separate = {
+                "use_separate_proj_weight": True,
+                "q_proj_weight": self.q_proj_weight,
+                "k_proj_weight": self.k_proj_weight,
+                "v_proj_weight": self.v_proj_weight,
+            }
+        output, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            **separate,
+        )
+        return (output.transpose(1, 0) if swapped else output), weights
+
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
+        """Both masks as one (N, heads, L, S), and its kind: 0 attention, 1 padding, 2 both."""
+        if attn_mask is None and key_padding_mask is None:
+            return None, None
+        if attn_mask is None:
+            return key_padding_mask, 1
+        batch, length = query.shape[:2]
+        if attn_mask.ndim == 3:
+            merged = attn_mask.view(batch, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length)
+            merged = merged.expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            padding = key_padding_mask.view(batch, 1, 1, length)
+            merged = merged + padding.expand(-1, self.num_heads, -1, -1)
+        return merged, 2
+
+
+def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch and sequence dims exchanged; what was one tensor stays one."""
+    query_s = query.transpose(1, 0)
+    key_s = query_s if key is query else key.transpose(1, 0)
+    value_s = key_s if value is key else value.transpose(1, 0)
+    return query_s, key_s, value_s

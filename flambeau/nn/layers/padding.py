@@ -1,0 +1,175 @@
+"""Padding of the trailing dims. Sizes come last dim first, both sides: (left, right, top, ...)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor
+from flambeau.nn import functional as F
+from flambeau.nn.layers.sizes import _ntuple
+from flambeau.nn.module import Module
+
+
+class _PadNd(Module):
+    """What all padding layers share; `_dims` is the number of padded dims."""
+
+    __constants__ = ["padding"]
+    _dims: int
+    _mode: str
+    padding: tuple[int, ...]
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = _ntuple(2 * self._dims)(padding)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _CircularPadNd(_PadNd):
+    """Padding with the values from the other end."""
+
+    _mode = "circular"
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        dims = self._dims
+        if input.ndim not in (dims + 1, dims + 2):
+            raise ValueError(f"expected {dims + 1}D or {dims + 2}D input (got {input.ndim}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        return F.pad(input, self.padding, "circular")
+
+
+class CircularPad1d(_CircularPadNd):
+    """Circular padding of (N, C, L) or (C, L)."""
+
+    _dims = 1
+
+
+class CircularPad2d(_CircularPadNd):
+    """Circular padding of (N, C, H, W) or (C, H, W)."""
+
+    _dims = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """Circular padding of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _dims = 3
+
+
+class _ConstantPadNd(_PadNd):
+    """Padding with one value."""
+
+    __constants__ = ["padding", "value"]
+    value: float
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """Padding of the last dim with one value."""
+
+    _dims = 1
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """Padding of the last two dims with one value."""
+
+    _dims = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """Padding of the last three dims with one value."""
+
+    _dims = 3
+
+
+class ZeroPad1d(ConstantPad1d):
+    """Padding of the last dim with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
+    """Padding of the last two dims with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad3d(ConstantPad3d):
+    """Padding of the last three dims with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ReflectionPadNd(_PadNd):
+    """Padding with the values mirrored at the edge, without the edge itself."""
+
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """Mirror padding of (N, C, L) or (C, L)."""
+
+    _dims = 1
+
+
+class ReflectionPad2d(_ReflectionPadNd):
+    """Mirror padding of (N, C, H, W) or (C, H, W)."""
+
+    _dims = 2
+
+
+class ReflectionPad3d(_ReflectionPadNd):
+    """Mirror padding of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _dims = 3
+
+
+class _ReplicationPadNd(_PadNd):
+    """Padding with the value at the edge."""
+
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
+    """Edge padding of (N, C, L) or (C, L)."""
+
+    _dims = 1
+
+
+class ReplicationPad2d(_ReplicationPadNd):
+    """Edge padding of (N, C, H, W) or (C, H, W)."""
+
+    _dims = 2
+
+
+class ReplicationPad3d(_ReplicationPadNd):
+    """Edge padding of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _dims = 3

@@ -1,0 +1,201 @@
+"""Changing all of a module: dtype, device, mode, gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from flambeau._core import dtype as dt
+from flambeau._core.missing import missing
+from flambeau._ops.copying import _parse_to
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.nn.parameter import Parameter, UninitializedTensorMixin
+
+Self = TypeVar("Self", bound="ModuleConversion")
+
+COMPLEX_WARNING = (
+    "Complex modules are a new feature under active development whose design may change, and some "
+    "modules might not work as expected when using complex tensors as parameters or buffers. "
+    "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+    "if a complex module does not work as expected."
+)
+REPLICA = (
+    "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The "
+    "parameters are copied (in a differentiable manner) from the original module. This means they "
+    "are not leaf nodes in autograd and so don't accumulate gradients. If you need gradients in "
+    "your forward method, consider using autograd.grad instead."
+)
+
+
+class ModuleConversion:
+    """The part of Module that changes its parameters and buffers, and its children's."""
+
+    training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    children: Callable[[], Iterator[Any]]
+    parameters: Callable[[], Iterator[Parameter]]
+
+    def apply(self: Self, fn: Callable[[Any], None]) -> Self:
+        """Call `fn` on every module, children first."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the data of all parameters, gradients and buffers by `fn(data)`."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                _convert(parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                lazy = isinstance(buffer, UninitializedTensorMixin)
+                self._buffers[name] = _convert(buffer, fn) if lazy else fn(buffer)
+        return self
+
+    def to(self: Self, *args: Any, **kwargs: Any) -> Self:
+        """Change dtype, device or memory format in place: `to(dtype)`, `to(device)`, `to(tensor)`.
+
+        Integer tensors keep their dtype.
+        """
+        dtype, _, memory_format = _parse_to(args, dict(kwargs))
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={dtype}"
+                )
+            if dtype.is_complex:
+                warnings.warn(COMPLEX_WARNING, stacklevel=2)
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = dtype if _is_inexact(tensor) else None
+            if memory_format is not None and tensor.ndim in (4, 5):
+                return tensor.to(dtype=wanted, memory_format=memory_format)
+            return tensor.to(dtype=wanted)
+
+        return self._apply(convert)
+
+    def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
+        """New memory, not initialised, for all parameters and buffers."""
+        return self._apply(lambda tensor: ops.empty_like(tensor, device=device), recurse=recurse)
+
+    def type(self: Self, dst_type: dt.dtype | str) -> Self:
+        """Cast all parameters and buffers, integers too."""
+        element = dst_type if isinstance(dst_type, dt.dtype) else _of_tensor_type(dst_type)
+        return self._apply(lambda tensor: tensor.to(element))
+
+    def _cast_floating(self: Self, element: dt.dtype) -> Self:
+        return self._apply(lambda t: t.to(element) if t.dtype.is_floating_point else t)
+
+    def float(self: Self) -> Self:
+        """Cast floating point parameters and buffers to float32."""
+        return self._cast_floating(dt.float32)
+
+    def double(self: Self) -> Self:
+        """Cast floating point parameters and buffers to float64."""
+        return self._cast_floating(dt.float64)
+
+    def half(self: Self) -> Self:
+        """Cast floating point parameters and buffers to float16."""
+        return self._cast_floating(dt.float16)
+
+    def bfloat16(self: Self) -> Self:
+        """Cast floating point parameters and buffers to bfloat16."""
+        return self._cast_floating(dt.bfloat16)
+
+    def cpu(self: Self) -> Self:
+        """Move everything to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self: Self, device: Any = None) -> Self:
+        """Move everything to the GPU; raises where there is none."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def ipu(self: Self, device: Any = None) -> Self:
+        """Raises: there is no such device."""
+        return self._to_device("ipu", device)
+
+    def xpu(self: Self, device: Any = None) -> Self:
+        """Raises: there is no such device."""
+        return self._to_device("xpu", device)
+
+    def mtia(self: Self, device: Any = None) -> Self:
+        """Raises: there is no such device."""
+        return self._to_device("mtia", device)
+
+    def _to_device(self: Self, kind: str, index: Any) -> Self:
+        return self.to(kind if index is None else f"{kind}:{index}")
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Set training mode, which Dropout, BatchNorm and the like look at."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Set evaluation mode: `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Set whether gradients are wanted for all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to 0."""
+        if getattr(self, "_is_replica", False):
+            warnings.warn(REPLICA, stacklevel=2)
+        for parameter in self.parameters():
+            grad = parameter.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+                continue
+            if grad.grad_fn is not None:
+                grad.detach_()
+            else:
+                grad.requires_grad_(False)
+            grad.zero_()
+
+    def share_memory(self: Self) -> Self:
+        """Move all tensors to memory that other processes see."""
+        return self._apply(lambda tensor: tensor.share_memory_())
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile the forward: raises while `torch.compile` is missing."""
+        missing("flambeau", "compile")
+
+
+def _convert(tensor: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    """Change the data of a parameter and of its gradient, keeping the objects."""
+    with no_grad():
+        tensor.data = fn(tensor.data)
+        if tensor._grad is not None:
+            tensor._grad.data = fn(tensor._grad.data)
+    return tensor
+
+
+def _is_inexact(tensor: Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+
+
+def _of_tensor_type(name: str) -> dt.dtype:
+    """The dtype of a name such as "torch.DoubleTensor"."""
+    short = name.removeprefix("torch.").removesuffix("Tensor")
+    for element in dt.ALL:
+        if element.scalar_name == short:
+            return element
+    raise ValueError(f"invalid type: '{name}'")

@@ -1,0 +1,261 @@
+"""Parameters and buffers: tensors that a Module registers when they are assigned to it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import CPU, check_available, device
+from flambeau._core.layout import Size, preserve_format
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor, _TensorMeta, new, storage_of, wrap
+
+CANNOT_REQUIRE_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+
+
+class _ParameterMeta(_TensorMeta):
+    """Tensors of user's subclasses count as Parameters once they are marked `_is_param`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and bool(instance._is_param)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor to be trained: assigned to a Module, it appears among its `parameters()`.
+
+    Args:
+        data: the tensor whose memory the parameter takes; an empty one by default.
+        requires_grad: whether gradients are wanted.
+
+    Raises:
+        RuntimeError: `requires_grad` with a dtype that is neither floating point nor complex.
+    """
+
+    _is_param = True
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
+        if type(data) is Tensor or isinstance(data, Parameter):
+            return _as_parameter(cls, data, requires_grad)
+        # A user's subclass stays what it is and is marked.
+        marked = data.detach().requires_grad_(requires_grad)
+        marked._is_param = True
+        return marked  # type: ignore[no-any-return]
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        """All is done in `__new__`."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        known = memo.get(id(self))
+        if known is None:
+            copied = ops.clone(self.data, memory_format=preserve_format)
+            known = memo[id(self)] = type(self)(copied, self.requires_grad)
+        return known  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        own = {key: value for key, value in vars(self).items() if not hasattr(Tensor, key)}
+        own.pop("_data", None)
+        return rebuild_parameter, (type(self), self.data, self.requires_grad, own)
+
+
+def _as_parameter(cls: Any, data: Tensor, requires_grad: bool) -> Parameter:
+    result = new(cls)
+    result._data = data._data
+    result._storage = storage_of(data)
+    if requires_grad:
+        if data._data.dtype not in GRAD_DTYPES:
+            raise RuntimeError(CANNOT_REQUIRE_GRAD)
+        result._requires_grad = True
+    return result  # type: ignore[no-any-return]
+
+
+GRAD_DTYPES = frozenset(
+    entry.numpy_dtype for entry in dt.ALL if entry.is_floating_point or entry.is_complex
+)
+
+
+def rebuild_parameter(
+    cls: Any, data: Tensor, requires_grad: bool, attributes: dict[str, Any]
+) -> Parameter:
+    """The other half of pickling a parameter; memory is shared with `data`."""
+    result = _as_parameter(cls, data, requires_grad)
+    vars(result).update(attributes)
+    return result
+
+
+def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
+    """A trainable parameter over memory that the caller fills."""
+    check_available(device)
+    for size in shape:
+        if size < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {size}: {list(shape)}"
+            )
+    numpy_dtype = dt.Defaults.numpy_dtype if dtype is None else dtype.numpy_dtype
+    if numpy_dtype not in GRAD_DTYPES:
+        raise RuntimeError(CANNOT_REQUIRE_GRAD)
+    result = new(Parameter)
+    result._data = np.empty(shape, numpy_dtype)
+    result._requires_grad = True
+    return result  # type: ignore[no-any-return]
+
+
+class _BufferMeta(_TensorMeta):
+    """Buffers are plain tensors with a mark."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is not Buffer:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, Tensor) and "_is_buffer" in vars(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that belongs to a Module's state but is not trained, such as a running mean.
+
+    `persistent=False` leaves it out of the `state_dict`.
+    """
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:  # type: ignore[misc]
+        if data is None:
+            data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
+        result = data.detach().requires_grad_(data.requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result  # type: ignore[no-any-return]
+
+
+NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+    "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
+)
+NO_USE = (
+    "Attempted to use an uninitialized parameter in <method '{}' of 'torch._C.TensorBase' "
+    "objects>. This error happens when you are using a `LazyModule` or explicitly manipulating "
+    "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` "
+    "with a dummy batch to initialize the parameters before calling torch functions"
+)
+NO_SHARING = (
+    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+    "parameters before calling `module.share_memory()`."
+)
+
+
+class UninitializedTensorMixin:
+    """A parameter or buffer whose shape is not known yet: it has a dtype and no memory."""
+
+    _lazy_dtype: dt.dtype
+    cls_to_become: type
+
+    @property
+    def _data(self) -> Any:
+        raise ValueError(NO_USE.format(sys._getframe(1).f_code.co_name.strip("_")))
+
+    @property
+    def dtype(self) -> dt.dtype:
+        """The element type that the memory will have."""
+        return self._lazy_dtype
+
+    @property
+    def shape(self) -> Size:
+        """Not known: raises RuntimeError."""
+        raise RuntimeError(NO_SHAPE)
+
+    @property
+    def device(self) -> device:
+        """Where the memory will be."""
+        return CPU
+
+    @property
+    def data(self) -> Tensor:
+        """An empty tensor of the same dtype."""
+        return wrap(np.empty(0, self._lazy_dtype.numpy_dtype))
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        self._lazy_dtype = other.dtype
+
+    def share_memory_(self) -> None:
+        """Raises RuntimeError."""
+        raise RuntimeError(NO_SHARING)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a plain Parameter or tensor of this shape; its memory is not initialised."""
+        check_available(device)
+        numpy_dtype = (self._lazy_dtype if dtype is None else dtype).numpy_dtype
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        del self._lazy_dtype
+        self._data = np.empty(tuple(shape), numpy_dtype)  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = rebuild_uninitialized(*self.__reduce_ex__(4)[1])
+        return known
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return rebuild_uninitialized, (type(self), self._requires_grad, self._lazy_dtype)
+
+
+def rebuild_uninitialized(cls: Any, requires_grad: bool, dtype: dt.dtype) -> Any:
+    """The other half of pickling an uninitialized parameter or buffer."""
+    result = new(cls)
+    result._lazy_dtype = dtype
+    if requires_grad:
+        result._requires_grad = True
+    return result
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter of a lazy module before the first batch has told its shape."""
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        check_available(device)
+        return rebuild_uninitialized(cls, requires_grad, dtype or dt.default_dtype())  # type: ignore[no-any-return]
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        """All is done in `__new__`."""
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer of a lazy module before the first batch has told its shape."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        check_available(device)
+        result = rebuild_uninitialized(cls, requires_grad, dtype or dt.default_dtype())
+        result.persistent = persistent
+        result._is_buffer = True
+        return result  # type: ignore[no-any-return]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer is still uninitialized."""
+    return isinstance(param, UninitializedTensorMixin)
