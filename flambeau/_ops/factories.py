@@ -51,11 +51,11 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> 
     return result
 
 
-_OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
             "bool pin_memory=False, bool requires_grad=False")  # fmt: skip
 
 
-@composite(f"zeros(int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", method=False)
 def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           pin_memory: bool = False, requires_grad: bool = False, names: Any = None) -> Tensor:
     """A tensor of zeros."""
@@ -63,7 +63,7 @@ def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
     return finish(data, requires_grad, out)
 
 
-@composite(f"ones(int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", method=False)
 def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          pin_memory: bool = False, requires_grad: bool = False, names: Any = None) -> Tensor:
     """A tensor of ones."""
@@ -71,7 +71,7 @@ def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, dev
     return finish(data, requires_grad, out)
 
 
-@composite(f"empty(int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", method=False)
 def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
           names: Any = None) -> Tensor:
@@ -84,7 +84,7 @@ def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
     return finish(cpu.empty_strided(shape, strides, numpy_dtype), requires_grad, out)
 
 
-@composite(f"full(int[] size, Scalar fill_value, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", method=False)
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
          names: Any = None) -> Tensor:
@@ -113,7 +113,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
     return cpu.empty_strided(data.shape, strides, numpy_dtype)
 
 
-_LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None"
+_LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
 @composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", method=False)
@@ -154,7 +154,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     return finish(data, requires_grad)
 
 
-@composite(f"new_zeros(Tensor self, int[] size, {_OPTIONS}) -> Tensor", function=False)
+@composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
 def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
               pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape, with the type of this tensor."""
@@ -162,7 +162,7 @@ def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, l
     return finish(np.zeros(shape_of(size), numpy_dtype), requires_grad)
 
 
-@composite(f"new_ones(Tensor self, int[] size, {_OPTIONS}) -> Tensor", function=False)
+@composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
 def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Ones of a shape, with the type of this tensor."""
@@ -170,7 +170,7 @@ def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, la
     return finish(np.ones(shape_of(size), numpy_dtype), requires_grad)
 
 
-@composite(f"new_empty(Tensor self, int[] size, {_OPTIONS}) -> Tensor", function=False)
+@composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
 def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
               pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """An uninitialised tensor of a shape, with the type of this tensor."""

@@ -19,21 +19,28 @@ Geometry = tuple[Ints, Ints]
 CACHE_SIZE = 4096
 
 
+_NOTHING = np.empty(16, np.uint8)  # what empty views look at
+
+
 def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np.ndarray:
     """The array with this shape and these byte strides, `offset` bytes after the start of `data`.
 
     The elements must lie within the memory that the owner of `data` holds.
     """
+    if 0 in shape:
+        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
     flags = data.flags
+    if 0 in shape:
+        return np.ndarray(shape, data.dtype, _NOTHING, 0, strides)
     if not data.size or not flags.writeable:
         return _strided_by_protocol(data, shape, strides, offset)
-    if flags.c_contiguous and not offset and 0 not in shape:
+    if flags.c_contiguous and not offset:
         try:
             return np.ndarray(shape, data.dtype, data, 0, strides)
         except ValueError:  # the elements reach beyond those of `data`
             pass
     owner = owner_of(data)
-    if not owner.flags.c_contiguous or 0 in shape:
+    if not owner.flags.c_contiguous:
         return _strided_by_protocol(data, shape, strides, offset)
     return np.ndarray(shape, data.dtype, owner, address(data) - address(owner) + offset, strides)
 
@@ -44,9 +51,7 @@ def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, offset: i
         raw = np.lib.stride_tricks.as_strided(data, (1,), (data.itemsize,)).view(np.uint8)
         shifted = np.lib.stride_tricks.as_strided(raw, (offset + data.itemsize,), (1,))
         data = shifted[offset:].view(data.dtype)
-    result = np.lib.stride_tricks.as_strided(data, shape, strides)
-    result.flags.writeable = data.flags.writeable
-    return result
+    return np.lib.stride_tricks.as_strided(data, shape, strides, writeable=data.flags.writeable)
 
 
 @lru_cache(CACHE_SIZE)

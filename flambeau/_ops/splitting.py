@@ -20,7 +20,7 @@ from flambeau._tensor.tensor import Tensor, new, storage_of
 def unbind(data: np.ndarray, dim: int) -> list[np.ndarray]:
     """All positions along a dim, as a tuple of views."""
     if data.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, data.ndim)
     first = data if dim == 0 else data.transpose((dim, *[d for d in range(data.ndim) if d != dim]))
     return [first[position, ...] for position in range(len(first))]

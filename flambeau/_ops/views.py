@@ -265,7 +265,10 @@ def _type_name(data: np.ndarray) -> str:
     return f"{from_numpy_dtype(data.dtype).scalar_name}Tensor"
 
 
-alias("broadcast_to", "expand")
+@composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")
+def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
+    """`expand`, as a function."""
+    return ops.expand(input, *size, **named)
 
 
 @view(
