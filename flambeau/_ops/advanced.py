@@ -74,6 +74,10 @@ def checked_key(shape: tuple[int, ...], indices: Arrays) -> tuple[Any, ...]:
     """The NumPy index for a list of indices; torch's errors for wrong types, masks and counts."""
     key: list[Any] = []
     dim = 0
+    if len(indices) > len(shape):
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(shape)} (got {len(indices)})"
+        )
     for array in indices:
         if array is None:
             key.append(FULL)
@@ -360,6 +364,8 @@ def _linear_positions(sizes: tuple[int, ...], entries: list[Any],
 def index_backward(grad: np.ndarray, input_sizes: Any, indices: Arrays) -> np.ndarray:
     """The gradient of `index`: zeros, with the gradient added where elements were read."""
     result = np.zeros(tuple(input_sizes), grad.dtype)
+    if grad.size == 0:
+        return result
     key = checked_key(result.shape, indices)
     if _reads_once(key):
         result[key] = grad

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._ops.dims import wrap_dim
 from flambeau._ops.scalars import type_name
 from flambeau._tensor.conversion import tensor
 from flambeau._tensor.tensor import Tensor, wrap
@@ -73,7 +74,7 @@ class Items:
             HANDLERS.get(item.__class__, Items.tensor)(self, item)
 
     def integer(self, index: int) -> None:
-        size = self.shape[self.dim]
+        size = self.shape[self.dim] if self.dim < len(self.shape) else 0
         if not -(1 << 63) <= index < (1 << 63):
             raise ValueError("Overflow when unpacking long long")
         if not -size <= index < size:
@@ -84,13 +85,21 @@ class Items:
         del self.shape[self.dim]
 
     def slice(self, item: slice) -> None:
-        size = self.shape[self.dim]
         slice_step(item)
+        if self.dim >= len(self.shape):  # behind a second Ellipsis
+            self._behind_all_dims(item)
+            return
+        size = self.shape[self.dim]
         start, stop, step = item.indices(size)
-        unchanged = start == 0 and stop == size and step == 1
+        unchanged = not item.start and stop == size and step == 1
         if not unchanged or not self.optimize:
             self.steps.append(("slice", self.dim, start, stop, step))
             self.shape[self.dim] = len(range(start, stop, step))
+        self.dim += 1
+
+    def _behind_all_dims(self, item: slice) -> None:
+        if item.start:
+            wrap_dim(self.dim, len(self.shape))
         self.dim += 1
 
     def ellipsis(self, _: Any) -> None:

@@ -143,7 +143,7 @@ def _get_recorded(self: Any, index: tuple[Any, ...]) -> Any:
             result = ops.select(result, dim, item)
             continue
         start, stop, _ = item.indices(size)
-        if start or stop != size:
+        if item.start or stop != size:
             result = ops.slice(result, dim, start, stop)
         dim += 1
     return ops.alias(result) if result is self else result
@@ -153,6 +153,8 @@ def _check_zero_dim(data: np.ndarray, index: Any) -> None:
     if data.ndim:
         return
     if isinstance(index, int) and not isinstance(index, bool):
+        if index:
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size 0")
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"

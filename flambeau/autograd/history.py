@@ -95,7 +95,8 @@ class Geometry:
         self.shape = data.shape
         self.strides = element_strides(data)
         start = base_data.__array_interface__["data"][0]
-        self.offset = (data.__array_interface__["data"][0] - start) // data.itemsize
+        distance = data.__array_interface__["data"][0] - start if data.size else 0
+        self.offset = distance // data.itemsize
 
 
 class AsStrided(Node):
