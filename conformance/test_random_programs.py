@@ -60,7 +60,8 @@ def _differs(want: Any, got: Any) -> str | None:
         if isinstance(value, np.ndarray):
             if not np.allclose(value, mine, 1e-3, 1e-5, equal_nan=True):
                 return f"{key}: {value} against {mine}"
-        elif value != mine and not (key == "offset" and 0 in want["shape"]):
+        elif value != mine and not (key in ("offset", "stride") and 0 in want["shape"]):
+            # NumPy starts an empty slice where its source starts, with a step of 1
             return f"{key}: {value} against {mine}"
     return None
 

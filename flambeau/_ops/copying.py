@@ -261,6 +261,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     check_inplace(self, recorded)
     _check_copy_shape(self._data.shape, src._data.shape)
     outputs.check_overlap(self._data)
+    outputs.check_partial_overlap(self, (src,))
     with cpu.quiet():
         assign(self._data, src._data)
     if recorded:

@@ -79,7 +79,7 @@ class Path:
         operands = self._operands(values)
         result = kind.compute(self.op, self.kernels, operands)
         if self.recorder is not None and kind.wants_grad(values):
-            element = kind.compute_dtype(self.op, kind.common_dtype(operands), operands)
+            element = kind.compute_dtype(self.op, operands)
             self.recorder.call(*kind.as_tensors(self.op, list(values), element), result)
         return result
 
@@ -106,7 +106,7 @@ class Path:
 
     def _operand(self, position: int, value: Any, values: tuple[Any, ...]) -> Any:
         number = kind.number_of(value)
-        if number is not None and self._takes_number(position):
+        if number is not None and binder.takes_number(self.op, position):
             if any(isinstance(v, Tensor) for v in values):
                 return number
             if self.op.numbers == "all":
@@ -117,12 +117,12 @@ class Path:
         error = binder.argument_error(self.op, list(values))
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 
-    def _takes_number(self, position: int) -> bool:
-        return self.op.numbers in ("both", "all") or (self.op.numbers == "other" and position > 0)
-
     def _operands(self, values: tuple[Any, ...]) -> list[Any]:
         pairs = zip(self.arguments, values, strict=True)
-        return [v for a, v in pairs if kind.is_operand(a) and v is not None]
+        operands = [v for a, v in pairs if kind.is_operand(a) and v is not None]
+        if self.op.check_operands is not None:
+            self.op.check_operands(operands)
+        return operands
 
     def operator(self, *values: Any) -> Any:
         """As `general`, for Python's operators: NotImplemented where the types are foreign."""
@@ -153,7 +153,7 @@ class Path:
             outputs.inplace_array(target, data)
             bump(target)
             return target
-        element = kind.compute_dtype(self.op, kind.common_dtype(operands), operands)
+        element = kind.compute_dtype(self.op, operands)
         before = kind.as_tensors(self.op, values, element)
         before[0] = wrap(cpu.copy(target._data))
         outputs.inplace_array(target, data)
@@ -170,7 +170,10 @@ class Path:
         if not kind.supports(self.op, prepared.compute):
             raise kind.refusal(self.op, prepared.compute)
         with cpu.quiet():
-            return self.kernels[prepared.compute.numpy_dtype](*prepared.arrays, out=...)
+            data = self.kernels[prepared.compute.numpy_dtype](*prepared.arrays, out=...)
+        if data.dtype.kind not in "cb" and prepared.result.is_complex:
+            raise RuntimeError(f"In-place {self.op.name} is not supported for complex tensors.")
+        return data
 
 
 SCALARS: dict[Any, Tensor] = {}
@@ -262,8 +265,8 @@ def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
         *(["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"] if scaling else []),
         *_operand_lines(op, x, y, general),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
-        "            or (a.ndim > 1 and not a.flags.c_contiguous)",
-        "            or (b.ndim > 1 and not b.flags.c_contiguous)):",
+        "            or (a.ndim > 1 and (not a.flags.c_contiguous or a.base is not None and 1 in a.shape))",
+        "            or (b.ndim > 1 and (not b.flags.c_contiguous or b.base is not None and 1 in b.shape))):",
         f"        return {general}",
         *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),

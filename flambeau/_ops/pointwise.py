@@ -15,6 +15,7 @@ from flambeau._compiler.expr import trace
 from flambeau._compiler.numpy_source import as_ufunc, compile_kernel
 from flambeau._core import dtype as dt
 from flambeau._core import modes
+from flambeau._core.layout import is_dense
 from flambeau._core.promotion import BOOL, FLOAT, category, combine, dtype_of_number, promote_types
 from flambeau._ops.op import Op
 from flambeau._runtime import cpu
@@ -53,7 +54,9 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         if not supports(self.op, element):
             return self._refusal(element)
         if self.op.promote == "float" and category(element) < FLOAT:
-            return _converting(self, numpy_dtype)
+            return _converting(self, dt.Defaults.numpy_dtype)
+        if self.op.promote == "int" and element is dt.bool_:
+            return _converting(self, dt.int64.numpy_dtype)
         expression = trace(self.op.body, self.names)
         kernel = compile_kernel(self.op.full_name, expression, self.names)
         if element in dt.HALVES and as_ufunc(expression, self.names) not in HALF_UFUNCS:
@@ -103,12 +106,11 @@ def refusal(op: Op, element: dt.dtype) -> Exception:
     return NotImplementedError(f'"{op.label}" not implemented for \'{element.scalar_name}\'')
 
 
-def _converting(table: Kernels, numpy_dtype: Any) -> Callable[..., np.ndarray]:
-    """Integers and bools enter a float operator as the default type."""
-    default = dt.Defaults.numpy_dtype
+def _converting(table: Kernels, target: Any) -> Callable[..., np.ndarray]:
+    """Integers and bools enter a float operator as the default type, bools some others as int64."""
 
     def kernel(*arrays: np.ndarray, out: Any = ...) -> np.ndarray:
-        return table[default](*[a.astype(default) for a in arrays], out=out)
+        return table[target](*[a.astype(target) for a in arrays], out=out)
 
     return kernel
 
@@ -177,13 +179,20 @@ def _broadcast_two(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, 
     return tuple(reversed(sizes))
 
 
-def result_strides(arrays: list[np.ndarray], shape: tuple[int, ...]) -> Any:
-    """Strides of an elementwise result; None for row-major."""
-    if all(a.flags.c_contiguous for a in arrays):
-        return None
-    same = all(a.shape == shape for a in arrays)
-    if same and len({a.strides for a in arrays}) == 1:
-        return cpu.preserved_strides(arrays[0])
+def result_strides(arrays: list[np.ndarray], shape: tuple[int, ...],
+                   numbers: bool = False) -> Any:  # fmt: skip
+    """Strides of an elementwise result; None for row-major.
+
+    Operands of one shape that are all row-major, or all dense with the same strides, hand their
+    layout on; otherwise the dims are put in order by the operands' strides. A number counts as an
+    operand of another shape, as in torch.
+    """
+    if not numbers and all(a.shape == shape for a in arrays):
+        if all(a.flags.c_contiguous for a in arrays):
+            return None
+        strides = cpu.element_strides(arrays[0])
+        if len({a.strides for a in arrays}) == 1 and is_dense(shape, strides):
+            return strides
     return cpu.operand_strides(shape, [_broadcast_strides(a, shape) for a in arrays])
 
 
@@ -198,13 +207,13 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
 class Prepared:
     """The operands of one call, promoted and broadcast-checked, ready for a kernel."""
 
-    __slots__ = ("arrays", "compute", "result", "shape", "tensors")
+    __slots__ = ("arrays", "compute", "numbers", "result", "shape", "tensors")
 
     def __init__(self, op: Op, operands: list[Any]) -> None:
-        common = common_dtype(operands)
-        self.compute = compute_dtype(op, common, operands)
+        self.compute = compute_dtype(op, operands)
         self.result = dt.bool_ if op.promote == "bool" else self.compute
         self.tensors = [operand._data for operand in operands if isinstance(operand, Tensor)]
+        self.numbers = len(self.tensors) < len(operands)
         self.shape = broadcast_shape([a.shape for a in self.tensors])
         self.arrays = [self._array(operand) for operand in operands]
 
@@ -219,32 +228,37 @@ class Prepared:
 
     def run(self, kernel: Callable[..., np.ndarray]) -> np.ndarray:
         """The result in new memory, with torch's strides."""
-        strides = result_strides(self.tensors, self.shape) if len(self.shape) > 1 else None
         data = kernel(*self.arrays, out=...)
         if self.compute in dt.HALVES and data.dtype == FLOAT32:
             data = data.astype(self.result.numpy_dtype)
-        if strides is None and data.flags.c_contiguous and data.base is None:
+        strides = None
+        if len(self.shape) > 1:
+            strides = result_strides(self.tensors, self.shape, self.numbers)
+        if strides is not None and cpu.element_strides(data) != strides:
+            placed = cpu.empty_strided(data.shape, strides, data.dtype)
+            placed[...] = data
+            return placed
+        if data.base is None and (strides is not None or data.flags.c_contiguous):
             return data
-        if strides is None and data.ndim < 2:
-            return np.array(data)
-        wanted = strides if strides is not None else None
-        if wanted is None:
-            return np.array(data, order="C")
-        placed = cpu.empty_strided(data.shape, wanted, data.dtype)
-        placed[...] = data
-        return placed
+        return np.array(data, order="C" if strides is None else "K")
 
 
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     """A 0-dim array of a number; integers wrap round as in C."""
+    if isinstance(value, complex) and numpy_dtype.kind != "c":
+        word = {"float32": "float", "float64": "double"}.get(numpy_dtype.name, numpy_dtype.name)
+        raise RuntimeError(f"value cannot be converted to type {word} without overflow")
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)
     return np.array(value, numpy_dtype)
 
 
-def compute_dtype(op: Op, common: dt.dtype, operands: list[Any]) -> dt.dtype:
+def compute_dtype(op: Op, operands: list[Any]) -> dt.dtype:
     """The type that the kernel works in."""
+    if op.promote == "tensors":  # numbers are converted to the tensors' type
+        operands = [operand for operand in operands if isinstance(operand, Tensor)]
+    common = common_dtype(operands)
     if op.promote == "float" and category(common) < FLOAT:
         return dt.default_dtype()
     if op.promote == "int" and category(common) == BOOL:

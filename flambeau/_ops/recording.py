@@ -158,10 +158,9 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines.append(f"    if not ({wanted}):")
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
-    lines += ["    bump(result)"] if inplace else []
-    lines += _node_text(plan)
+    lines += _node_text(plan, inplace)
     if inplace:
-        lines.append("    rebase(result, node)")
+        lines += ["    bump(result)", "    rebase(result, node)"]
     elif plan.lists:
         lines.append("    link_list(node, result)")
     elif len(plan.results) > 1:
@@ -184,10 +183,14 @@ def _edge_text(source: str, argument: Argument) -> str:
     )
 
 
-def _node_text(plan: Plan) -> list[str]:
+def _node_text(plan: Plan, inplace: bool) -> list[str]:
+    """Make the node. In place, versions are taken before the write counts: an input that is also
+    the target is then found to be changed, while a saved result is as the write left it."""
     saved, versions = [], []
     for name, condition in plan.saved.items():
         text, version = _saving_text(plan, name)
+        if inplace and name in plan.results:
+            version += " + 1"
         saved.append(f"({text}) if {condition} else None")
         versions.append(f"({version}) if {condition} else 0")
     edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]

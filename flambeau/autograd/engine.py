@@ -196,12 +196,13 @@ def backward(
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
             create_graph: bool) -> list[Any]:  # fmt: skip
     """Fill leaves, or collect what `grad` asked for."""
-    for leaf, given in task.leaves.items():
-        task.leaves[leaf] = grad = given
+    for leaf in list(task.leaves):
+        grad = task.leaves.pop(leaf)
         if leaf._hooks is not None:
-            task.leaves[leaf] = grad = run_leaf_hooks(leaf, grad)
+            grad = run_leaf_hooks(leaf, grad)
         if accumulate:
-            accumulate_grad(leaf, grad, create_graph, sys.getrefcount(grad) - 4)
+            others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
+            accumulate_grad(leaf, grad, create_graph, others)
         else:
             captured[leaf] = grad
     results: list[Any] = [None] * count
@@ -241,13 +242,21 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
 
 
 def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
-    """A gradient with the leaf's memory layout that shares memory with nobody."""
+    """A gradient with the leaf's memory layout that shares memory with nobody.
+
+    A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
+    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
+    """
     data = grad._data
     strides = cpu.element_strides(leaf._data)
+    kept = cpu.element_strides(data)
     wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)
-    taken = sharers <= 0 and data.base is None and data.flags.writeable
-    if not taken or cpu.element_strides(data) != wanted:
-        fresh = cpu.empty_strided(data.shape, wanted, data.dtype)
+    sizes = data.shape
+    fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
+    if sharers > 0 or not fits:
+        kept = wanted
+    if sharers > 0 or not fits or data.base is not None or not data.flags.writeable:
+        fresh = cpu.empty_strided(sizes, kept, data.dtype)
         fresh[...] = data
         data = fresh
     result = new(Tensor)
