@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dims
+from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.pointwise import LETTER
@@ -38,8 +39,11 @@ def working_array(data: np.ndarray) -> np.ndarray:
 
 
 def finished(values: Any, numpy_dtype: Any) -> np.ndarray:
-    """A result in its type and in row-major memory."""
-    return np.asarray(values, numpy_dtype, order="C")
+    """A result in its type and in row-major memory, the strides of dims of size 1 included."""
+    result = np.asarray(values, numpy_dtype, order="C")
+    if result.ndim > 1 and 1 in result.shape and not is_plain(result):
+        return np.array(result, order="C")
+    return result
 
 
 def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -89,9 +93,29 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 
 def add_up(data: np.ndarray, axes: tuple[int, ...], working: Any, keepdim: bool) -> Any:
     """The sum over axes; NumPy adds by pairs along contiguous memory, but rows one by one."""
-    if data.size >= LONG and working in WIDER and _adds_one_by_one(data, axes):
-        working = WIDER[working]
+    if data.size >= LONG and axes:
+        if _has_few_columns(data, axes):
+            return _add_columns(data, axes, working, keepdim)
+        if working in WIDER and _adds_one_by_one(data, axes):
+            working = WIDER[working]
     return np.add.reduce(data, axis=axes, dtype=working, keepdims=keepdim)
+
+
+def _has_few_columns(data: np.ndarray, axes: tuple[int, ...]) -> bool:
+    """Whether the leading dims of row-major memory are summed and few results are left."""
+    if not data.flags.c_contiguous or sorted(axes) != list(range(len(axes))):
+        return False
+    count = math.prod(data.shape[len(axes) :])
+    return 1 < count <= 8 and data.size >= LONG * count
+
+
+def _add_columns(data: np.ndarray, axes: tuple[int, ...], working: Any, keepdim: bool) -> Any:
+    """Each column by itself: NumPy would make one call of its inner loop for every short row."""
+    rest = data.shape[len(axes) :]
+    rows = data.reshape(-1, math.prod(rest))
+    totals = [np.add.reduce(column, dtype=working) for column in rows.T]
+    kept = (1,) * len(axes) if keepdim else ()
+    return np.array(totals, working).reshape(kept + rest)
 
 
 def _adds_one_by_one(data: np.ndarray, axes: tuple[int, ...]) -> bool:
@@ -161,6 +185,8 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     extra = len(have) - len(shape)
     if not _expands_to(shape, have):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(have)}}}.")
+    if not shape:
+        return ops.sum(input)
     dims = [*range(extra)]
     dims += [extra + d for d, n in enumerate(shape) if n == 1 and have[extra + d] != 1]
     if dims:
