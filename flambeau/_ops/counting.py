@@ -12,6 +12,7 @@ import numpy as np
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.reductions import FLOAT64, INT64, finished, refuse, working_array, write
+from flambeau._ops.sort import order
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -210,10 +211,6 @@ def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np
 # ---- unique elements
 
 
-def _comparable(data: np.ndarray) -> np.ndarray:
-    return working_array(data)
-
-
 def _boundaries(rows: np.ndarray) -> np.ndarray:
     """Where a row differs from the one before it; the first always does."""
     changed = np.ones(len(rows), bool)
@@ -226,14 +223,14 @@ def _boundaries(rows: np.ndarray) -> np.ndarray:
 class _Groups:
     """Rows put into groups of equals: the first row, the size and the members of each."""
 
-    def __init__(self, rows: np.ndarray, order: np.ndarray | None) -> None:
-        arranged = rows if order is None else rows[order]
+    def __init__(self, rows: np.ndarray, places: np.ndarray | None) -> None:
+        arranged = rows if places is None else rows[places]
         changed = _boundaries(arranged)
         self.starts = np.flatnonzero(changed)
         self.values = arranged[self.starts]
         group = np.cumsum(changed) - 1
         self.inverse = np.empty(len(rows), INT64)
-        self.inverse[slice(None) if order is None else order] = group
+        self.inverse[slice(None) if places is None else places] = group
         self.counts = np.diff(np.append(self.starts, len(rows)))
 
 
@@ -241,8 +238,14 @@ def _row_order(rows: np.ndarray) -> np.ndarray:
     """The order that sorts rows lexicographically."""
     flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     if flat.shape[1] == 1:
-        return np.argsort(flat[:, 0], kind="stable")
+        return order(flat[:, 0], 0, False)
     return np.lexsort(flat.T[::-1]) if flat.shape[1] else np.arange(len(rows))
+
+
+def _sorted_values(input: Any) -> Tensor:
+    """The different elements in order: all that a plain `unique` needs."""
+    ordered = np.sort(working_array(input._data.reshape(-1)))
+    return wrap(finished(ordered[_boundaries(ordered)], input._data.dtype))
 
 
 def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -257,7 +260,7 @@ def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Ten
         rows = np.moveaxis(data, dim, 0) if data.ndim else data.reshape(1)
         shape = (len(rows),)
     with cpu.quiet():
-        comparable = _comparable(rows)
+        comparable = working_array(rows)
         groups = _Groups(comparable, None if consecutive else _row_order(comparable))
     values = groups.values if dim is None or not data.ndim else np.moveaxis(groups.values, 0, dim)
     return (wrap(finished(values, data.dtype)), wrap(groups.inverse.reshape(shape)),
@@ -294,6 +297,9 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
     place of its value, and how often each value occurs.
     """
     _check_zero_sizes(input._data, dim)
+    if dim is None and not return_inverse and not return_counts:
+        refuse(input._data, "bool int float", "unique")
+        return _sorted_values(input)
     return _chosen(_unique(input, dim, False), return_inverse, return_counts)
 
 

@@ -200,7 +200,8 @@ def var(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction
         correction = int(unbiased)
     correction = 1 if correction is None else correction
     if mask is None:
-        return ops.var(input.to(dtype), _dims(input, dim), correction=correction, keepdim=keepdim)
+        source, dims = input.to(dtype), _dims(input, dim)
+        return ops.var(source, dims, correction=correction, keepdim=keepdim).to(dtype)
     return _variance(input, dim, correction, keepdim, dtype, mask)
 
 
@@ -253,15 +254,13 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 @_masked(f"cumsum{_ALONG}")
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running sums of the elements that the mask lets through."""
-    wanted = _summed_type(input, dtype)
-    return ops.cumsum(_fill(input, mask, 0), dim, dtype=wanted)
+    return ops.cumsum(_fill(input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
 @_masked(f"cumprod{_ALONG}")
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running products of the elements that the mask lets through."""
-    wanted = _summed_type(input, dtype)
-    return ops.cumprod(_fill(input, mask, 1), dim, dtype=wanted)
+    return ops.cumprod(_fill(input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
 @_masked(

@@ -116,6 +116,8 @@ def _running(ufunc: Any, data: np.ndarray, dim: int, name: str) -> tuple[np.ndar
 
 
 def _running_backward(grad: Any, indices: Any, self_shape: Any, dim: int) -> Any:
+    if not self_shape:
+        return grad
     return ops.scatter_add(ops.new_zeros(grad, self_shape), dim, indices, grad)
 
 
@@ -145,10 +147,10 @@ def cummin(data: np.ndarray, dim: int) -> Any:
 
 
 def _complex_logaddexp(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """log(exp(a) + exp(b)), shifted by the larger real part."""
-    peak = np.maximum(a.real, b.real)
-    shift = np.where(np.isinf(peak), peak.dtype.type(0), peak)
-    return np.log(np.exp(a - shift) + np.exp(b - shift)) + shift  # type: ignore[no-any-return]
+    """log(exp(a) + exp(b)) as upper + log1p(exp(lower - upper)): the phase goes on beyond pi."""
+    lower, upper = np.where(a.real < b.real, a, b), np.where(a.real < b.real, b, a)
+    total = upper + np.log1p(np.exp(lower - upper))
+    return np.where(np.isneginf(upper.real), lower, total)
 
 
 def _running_logaddexp(data: np.ndarray, dim: int) -> np.ndarray:
@@ -219,7 +221,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     parts = [part for part in (prepend, input, append) if part is not None]
     result = ops.cat(parts, dim) if len(parts) > 1 else input
     if n == 0:
-        return write(diff, out, ops.clone(result))
+        return write(diff, out, ops.clone(input))
     for _ in range(n):
         result = _differences(result, dim)
     return write(diff, out, result)
