@@ -29,8 +29,9 @@ def _number(value: Any, name: str, position: int, function: str) -> Any:
                     f"{type(value).__name__}")  # fmt: skip
 
 
-@composite(f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor",
-           method=False)
+@composite(
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor", method=False
+)
 def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -43,7 +44,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: An
     tensor([1.0000, 1.5000, 2.0000])
     """
     if len(bounds) == 1:
-        end = bounds[0]
+        start, end = (start, bounds[0]) if end is None else (bounds[0], end)
     elif len(bounds) == 2:
         start, end = bounds
     elif len(bounds) == 3:
@@ -71,6 +72,8 @@ def _dtype_of_range(*numbers: Any) -> dt.dtype:
 def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
     kind = numpy_dtype.kind
     if kind in "iu":
+        if step and not int(step):
+            raise ValueError("step must be nonzero")
         start, end, step = int(start), int(end), int(step)
     elif kind not in "fV" or dt.from_numpy_dtype(numpy_dtype).itemsize == 1:
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
@@ -106,8 +109,9 @@ def _float_range(start: float, length: int, step: float, numpy_dtype: Any) -> np
     return result
 
 
-@composite(f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor",
-           method=False)
+@composite(
+    f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor", method=False
+)
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -196,8 +200,10 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     return finish(data, requires_grad, out)
 
 
-@composite(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})"
-           " -> Tensor", method=False)
+@composite(
+    f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS}) -> Tensor",
+    method=False,
+)
 def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None,
              dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -214,8 +220,17 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
 
 
 @composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", method=False)
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
-        device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
@@ -228,6 +243,3 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     if dtype is None and out is not None:
         dtype = out.dtype
     return finish(np.eye(n, columns, dtype=options(dtype, layout, device)), requires_grad, out)
-
-
-
