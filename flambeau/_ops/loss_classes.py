@@ -27,17 +27,17 @@ class Targets:
     `indices` has the ignored ones replaced by class 0; `weights` is None where all are 1.
     """
 
-    __slots__ = ("count", "indices", "weights")
+    __slots__ = ("count", "ignored", "indices", "weights")
 
     def __init__(self, target: np.ndarray, weight: np.ndarray | None, ignore_index: int,
                  classes: int) -> None:  # fmt: skip
         self.indices = target
         self.weights: np.ndarray | None = None
+        self.ignored: np.ndarray | None = None
         self.count: Any = target.size
         lowest = target.min() if target.size else 0
         if lowest < 0 or ignore_index >= 0:
-            ignored = target == ignore_index
-            self._ignore(ignored)
+            self._ignore(target == ignore_index)
         self._check(target, ignore_index, classes)
         if weight is not None:
             chosen = widen(weight)[self.indices]
@@ -47,6 +47,7 @@ class Targets:
 
     def _ignore(self, ignored: np.ndarray) -> None:
         if ignored.any():
+            self.ignored = ignored
             self.indices = np.where(ignored, 0, self.indices)
             self.weights = np.where(ignored, np.float32(0), np.float32(1))
 
@@ -87,6 +88,8 @@ def put(values: np.ndarray, indices: np.ndarray, amount: Any) -> None:
 def _reduce(losses: np.ndarray, targets: Targets, reduction: int, shape: Any, dtype: Any) -> Any:
     if targets.weights is not None:
         losses = losses * targets.weights
+    if targets.ignored is not None:
+        losses[targets.ignored] = 0  # whatever the scores there are: 0 * inf is not 0
     if reduction == NONE:
         return narrow(np.ascontiguousarray(losses), dtype).reshape(shape)
     total = np.add.reduce(losses, None)
@@ -277,17 +280,9 @@ def cross_entropy_backward(grad: np.ndarray, self: np.ndarray, target: np.ndarra
     np.exp(result, out=result)
     result *= np.divide(factor, total)[:, None]
     put(result, targets.indices, -factor)
-    if targets.weights is not None:
-        _clear_ignored(result, targets.weights)
+    if targets.ignored is not None:
+        np.copyto(result, 0, where=np.expand_dims(targets.ignored, 1))
     return _like(narrow(result, self.dtype), self)
-
-
-def _clear_ignored(result: np.ndarray, weights: np.ndarray) -> None:
-    """Positions of weight 0 get exact zeros, whatever their scores (0 * inf) are."""
-    if result.ndim == 2:
-        result[weights == 0] = 0
-    else:
-        np.copyto(result, 0, where=(weights == 0)[:, None])
 
 
 def _like(result: np.ndarray, shaped: np.ndarray) -> np.ndarray:

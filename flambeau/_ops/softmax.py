@@ -33,10 +33,15 @@ def _shifted(data: np.ndarray, dim: int) -> np.ndarray:
     return np.subtract(data, greatest, order="C")
 
 
-@reduction("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-           autocast="float32", backward={
-    "self": lambda grad, result, dim: ops._softmax_backward_data(grad, result, dim, result.dtype),
-})
+@reduction(
+    "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    autocast="float32",
+    backward={
+        "self": lambda grad, result, dim: ops._softmax_backward_data(
+            grad, result, dim, result.dtype
+        ),
+    },
+)
 def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     """`exp(x) / exp(x).sum(dim)`; `dtype` casts the input first.
 
@@ -55,11 +60,15 @@ def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     return values if result == values.dtype else narrow(values, result)
 
 
-@reduction("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-           autocast="float32", backward={
-    "self": lambda grad, result, dim:
-        ops._log_softmax_backward_data(grad, result, dim, result.dtype),
-})
+@reduction(
+    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    autocast="float32",
+    backward={
+        "self": lambda grad, result, dim: ops._log_softmax_backward_data(
+            grad, result, dim, result.dtype
+        ),
+    },
+)
 def log_softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
     data, dim, result = _prepared(data, dim, dtype, "log_softmax")
@@ -89,14 +98,20 @@ def _softmax_double_backward(grad: Any, grad_output: Any, output: Any, dim: int)
     return grad * (grad_output - inner) - grad_output * outer
 
 
-@kernel("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
-        " -> Tensor", node="SoftmaxBackwardDataBackward0", backward={
-    "grad_output": lambda grad, output, dim, input_dtype:
-        ops._softmax_backward_data(grad.to(output.dtype), output, dim, input_dtype),
-    "output": _softmax_double_backward,
-})
-def softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int,
-                          input_dtype: dt.dtype) -> np.ndarray:
+@kernel(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
+    " -> Tensor",
+    node="SoftmaxBackwardDataBackward0",
+    backward={
+        "grad_output": lambda grad, output, dim, input_dtype: ops._softmax_backward_data(
+            grad.to(output.dtype), output, dim, input_dtype
+        ),
+        "output": _softmax_double_backward,
+    },
+)
+def softmax_backward_data(
+    grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: dt.dtype
+) -> np.ndarray:
     """`output * (grad - (grad * output).sum(dim))`."""
     grad, values, dim = _pair(grad_output, output, dim)
     weighted = np.multiply(grad, values, order="C")
@@ -105,15 +120,22 @@ def softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int,
     return _finished(weighted, output, input_dtype)
 
 
-@kernel("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim,"
-        " ScalarType input_dtype) -> Tensor", node="LogSoftmaxBackwardDataBackward0", backward={
-    "grad_output": lambda grad, output, dim:
-        grad - (grad * output.exp()).sum(dim, keepdim=True),
-    "output": lambda grad, grad_output, output, dim:
-        -grad * output.exp() * grad_output.sum(dim, keepdim=True),
-})
-def log_softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int,
-                              input_dtype: dt.dtype) -> np.ndarray:
+@kernel(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim,"
+    " ScalarType input_dtype) -> Tensor",
+    node="LogSoftmaxBackwardDataBackward0",
+    backward={
+        "grad_output": lambda grad, output, dim: (
+            grad - (grad * output.exp()).sum(dim, keepdim=True)
+        ),
+        "output": lambda grad, grad_output, output, dim: (
+            -grad * output.exp() * grad_output.sum(dim, keepdim=True)
+        ),
+    },
+)
+def log_softmax_backward_data(
+    grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: dt.dtype
+) -> np.ndarray:
     """`grad - exp(output) * grad.sum(dim)`."""
     grad, values, dim = _pair(grad_output, output, dim)
     result = np.exp(values, order="C")
@@ -148,28 +170,36 @@ def softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@composite("softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None)"
-           " -> Tensor", namespace="nn.functional")
-def functional_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3,
-                       dtype: Any = None) -> Any:
+@composite(
+    "softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
     """`torch.softmax`; without `dim` the dim is guessed, which is deprecated."""
     if dim is None:
         dim = softmax_dim("softmax", input.dim(), _stacklevel)
     return ops.softmax(input, dim, dtype)
 
 
-@composite("log_softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None)"
-           " -> Tensor", namespace="nn.functional")
-def functional_log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3,
-                           dtype: Any = None) -> Any:
+@composite(
+    "log_softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_log_softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
     """`torch.log_softmax`; without `dim` the dim is guessed, which is deprecated."""
     if dim is None:
         dim = softmax_dim("log_softmax", input.dim(), _stacklevel)
     return ops.log_softmax(input, dim, dtype)
 
 
-@composite("softmin(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None)"
-           " -> Tensor", namespace="nn.functional")
+@composite(
+    "softmin(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The softmax of `-input`."""
     if dim is None:
@@ -183,8 +213,9 @@ def special_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     return ops.softmax(input, dim, dtype)
 
 
-@composite("log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-           namespace="special")
+@composite(
+    "log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", namespace="special"
+)
 def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """`torch.log_softmax`."""
     return ops.log_softmax(input, dim, dtype)
@@ -198,10 +229,15 @@ def safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     return ops.masked_fill(result, blocked, 0.0)
 
 
-@composite("gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
-           " int dim=-1) -> Tensor", method=False, namespace="nn.functional")
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10,
-                   dim: int = -1) -> Any:
+@composite(
+    "gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
+    " int dim=-1) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
     """Samples of the Gumbel-softmax distribution; `hard` gives one-hot values with soft gradients."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
