@@ -15,7 +15,8 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor
 
-FLOATS = {"dtypes": "float", "method": False, "function": False}
+FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
+                          "promote": "tensors"}  # fmt: skip
 
 
 # ---- the rectifier and its kin
@@ -27,7 +28,7 @@ FLOATS = {"dtypes": "float", "method": False, "function": False}
 }, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})
 def relu(self: Any) -> Any:
     """`max(input, 0)`. The gradient at 0 is 0."""
-    return E.maximum(self, 0)
+    return E.maximum(0, self)
 
 
 @pointwise("_relu_grad(Tensor grad, Tensor result) -> Tensor", method=False, numbers="none",
@@ -35,12 +36,12 @@ def relu(self: Any) -> Any:
            backward={"grad": lambda grad, result: ops._relu_grad(grad, result)})
 def relu_grad(grad: Any, result: Any) -> Any:
     """The gradient where the result is positive."""
-    return E.where(result > 0, grad, 0)
+    return E.where(result <= 0, 0, grad)
 
 
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-           dtypes="int float", method=False, backward={
-    "self": lambda grad, self, threshold: kept(grad, self > threshold),
+           dtypes="int float", method=False, promote="tensors", label="threshold_cpu", backward={
+    "self": lambda grad, self, threshold: ops.where(self <= threshold, 0.0, grad),
 })
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
     """The input where it is above the threshold, else `value`."""
@@ -58,13 +59,15 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
 
 
 @pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-           method=False, function=False, dtypes="int float", backward={
-    "self": lambda grad, self, min_val, max_val: kept(
-        grad, ops.logical_and(self > min_val, self < max_val)),
+           method=False, function=False, dtypes="int float", promote="tensors", refusals={
+    "complex": NotImplementedError("clamp is not supported for complex types"),
+}, backward={
+    "self": lambda grad, self, min_val, max_val: ops.where(
+        ops.logical_or(self <= min_val, self >= max_val), 0.0, grad),
 })
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     """The input kept from `min_val` to `max_val`. The gradient at the bounds is 0."""
-    return E.minimum(E.maximum(self, min_val), max_val)
+    return E.minimum(max_val, E.maximum(min_val, self))
 
 
 @pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
@@ -88,7 +91,7 @@ def hardswish(self: Any) -> Any:
 
 
 @pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
-           label="hardshrink_cpu", backward={
+           promote="tensors", label="hardshrink_cpu", backward={
     "self": lambda grad, self, lambd: ops.where(
         ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
 })
@@ -98,7 +101,7 @@ def hardshrink(self: Any, lambd: Any) -> Any:
 
 
 @pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
-           label="softshrink_cpu", backward={
+           label="softshrink_check", backward={
     "self": lambda grad, self, lambd: ops.where(
         ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
 })
@@ -122,7 +125,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
-           dtypes="float", method=False, label="elu_cpu", backward={
+           dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
 })
 def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
@@ -282,7 +285,7 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
 
 
 @pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", dtypes="float",
-           namespace="nn.functional", label="softplus_cpu", inplace=False,
+           promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
            backward={"self": _softplus_grad})
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
     """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`."""
@@ -346,8 +349,10 @@ def _check_prelu(data: np.ndarray, weight: np.ndarray) -> None:
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = data.shape[1] if data.ndim > 1 else 1
         if channels != weight.size:
-            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
-                               f"parameter numbers = {weight.size} and channel size = {channels}.")  # fmt: skip
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.size} and channel size = {channels}."
+            )
     if weight.ndim > 1 and weight.ndim != data.ndim:
         raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
                            f"{weight.ndim}")  # fmt: skip
@@ -425,7 +430,7 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 
 @pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
-           label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
+           promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
     "self": lambda grad, self, slope: ops.where(self > 0, grad, grad * slope),
 })
 def rrelu_even(self: Any, slope: Any) -> Any:

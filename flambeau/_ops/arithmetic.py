@@ -14,7 +14,6 @@ from flambeau._ops.op import alias, composite, pointwise
 from flambeau._tensor.tensor import Tensor
 
 
-
 def zero_like(grad: Any) -> Any:
     """The gradient of a function that is constant almost everywhere."""
     return ops.zeros_like(grad)
@@ -59,9 +58,19 @@ NO_BOOL_NEGATION: dict[str, Exception] = {"bool": RuntimeError(
     "mask, use the `~` or `logical_not()` operator instead.")}  # fmt: skip
 
 
+def _check_subtraction(operands: list[Any]) -> None:
+    flags = [isinstance(v, bool) or (isinstance(v, Tensor) and v._data.dtype.kind == "b")
+             for v in operands]  # fmt: skip
+    if any(flags) and not all(flags):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If "
+                           "you are trying to invert a mask, use the `~` or `logical_not()` "
+                           "operator instead.")  # fmt: skip
+
+
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
            dtypes="int float complex", label="sub", numbers="all",
-           refusals=NO_BOOL_SUBTRACTION, backward={
+           refusals=NO_BOOL_SUBTRACTION,
+           check=_check_subtraction, backward={
     "self": lambda grad: grad,
     "other": lambda grad: -grad,
 })
@@ -72,7 +81,8 @@ def sub(self: Any, other: Any) -> Any:
 
 @pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
-           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, backward={
+           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION,
+           check=_check_subtraction, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
 })
@@ -104,7 +114,8 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="all", backward={
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="all",
+           backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })
@@ -114,7 +125,7 @@ def div(self: Any, other: Any) -> Any:
 
 
 @composite("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-           order=1, inplace=True)
+           order=1, inplace=True, numbers="all")
 def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
     if rounding_mode is None:
@@ -153,8 +164,12 @@ def _trunc_divide(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> Any:
+    """Floats: `fmod`, moved by the divisor where the signs differ; zeros keep the dividend's."""
     _integer_check(b)
-    return np.remainder(a, b)
+    if a.dtype.kind != "f":
+        return np.remainder(a, b)
+    rest = np.fmod(a, b)
+    return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
 
 
 def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
@@ -168,24 +183,24 @@ add_primitive("checked_remainder", _remainder)
 add_primitive("checked_fmod", _fmod)
 
 
-@pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_trunc",
-           node="DivBackward2", backward={"self": zero_like,
+@pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+           label="div_trunc_cpu", node="DivBackward2", backward={"self": zero_like,
                                           "other": zero_like})
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
     return E.trunc_division(self, other)
 
 
-@pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="bool int float", label="div_floor",
-           node="DivBackward2", backward={"self": zero_like,
+@pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+           label="div_floor_cpu", node="DivBackward2", backward={"self": zero_like,
                                           "other": zero_like})
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""
     return E.floor_division(self, other)
 
 
-@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="bool int float",
-           label="div_floor", numbers="all", node="NotImplemented", backward={
+@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+           label="div_floor_cpu", numbers="all", node="NotImplemented", backward={
     "self": underived("floor_divide"),
     "other": underived("floor_divide"),
 })
@@ -195,7 +210,7 @@ def floor_divide(self: Any, other: Any) -> Any:
 
 
 @pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           numbers="both", backward={
+           label="remainder_cpu", numbers="both", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
 })
@@ -204,7 +219,8 @@ def remainder(self: Any, other: Any) -> Any:
     return E.checked_remainder(self, other)
 
 
-@pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float", backward={
+@pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
+           label="fmod_cpu", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
 })

@@ -97,6 +97,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, Tensor) and _is_number(value)
+
+
 def _is_real(value: Any) -> bool:
     return _is_number(value) and not isinstance(value, complex)
 
@@ -135,7 +139,7 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | N
         if name is None or name in values:
             return None
         values[name] = value
-    return _complete(arguments, values)
+    return _complete(op, values)
 
 
 def _numpy_alias(key: str, names: dict[str, str]) -> str | None:
@@ -152,15 +156,22 @@ def _packed(op: Op, positional: list[Argument], args: tuple[Any, ...]) -> Any:
     return (*args[: len(positional) - 1], args[len(positional) - 1 :])
 
 
-def _complete(arguments: tuple[Argument, ...], values: dict[str, Any]) -> list[Any] | None:
+def takes_number(op: Op, position: int) -> bool:
+    """Whether a number may stand for the tensor at a position."""
+    return op.numbers in ("both", "all") or (op.numbers == "other" and position > 0)
+
+
+def _complete(op: Op, values: dict[str, Any]) -> list[Any] | None:
     complete = []
-    for argument in arguments:
+    for position, argument in enumerate(op.schema.arguments):
         if argument.name not in values:
             if argument.default is REQUIRED:
                 return None
             complete.append(argument.default)
             continue
-        if not fits(argument, values[argument.name]):
+        value = values[argument.name]
+        is_number = argument.is_tensor and takes_number(op, position) and _is_plain(value)
+        if not is_number and not fits(argument, value):
             return None
         complete.append(values[argument.name])
     return complete
@@ -173,7 +184,7 @@ def require_tensor(function: str, name: str, position: int, value: Any) -> None:
     """Torch's TypeError where a parameter has to be a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-                        f"not {type(value).__name__}")  # fmt: skip
+                        f"not {plain_type_name(value)}")  # fmt: skip
 
 
 def type_name(value: Any) -> str:
@@ -183,7 +194,13 @@ def type_name(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         inner = ", ".join(type_name(item) for item in value[:3])
         return f"{type(value).__name__} of ({inner})" if value else type(value).__name__
-    return type(value).__name__
+    return plain_type_name(value)
+
+
+def plain_type_name(value: Any) -> str:
+    """The name of a value's class; NumPy's with their module."""
+    prefix = "numpy." if isinstance(value, (np.generic, np.ndarray)) else ""
+    return f"{prefix}{type(value).__name__}"
 
 
 def argument_error(op: Op, values: list[Any]) -> TypeError | None:
@@ -204,7 +221,7 @@ def argument_error(op: Op, values: list[Any]) -> TypeError | None:
             )
         return TypeError(
             f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
-            f"not {type(value).__name__}"
+            f"not {plain_type_name(value)}"
         )
     return None
 

@@ -49,21 +49,21 @@ _BOTH = {"self": lambda grad, self, min, max: kept(
            **_clamp_row("_clamp_low", "ClampBackward1", "min_scalar", True))
 def clamp_low(self: Any, min: Any) -> Any:
     """At least `min`."""
-    return E.maximum(self, min)
+    return E.maximum(min, self)
 
 
 @pointwise("_clamp_high(Tensor self, Scalar max) -> Tensor", method=False, backward=_HIGH,
            **_clamp_row("_clamp_high", "ClampBackward1", "max_scalar", True))
 def clamp_high(self: Any, max: Any) -> Any:
     """At most `max`."""
-    return E.minimum(self, max)
+    return E.minimum(max, self)
 
 
 @pointwise("_clamp_both(Tensor self, Scalar min, Scalar max) -> Tensor", method=False,
            backward=_BOTH, **_clamp_row("_clamp_both", "ClampBackward1", "scalar", True))
 def clamp_both(self: Any, min: Any, max: Any) -> Any:
     """From `min` to `max`; `max` where they are the wrong way round."""
-    return E.minimum(E.maximum(self, min), max)
+    return E.minimum(max, E.maximum(min, self))
 
 
 _LOW_TENSOR = {**_LOW, "min": lambda grad, self, min: kept(grad, self < min)}
@@ -80,7 +80,7 @@ _BOTH_TENSORS = {
            **_clamp_row("_clamp_low_tensor", "ClampBackward0", "", False))
 def clamp_low_tensor(self: Any, min: Any) -> Any:
     """At least `min`."""
-    return E.maximum(self, min)
+    return E.maximum(min, self)
 
 
 @pointwise("_clamp_high_tensor(Tensor self, Tensor max) -> Tensor", method=False,
@@ -88,7 +88,7 @@ def clamp_low_tensor(self: Any, min: Any) -> Any:
            **_clamp_row("_clamp_high_tensor", "ClampBackward0", "", False))
 def clamp_high_tensor(self: Any, max: Any) -> Any:
     """At most `max`."""
-    return E.minimum(self, max)
+    return E.minimum(max, self)
 
 
 @pointwise("_clamp_both_tensors(Tensor self, Tensor min, Tensor max) -> Tensor", method=False,
@@ -96,28 +96,28 @@ def clamp_high_tensor(self: Any, max: Any) -> Any:
            **_clamp_row("_clamp_both_tensors", "ClampBackward0", "", False))
 def clamp_both_tensors(self: Any, min: Any, max: Any) -> Any:
     """From `min` to `max`; `max` where they are the wrong way round."""
-    return E.minimum(E.maximum(self, min), max)
+    return E.minimum(max, E.maximum(min, self))
 
 
 @pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", order=1, backward=_LOW,
            **_clamp_row("clamp_min", "ClampMinBackward0", "min_scalar", True))
 def clamp_min(self: Any, min: Any) -> Any:
     """At least `min`."""
-    return E.maximum(self, min)
+    return E.maximum(min, self)
 
 
 @pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", order=1, backward=_HIGH,
            **_clamp_row("clamp_max", "ClampMaxBackward0", "max_scalar", True))
 def clamp_max(self: Any, max: Any) -> Any:
     """At most `max`."""
-    return E.minimum(self, max)
+    return E.minimum(max, self)
 
 
 @pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
            **_clamp_row("clamp_min", "ClampMinBackward1", "", False))
 def clamp_min_tensor(self: Any, min: Any) -> Any:
     """At least `min`, element by element."""
-    return E.maximum(self, min)
+    return E.maximum(min, self)
 
 
 @pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", order=0,
@@ -125,7 +125,7 @@ def clamp_min_tensor(self: Any, min: Any) -> Any:
            **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))
 def clamp_max_tensor(self: Any, max: Any) -> Any:
     """At most `max`, element by element."""
-    return E.minimum(self, max)
+    return E.minimum(max, self)
 
 
 def _clamp_choice(input: Any, min: Any, max: Any) -> tuple[str, list[Any]]:
@@ -302,7 +302,7 @@ def _conj(weight: Any) -> Any:
 
 
 @pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", order=1,
-           dtypes="float complex", numbers="none", label="lerp_kernel_scalar",
+           dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
            node="LerpBackward0", backward=_LERP)
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     """`input + weight * (end - input)`."""
@@ -321,7 +321,8 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 @pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           dtypes="int float complex", numbers="none", label="addcmul_cpu_out", backward={
+           dtypes="int float complex", numbers="none", promote="tensors",
+           label="addcmul_cpu_out", backward={
     "self": lambda grad: grad,
     "tensor1": lambda grad, tensor2, value: grad * conj(tensor2 * value),
     "tensor2": lambda grad, tensor1, value: grad * conj(tensor1 * value),
@@ -342,7 +343,7 @@ _NO_INTEGERS = RuntimeError(
 
 
 @pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-           dtypes="float complex", numbers="none", label="addcdiv_cpu_out",
+           dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
            refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, backward={
     "self": lambda grad: grad,
     "tensor1": lambda grad, tensor2, value: grad * conj(value / tensor2),

@@ -21,7 +21,10 @@ def ne(self: Any, other: Any) -> Any:
 
 
 @pointwise(
-    "lt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="lt_cpu",
+    dtypes="bool int float",
 )
 def lt(self: Any, other: Any) -> Any:
     """Whether elements are less."""
@@ -29,7 +32,10 @@ def lt(self: Any, other: Any) -> Any:
 
 
 @pointwise(
-    "le.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+    "le.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="le_cpu",
+    dtypes="bool int float",
 )
 def le(self: Any, other: Any) -> Any:
     """Whether elements are less or equal."""
@@ -37,7 +43,10 @@ def le(self: Any, other: Any) -> Any:
 
 
 @pointwise(
-    "gt.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="gt_cpu",
+    dtypes="bool int float",
 )
 def gt(self: Any, other: Any) -> Any:
     """Whether elements are greater."""
@@ -45,7 +54,10 @@ def gt(self: Any, other: Any) -> Any:
 
 
 @pointwise(
-    "ge.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", dtypes="bool int float"
+    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="ge_cpu",
+    dtypes="bool int float",
 )
 def ge(self: Any, other: Any) -> Any:
     """Whether elements are greater or equal."""
@@ -137,15 +149,17 @@ def logical_not(self: Any) -> Any:
     return E.logical_not(self)
 
 
-@pointwise("gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu",
-           numbers="none")
+@pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu", numbers="none"
+)
 def gcd(self: Any, other: Any) -> Any:
     """The greatest common divisor; `gcd(0, 0)` is 0."""
     return E.gcd(self, other)
 
 
-@pointwise("lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu",
-           numbers="none")
+@pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu", numbers="none"
+)
 def lcm(self: Any, other: Any) -> Any:
     """The least common multiple, not negative."""
     return E.lcm(self, other)

@@ -243,7 +243,7 @@ def _polar_grad_angle(grad: Any, result: Any) -> Any:
 
 
 @pointwise("_polar(Tensor abs, Tensor angle) -> Tensor", node="PolarBackward0", method=False,
-           dtypes="float32 float64", inplace=False, numbers="none", backward={
+           dtypes="float32 float64", inplace=False, numbers="none", label="polar_cpu", backward={
     "abs": lambda grad, result: ops.real(ops.conj(grad) * ops.sgn(result)),
     "angle": _polar_grad_angle,
 })
@@ -264,17 +264,18 @@ def _check_parts(function: str, names: tuple[str, str], first: Any, second: Any)
                            f"{words[1]} for second argument")  # fmt: skip
 
 
-def _check_complex_out(result: Tensor, out: Any, name: str) -> None:
-    if out is not None and out.dtype is not result.dtype.to_complex():
-        raise RuntimeError(f"Expected object of scalar type {result.dtype.to_complex().scalar_name}"
-                           f" but got scalar type {out.dtype.scalar_name} for argument 'out'")  # fmt: skip
+def _check_complex_out(result: Tensor, out: Any) -> None:
+    wanted = result.dtype.to_complex()
+    if out is not None and out.dtype is not wanted:
+        raise RuntimeError(f"Expected object of scalar type {wanted.scalar_name} but got scalar "
+                           f"type {out.dtype.scalar_name} for argument 'out'")  # fmt: skip
 
 
 @composite("complex(Tensor real, Tensor imag) -> Tensor", method=False)
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from its parts, of one float type."""
     _check_parts("complex", ("real", "imag"), real, imag)
-    _check_complex_out(real, out, "complex")
+    _check_complex_out(real, out)
     return ops._complex(real, imag, out=out)
 
 
@@ -282,5 +283,5 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from absolute values and angles, of one float type."""
     _check_parts("polar", ("abs", "angle"), abs, angle)
-    _check_complex_out(abs, out, "polar")
+    _check_complex_out(abs, out)
     return ops._polar(abs, angle, out=out)

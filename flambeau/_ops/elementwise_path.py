@@ -111,9 +111,10 @@ class Path:
                 return number
             if self.op.numbers == "all":
                 return number_tensor(number)
-            raise binder.no_overload_error(self.name, [self.op], values, {})
         if isinstance(value, np.ndarray):
             return wrap(value)
+        if self.op.numbers in ("other", "both"):
+            raise binder.no_overload_error(self.name, [self.op], values, {})
         error = binder.argument_error(self.op, list(values))
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
 

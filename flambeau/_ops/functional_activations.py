@@ -43,6 +43,8 @@ def _bounded(input: Tensor, low: Any, high: Any, inplace: bool) -> Any:
     kind = input._data.dtype.kind
     if kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if kind in "iu":
         low, high = int(low), int(high)
     return _run("hardtanh", inplace, input, low, high)

@@ -44,8 +44,9 @@ class Op:
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
-                 order: int = 0, label: str = "", fallback: str = "", numbers: str = "other",
-                 refusals: dict[str, Exception] | None = None) -> None:  # fmt: skip
+                 order: int = 0, label: str = "", fallback: str = "", numbers: str = "",
+                 refusals: dict[str, Exception] | None = None,
+                 check: Callable[[Any], None] | None = None) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
         self.name, _, self.overload = head.partition(".")
@@ -68,8 +69,11 @@ class Op:
         self.order = order
         self.label = label or self.name
         self.fallback = fallback  # the public name to try with arguments of other types
+        self.check_operands = check  # raises for combinations of types that torch refuses
         self.refusals = refusals or {}  # errors of their own for "bool", "int", "float", "complex"
-        self.numbers = numbers  # tensor operands that may be numbers: "none", "other", "both" or "all"
+        # Which tensor operands may be numbers: "none", "other" (all but the first), "both" (but not
+        # all at once) or "all".
+        self.numbers = numbers or ("other" if kind == "pointwise" else "none")
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""

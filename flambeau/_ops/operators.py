@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._ops import pointwise
 from flambeau._ops.namespace import ops
-from flambeau._tensor.tensor import Tensor, method
+from flambeau._tensor.tensor import Tensor, method, wrap
 
 
 def _known(other: Any) -> bool:
@@ -18,23 +18,21 @@ def _known(other: Any) -> bool:
 
 def _operator(name: str, dunder: str, *, reflected: bool = False) -> None:
     def forward(self: Tensor, other: Any) -> Any:
-        return getattr(ops, name)(self, other) if _known(other) else NotImplemented
+        return getattr(ops, name)(self, _plain(other)) if _known(other) else NotImplemented
 
     def reverse(self: Tensor, other: Any) -> Any:
-        return getattr(ops, name)(as_tensor(other, self), self) if _known(other) else NotImplemented
+        return getattr(ops, name)(_plain(other), self) if _known(other) else NotImplemented
 
     function = reverse if reflected else forward
     function.__name__ = dunder
     setattr(Tensor, dunder, function)
 
 
-def as_tensor(other: Any, like: Tensor) -> Any:
-    """A number as a 0-dim tensor that promotes as the number would."""
-    if isinstance(other, Tensor):
-        return other
+def _plain(other: Any) -> Any:
+    """NumPy's arrays as tensors, its scalars as numbers."""
     if isinstance(other, np.ndarray):
-        return ops.from_array(other)
-    return ops.wrapped_number(other, like)
+        return wrap(other)
+    return other if isinstance(other, Tensor) else pointwise.number_of(other)
 
 
 _operator("floor_divide", "__floordiv__")
@@ -56,7 +54,7 @@ Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
 
 @method
 def __rpow__(self: Tensor, other: Any) -> Any:
-    return ops.pow(other, self) if _known(other) else NotImplemented
+    return ops.pow(_plain(other), self) if _known(other) else NotImplemented
 
 
 @method
@@ -86,6 +84,9 @@ def __abs__(self: Tensor) -> Any:
 
 @method
 def __invert__(self: Tensor) -> Any:
+    if self._data.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
+                        "tensors")  # fmt: skip
     return ops.bitwise_not(self)
 
 

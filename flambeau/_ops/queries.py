@@ -70,7 +70,8 @@ def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    return pointwise.common_dtype([tensor1, tensor2])
+    operands = [v if isinstance(v, Tensor) else pointwise.number_of(v) for v in (tensor1, tensor2)]
+    return pointwise.common_dtype(operands)
 
 
 @composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)

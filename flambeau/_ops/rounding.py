@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _round_to(x: np.ndarray, decimals: np.ndarray) -> Any:
     places = int(decimals.item())
     if places == 0:
         return np.rint(x)
-    scale = x.dtype.type(10.0 ** abs(places))
+    scale = x.dtype.type(10.0 ** builtins.abs(places))
     if places < 0:
         return np.rint(x / scale) * scale
     return np.rint(x * scale) / scale
@@ -85,7 +86,7 @@ add_primitive("round_to", _round_to)
 
 
 @pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor", order=1, dtypes="float",
-           label="round_cpu", node="RoundBackward1", backward=ROUNDED)
+           promote="tensors", label="round_cpu", node="RoundBackward1", backward=ROUNDED)
 def round_decimals(self: Any, decimals: Any) -> Any:
     """Round to a number of decimal places; negative places round to tens, hundreds, ..."""
     return E.round_to(self, decimals)

@@ -44,13 +44,13 @@ def _normal_density(x: Any) -> Any:
 
 
 def _i1_grad(grad: Any, self: Any, result: Any) -> Any:
-    tiny = ops.abs(self) <= np.finfo(self._data.dtype).eps
+    tiny = ops.logical_not(ops.abs(self) > np.finfo(self._data.dtype).eps)
     safe = ops.where(tiny, 1.0, self)
     return ops.where(tiny, 0.5 * grad, grad * (ops.i0(safe) - result / safe))
 
 
 def _i1e_grad(grad: Any, self: Any, result: Any) -> Any:
-    tiny = ops.abs(self) <= np.finfo(self._data.dtype).eps
+    tiny = ops.logical_not(ops.abs(self) > np.finfo(self._data.dtype).eps)
     safe = ops.where(tiny, 1.0, self)
     slope = ops.special.i0e(safe) - result * (ops.sgn(safe) + 1 / safe)
     return ops.where(tiny, 0.5 * grad, grad * slope)
@@ -71,7 +71,7 @@ ROOT_ROWS: dict[str, tuple[str, str, Any]] = {
                lambda grad, self: grad * ops.digamma(self)),
     "digamma": ("The derivative of `lgamma`.", "digamma",
                 lambda grad, self: grad * ops._polygamma(self, 1)),
-    "i0": ("The modified Bessel function of the first kind, of order 0.", "i0_cpu",
+    "i0": ("The modified Bessel function of the first kind, of order 0.", "i0_vml_cpu",
            lambda grad, self: grad * ops.special.i1(self)),
 }  # fmt: skip
 """name -> (what it is, the word in errors about types, the gradient)"""
@@ -124,6 +124,7 @@ POLYNOMIAL_ROWS: dict[str, str] = {
 }
 
 SINGLE_DOUBLE = "bool int float32 float64"
+NOT_HALF = frozenset(("erfcx", "log_ndtr", "ndtri"))
 
 
 def _unary(name: str, text: str) -> Any:
@@ -154,8 +155,8 @@ def _register() -> None:
                                "inplace": False}  # fmt: skip
     for name, (text, node, formula) in NAMED_ROWS.items():
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",
-                  dtypes="bool int float", node=node, backward={"self": formula},
-                  **special)(_unary(name, text))  # fmt: skip
+                  dtypes=SINGLE_DOUBLE if name in NOT_HALF else "bool int float", node=node,
+                  backward={"self": formula}, **special)(_unary(name, text))  # fmt: skip
     for name, text in BARE_ROWS.items():
         pointwise(f"special_{name}(Tensor self) -> Tensor", public=name, label=f"{name}_cpu",
                   dtypes=SINGLE_DOUBLE, **special)(_unary(name, text))  # fmt: skip
@@ -171,12 +172,22 @@ _register()
 _primitive("zeta")
 
 
-@pointwise("special_zeta(Tensor self, Tensor other) -> Tensor", promote="float", numbers="both",
-           dtypes=SINGLE_DOUBLE, namespace="special", public="zeta", method=False, inplace=False,
-           label="zeta_cpu", node="SpecialZetaBackward0", backward={
-    "self": underived("special_zeta"),
-    "other": lambda grad, self, other: grad * -self * ops.special.zeta(self + 1, other),
-})
+@pointwise(
+    "special_zeta(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    numbers="both",
+    dtypes=SINGLE_DOUBLE,
+    namespace="special",
+    public="zeta",
+    method=False,
+    inplace=False,
+    label="zeta_cpu",
+    node="SpecialZetaBackward0",
+    backward={
+        "self": underived("special_zeta"),
+        "other": lambda grad, self, other: grad * -self * ops.special.zeta(self + 1, other),
+    },
+)
 def zeta(self: Any, other: Any) -> Any:
     """Hurwitz' zeta function: the sum of `(k + other) ** -input` over k = 0, 1, ..."""
     return E.special_zeta(self, other)
@@ -190,11 +201,20 @@ def _entr(x: np.ndarray) -> Any:
 add_primitive("entr", _entr)
 
 
-@pointwise("special_entr(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
-           namespace="special", public="entr", method=False, inplace=False, label="entr_cpu",
-           node="SpecialEntrBackward0", backward={
-    "self": lambda grad, self: grad * -(1 + ops.log(self)),
-})
+@pointwise(
+    "special_entr(Tensor self) -> Tensor",
+    promote="float",
+    dtypes="bool int float",
+    namespace="special",
+    public="entr",
+    method=False,
+    inplace=False,
+    label="entr_cpu",
+    node="SpecialEntrBackward0",
+    backward={
+        "self": lambda grad, self: grad * -(1 + ops.log(self)),
+    },
+)
 def entr(self: Any) -> Any:
     """`-input * log(input)`; 0 at 0 and -inf below."""
     return E.entr(self)
@@ -211,21 +231,31 @@ _primitive("igamma")
 _primitive("igammac")
 
 
-@pointwise("igamma(Tensor self, Tensor other) -> Tensor", dtypes="float", numbers="none",
-           label="igamma_cpu", backward={
-    "self": underived("igamma: input"),
-    "other": _igamma_grad,
-})
+@pointwise(
+    "igamma(Tensor self, Tensor other) -> Tensor",
+    dtypes="float",
+    numbers="none",
+    label="igamma_cpu",
+    backward={
+        "self": underived("igamma: input"),
+        "other": _igamma_grad,
+    },
+)
 def igamma(self: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function P(input, other)."""
     return E.special_igamma(self, other)
 
 
-@pointwise("igammac(Tensor self, Tensor other) -> Tensor", dtypes="float", numbers="none",
-           label="igammac_cpu", backward={
-    "self": underived("igammac: input"),
-    "other": lambda grad, self, other: -_igamma_grad(grad, self, other),
-})
+@pointwise(
+    "igammac(Tensor self, Tensor other) -> Tensor",
+    dtypes="float",
+    numbers="none",
+    label="igammac_cpu",
+    backward={
+        "self": underived("igammac: input"),
+        "other": lambda grad, self, other: -_igamma_grad(grad, self, other),
+    },
+)
 def igammac(self: Any, other: Any) -> Any:
     """The regularized upper incomplete gamma function Q(input, other)."""
     return E.special_igammac(self, other)
@@ -240,10 +270,17 @@ def _polygamma_kernel(x: np.ndarray, n: np.ndarray) -> np.ndarray:
 add_primitive("polygamma", _polygamma_kernel)
 
 
-@pointwise("_polygamma(Tensor self, int n) -> Tensor", promote="float", dtypes="bool int float",
-           method=False, label="polygamma", node="PolygammaBackward0", backward={
-    "self": lambda grad, self, n: grad * ops._polygamma(self, n + 1),
-})
+@pointwise(
+    "_polygamma(Tensor self, int n) -> Tensor",
+    promote="float",
+    dtypes="bool int float",
+    method=False,
+    label="polygamma",
+    node="PolygammaBackward0",
+    backward={
+        "self": lambda grad, self, n: grad * ops._polygamma(self, n + 1),
+    },
+)
 def polygamma_of(self: Any, n: Any) -> Any:
     """The n-th derivative of `digamma`."""
     return E.polygamma(self, n)
@@ -284,10 +321,16 @@ def _mvlgamma_grad(grad: Any, self: Any, p: int) -> Any:
     return grad * slope
 
 
-@composite("mvlgamma(Tensor self, int p) -> Tensor", inplace=True, out=True,
-           backward={"self": _mvlgamma_grad})
+@composite(
+    "mvlgamma(Tensor self, int p) -> Tensor",
+    inplace=True,
+    out=True,
+    backward={"self": _mvlgamma_grad},
+)
 def mvlgamma(input: Tensor, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p."""
+    if input._data.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     result = ops.lgamma(input)
@@ -306,4 +349,3 @@ for _new, _old in (
     ("special.sinc", "sinc"), ("special.xlogy", "xlogy"),
 ):  # fmt: skip
     alias(_new, _old)
-

@@ -15,7 +15,7 @@ from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, pointwise
 from flambeau._ops.outputs import write_out
-from flambeau._ops.pointwise import common_dtype
+from flambeau._ops.pointwise import common_dtype, number_of
 from flambeau._tensor.tensor import Tensor, method
 
 LN2 = math.log(2)
@@ -147,7 +147,7 @@ def logit_all(self: Any) -> Any:
            dtypes="bool int float", label="logit_cpu", method=False, node="LogitBackward0",
            backward={
     "self": lambda grad, self, eps: ops.where(
-        ops.logical_and(self >= eps, self <= 1 - eps), grad / (self * (1 - self)), 0.0),
+        ops.logical_or(self < eps, self > 1 - eps), 0.0, grad / (self * (1 - self))),
 })
 def logit_inside(self: Any, eps: Any) -> Any:
     """`logit` of the input kept within eps and 1 - eps."""
@@ -181,7 +181,10 @@ def _power(base: np.ndarray, exponent: np.ndarray) -> Any:
     kind = base.dtype.kind
     if kind == "b":
         return base | ~exponent
-    if kind not in "iu":
+    if kind == "c":
+        return np.where((base == 0) & (exponent == 0), complex("nan+nanj"), np.power(base, exponent)
+                        ).astype(base.dtype)  # fmt: skip
+    if kind == "f":
         return np.power(base, exponent)
     if kind == "i" and (exponent < 0).any():
         return _integer_power(base, exponent)
@@ -197,15 +200,20 @@ def _integer_power(base: np.ndarray, exponent: np.ndarray) -> Any:
 
 add_primitive("checked_power", _power)
 
-_FAST_POWERS = {2: np.square, 1: np.positive, 0.5: np.sqrt}
+_FAST_POWERS: dict[Any, Any] = {
+    2: np.square, 1: np.positive, 0.5: np.sqrt, -0.5: _inverse_root,
+    -1: lambda x: x.dtype.type(1) / x, -2: lambda x: x.dtype.type(1) / (x * x),
+}  # fmt: skip
 
 
 def _number_power(base: np.ndarray, exponent: np.ndarray) -> Any:
     """A power by one number: squares, roots and cubes without `pow`."""
     kind = base.dtype.kind
-    number = exponent.item() if exponent.ndim == 0 else None
-    if kind in "iu" and number is not None and number < 0:
+    number = exponent.item()
+    if kind == "i" and number < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if kind == "c" and number == 0:
+        return np.ones_like(base)
     if kind in "fc" and number in _FAST_POWERS:
         return _FAST_POWERS[number](base)
     if kind == "f" and number == 3:
@@ -214,6 +222,12 @@ def _number_power(base: np.ndarray, exponent: np.ndarray) -> Any:
 
 
 add_primitive("number_power", _number_power)
+
+
+def _check_exponent(operands: list[Any]) -> None:
+    base, exponent = operands
+    if base._data.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
 def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
@@ -231,10 +245,15 @@ def _power_grad_base(grad: Any, self: Any, exponent: Any) -> Any:
     return ops.where(exponent == 0, ops.zeros_like(slope), slope)
 
 
+def _not_negative(exponent: Any) -> Any:
+    if exponent._data.dtype.kind != "c":
+        return exponent >= 0
+    return ops.logical_and(ops.real(exponent) >= 0, ops.imag(exponent) == 0)
+
+
 def _power_grad_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """d/dn x**n = x**n * log(x), and 0 where x is 0 and the power is defined."""
-    real = ops.real(exponent) if exponent._data.dtype.kind == "c" else exponent
-    flat = ops.logical_and(self == 0, real >= 0)
+    flat = ops.logical_and(self == 0, _not_negative(exponent))
     slope = grad * conj(result * ops.log(self))
     return ops.where(flat, ops.zeros_like(slope), slope)
 
@@ -242,9 +261,8 @@ def _power_grad_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> An
 def _power_grad_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     base = complex(self) if isinstance(self, complex) else self
     if base == 0:
-        real = ops.real(exponent) if exponent._data.dtype.kind == "c" else exponent
         slope = grad * conj(result * float("-inf"))
-        return ops.where(real >= 0, ops.zeros_like(slope), slope)
+        return ops.where(_not_negative(exponent), ops.zeros_like(slope), slope)
     return grad * conj(result * _log_of_number(base, result))
 
 
@@ -257,14 +275,14 @@ def _log_of_number(base: Any, like: Any) -> Any:
 
 
 @pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", order=1,
-           node="PowBackward0", dtypes="bool int float complex", backward={"self": _power_grad})
+           node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number."""
     return E.number_power(self, exponent)
 
 
 @pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", order=0, numbers="none",
-           node="PowBackward1", backward={
+           node="PowBackward1", dtypes="int float complex", backward={
     "self": _power_grad_base,
     "exponent": _power_grad_exponent,
 })
@@ -274,7 +292,8 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", order=2, inplace=False,
-           method=False, node="PowBackward2", backward={"exponent": _power_grad_of_number})
+           dtypes="int float complex", method=False, node="PowBackward2",
+           backward={"exponent": _power_grad_of_number})
 def pow_of_number(self: Any, exponent: Any) -> Any:
     """A number to the power of each element."""
     return E.checked_power(self, exponent)
@@ -282,6 +301,7 @@ def pow_of_number(self: Any, exponent: Any) -> Any:
 
 def _wide(value: Any) -> Any:
     """Float64 or complex128, as `float_power` computes."""
+    value = value if isinstance(value, Tensor) else number_of(value)
     element = common_dtype([value])
     wide = dt.complex128 if element.is_complex else dt.float64
     if isinstance(value, Tensor):

@@ -101,8 +101,14 @@ def asinh(self: Any) -> Any:
     return E.arcsinh(self)
 
 
+def _acosh_slope(x: Any) -> Any:
+    if x._data.dtype.kind == "c":
+        return ops.rsqrt(x + 1) * ops.rsqrt(x - 1)
+    return ops.rsqrt(x * x - 1)
+
+
 @pointwise("acosh(Tensor self) -> Tensor", promote="float", backward={
-    "self": lambda grad, self: grad * conj(ops.rsqrt(self + 1) * ops.rsqrt(self - 1)),
+    "self": lambda grad, self: grad * conj(_acosh_slope(self)),
 })
 def acosh(self: Any) -> Any:
     """The inverse of the hyperbolic cosine; nan below 1."""
@@ -117,10 +123,16 @@ def atanh(self: Any) -> Any:
     return E.arctanh(self)
 
 
+def _inverse_square(x: Any, y: Any) -> Any:
+    """`1 / (x*x + y*y)`, and 0 at the origin."""
+    square = x * x + y * y
+    return ops.where(square == 0, 0.0, ops.reciprocal(square))
+
+
 @pointwise("atan2(Tensor self, Tensor other) -> Tensor", promote="float", numbers="none",
            dtypes="bool int float", label="atan2_cpu", backward={
-    "self": lambda grad, self, other: grad * other / (self * self + other * other),
-    "other": lambda grad, self, other: grad * -self / (self * self + other * other),
+    "self": lambda grad, self, other: grad * other * _inverse_square(self, other),
+    "other": lambda grad, self, other: grad * -self * _inverse_square(self, other),
 })
 def atan2(self: Any, other: Any) -> Any:
     """The angle of the point (other, input), from -pi to pi."""
@@ -141,7 +153,6 @@ def _sinc(x: np.ndarray) -> Any:
     scaled = x * np.asarray(math.pi, x.dtype)
     one = np.ones((), x.dtype)
     return np.where(x == 0, one, np.sin(scaled) / np.where(x == 0, one, scaled))
-
 
 
 
@@ -166,7 +177,7 @@ _NO_RADIANS = {"complex": RuntimeError("rad2deg is not supported for complex ten
 
 @pointwise("deg2rad(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
            node="Deg2RadBackward0", refusals=_NO_DEGREES, backward={
-    "self": lambda grad: ops.deg2rad(grad)})
+    "self": lambda grad: grad * (math.pi / 180)})
 def deg2rad(self: Any) -> Any:
     """Degrees as radians."""
     return self * (math.pi / 180)
@@ -174,7 +185,7 @@ def deg2rad(self: Any) -> Any:
 
 @pointwise("rad2deg(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
            node="Rad2DegBackward0", refusals=_NO_RADIANS, backward={
-    "self": lambda grad: ops.rad2deg(grad)})
+    "self": lambda grad: grad * (180 / math.pi)})
 def rad2deg(self: Any) -> Any:
     """Radians as degrees."""
     return self * (180 / math.pi)
