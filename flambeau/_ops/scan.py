@@ -183,7 +183,7 @@ def _logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     negative = ops.masked_fill(logarithm, grad >= 0, lowest)
     above = ops.exp(_reverse_logcumsumexp(positive - result, dim) + self)
     below = ops.exp(_reverse_logcumsumexp(negative - result, dim) + self)
-    return above - below
+    return ops.masked_fill(above - below, self == lowest, 0)  # not the inf - inf of a -inf row
 
 
 @kernel(

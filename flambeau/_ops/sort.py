@@ -18,11 +18,13 @@ from flambeau._ops.extrema import selected_backward, take_along
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import common_dtype, number_array
-from flambeau._ops.reductions import FLOAT32, INT64, finished, write
+from flambeau._ops.reductions import FLOAT32, INT64, finished, working_array, write
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
 INT32 = np.dtype(np.int32)
+SMALL = 64
+"""Up to this many elements, making keys takes longer than NumPy's stable sort."""
 
 
 # ---- order
@@ -44,8 +46,9 @@ def ranks(data: np.ndarray, descending: bool) -> np.ndarray | None:
 
 def order(data: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     """The indices that sort along a dim, stably."""
-    keys = ranks(data, descending)
     length = data.shape[dim]
+    keys = None if data.size <= SMALL else ranks(data, descending)
+    data = working_array(data)
     if keys is not None and length < 1 << 31:
         packed = _packed(keys, dim, length)
         packed.sort(dim)
