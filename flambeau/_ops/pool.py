@@ -15,7 +15,7 @@ from flambeau._core.modes import grad as grad_state
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.reductions import refuse
-from flambeau._ops.templates import adaptive_pool, planes, pool, pool_check
+from flambeau._ops.templates import planes, pool, pool_check
 
 Array = np.ndarray
 
@@ -290,12 +290,15 @@ def _avg_pool_rows(spatial: int) -> None:
         )
         return pool.avg_pool(data, *numbers, output, count_include_pad, divisor_override)
 
+    def pool_again(grad: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+                   count_include_pad: bool, divisor_override: Any) -> Any:  # fmt: skip
+        return getattr(ops, name)(
+            grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size, {numbers}) -> Tensor",
-            function=False, node=node.replace("0", "Backward0"), backward={
-        "grad_output": lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override: getattr(ops, name)(
-            grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-    })  # fmt: skip
+            function=False, node=node.replace("0", "Backward0"),
+            backward={"grad_output": pool_again})  # fmt: skip
     def backward(grad_output: Array, size: Any, kernel_size: Any, stride: Any, padding: Any,
                  ceil_mode: bool, count_include_pad: bool,
                  divisor_override: int | None) -> Array:  # fmt: skip

@@ -34,6 +34,8 @@ def scatter_planes(values: Array, indices: Array, spatial: Ints, unique: bool = 
     lead = values.shape[: values.ndim - rank]
     count = prod(lead)
     total = np.zeros((count, plane), values.dtype)
+    if values.size == 0:
+        return total.reshape(*lead, *spatial)
     rows, places = values.reshape(count, -1), indices.reshape(count, -1)
     step = max(1, BLOCK_ELEMENTS // max(1, plane))
     for start in range(0, count, step):

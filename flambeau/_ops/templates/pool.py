@@ -181,7 +181,9 @@ def windows_apart(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
 
 def suits_taps(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> bool:
     """Whether `max_pool_backward_by_taps` takes less time than finding positions."""
-    return not any(padding) and prod(kernel) <= MOST_TAPS and windows_apart(kernel, stride, dilation)
+    if any(padding) or prod(kernel) > MOST_TAPS:
+        return False
+    return windows_apart(kernel, stride, dilation)
 
 
 def max_pool_backward_by_taps(
