@@ -40,7 +40,7 @@ def _lazily(name: str) -> Any:
     return call
 
 
-for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real"):
+for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack"):
     setattr(tools, _name, _lazily(_name))
 tools.zeros = _zeros
 tools.new_zeros_strided = _zeros_strided

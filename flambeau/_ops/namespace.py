@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._ops import binder
+from flambeau._ops import binder, loading
 from flambeau._ops.dispatch import make
 from flambeau._ops.elementwise_path import make_inplace, make_operator
 from flambeau._ops.inplace import make_kernel_inplace
@@ -19,6 +19,7 @@ def get(name: str) -> Callable[..., Any]:
     """The function of a public name ("softmax", "linalg.inv"); KeyError if there is none."""
     found = _functions.get(name)
     if found is None:
+        loading.load(name)
         found = get(ALIASES[name]) if name in ALIASES else _build(name, BY_NAME[name])
         _functions[name] = found
     return found
@@ -120,21 +121,15 @@ class LazyMethod:
         return function if instance is None else function.__get__(instance, owner)
 
 
-def attach(name: str, build: Callable[[], Callable[..., Any]]) -> None:
-    """Give Tensor a method that is built when first used."""
-    if name not in Tensor.__dict__:
-        setattr(Tensor, name, LazyMethod(name, build))
+def method_of(name: str) -> Callable[..., Any]:
+    """The method of Tensor that rows give a name: the function, or the in-place form."""
+    if dict.__contains__(BY_NAME, name) or loading.is_indexed(name):
+        return get(name)
+    return get_inplace(name.removesuffix("_"))
 
 
-def attach_all() -> None:
-    """Give Tensor a method for every row that has one, and the operators of Python."""
-    for name, ops_ in list(BY_NAME.items()):
-        short = name.rpartition(".")[2]
-        if "." not in name and any(op.method for op in ops_):
-            attach(name, lambda name=name: get(name))  # type: ignore[misc]
-        inplace = [op for op in ops_ if op.inplace and op.method]
-        if inplace and "." not in name:
-            attach(f"{short}_", lambda name=name: get_inplace(name))  # type: ignore[misc]
+def attach_operators() -> None:
+    """Give Tensor those operators of Python that are rows."""
     for dunder, name in OPERATORS.items():
         setattr(Tensor, dunder, LazyMethod(dunder, lambda name=name: _operator(name)))  # type: ignore[misc]
     for dunder, name in INPLACE_OPERATORS.items():
@@ -147,6 +142,8 @@ _inplace: dict[str, Callable[..., Any]] = {}
 def get_inplace(name: str) -> Callable[..., Any]:
     """The in-place form of a public name: get_inplace("add") is `add_`."""
     found = _inplace.get(name)
+    if found is None:
+        loading.load(name)
     if found is None and name in ALIASES:
         found = _inplace[name] = get_inplace(ALIASES[name])
     if found is None:
@@ -164,6 +161,7 @@ def _make_inplace(op: Op) -> Callable[..., Any]:
 
 
 def _operator(name: str) -> Callable[..., Any]:
+    loading.load(name.partition(".")[0])
     return make_operator(REGISTRY[name])
 
 

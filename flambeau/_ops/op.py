@@ -20,10 +20,12 @@ bools for formulas of several parameters.
 from __future__ import annotations
 
 import inspect
+import sys
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from flambeau._ops import loading
 from flambeau._ops.schema import Schema, parse
 
 Body = Callable[..., Any]
@@ -36,6 +38,7 @@ SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
 class Op:
     """One row of the operator table."""
 
+    module: str  # the module of rows that it stands in
     write: Body | None = None  # writes the result into the first argument: see `writers.writer`
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
@@ -106,10 +109,35 @@ class Op:
 
 REGISTRY: dict[str, Op] = {}
 """Every row, by full name."""
-BY_NAME: dict[str, list[Op]] = {}
-"""The overloads of each public name ("softmax", "linalg.inv", "nn.functional.gelu")."""
 ALIASES: dict[str, str] = {}
 """Further public names of operators: {"absolute": "abs"}."""
+ALIAS_MODULES: dict[str, str] = {}
+"""The module that each alias was declared in."""
+
+
+class Table(dict[str, list[Op]]):
+    """Public name -> its rows. A name's modules are imported when it is first asked for."""
+
+    def __missing__(self, name: str) -> list[Op]:
+        loading.load(name)
+        return dict.__getitem__(self, name) if dict.__contains__(self, name) else _absent(name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or loading.is_indexed(str(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*loading.indexed_names(), *dict.keys(self)]))
+
+
+def _absent(name: str) -> list[Op]:
+    raise KeyError(name)
+
+
+BY_NAME = Table()
+"""The overloads of each public name ("softmax", "linalg.inv", "nn.functional.gelu")."""
 
 
 def default_title(name: str) -> str:
@@ -126,12 +154,26 @@ def register(op: Op) -> Op:
     REGISTRY[key] = op
     public = f"{op.namespace}.{op.public}" if op.namespace else op.public
     BY_NAME.setdefault(public, []).append(op)
+    op.module = _module_of_rows()
     return op
+
+
+def _module_of_rows() -> str:
+    """The short name of the module of rows that is being imported."""
+    frame = sys._getframe(2)
+    while True:
+        name = frame.f_globals["__name__"].rpartition(".")[2]
+        if name not in loading.MACHINERY:
+            return name
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
 
 
 def alias(new: str, old: str) -> None:
     """A further public name for an operator: its function, method and in-place form."""
     ALIASES[new] = old
+    ALIAS_MODULES[new] = _module_of_rows()
     BY_NAME[new] = BY_NAME[old]
 
 
