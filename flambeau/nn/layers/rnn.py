@@ -1,0 +1,427 @@
+"""Recurrent layers over whole sequences: RNN, LSTM, GRU."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.nn import functional as F
+from flambeau.nn import init
+from flambeau.nn.layers.rnn_steps import Direction, State
+from flambeau.nn.module import Module
+from flambeau.nn.parameter import empty_parameter
+from flambeau.nn.utils.rnn import PackedSequence
+
+GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
+BAD_DROPOUT = (
+    "dropout should be a number in range [0, 1] representing the probability of an element being "
+    "zeroed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of one layer in one direction."""
+
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
+    weight_hr: Tensor | None
+
+
+class RNNBase(Module):
+    """What the recurrent layers share. All weights start uniform on ±1/sqrt(hidden_size).
+
+    Layer k has `weight_ih_lk` (gates · hidden, input), `weight_hh_lk` (gates · hidden, hidden),
+    `bias_ih_lk`, `bias_hh_lk` and, with `proj_size`, `weight_hr_lk` (proj, hidden); the other
+    direction has the same with the ending `_reverse`.
+    """
+
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
+    __jit_unused_properties__ = ["all_weights"]
+    mode: str
+    _said = "instead"
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_arguments(dropout)
+        self._flat_weights_names: list[str] = []
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse")[: 1 + bidirectional]:
+                self._make_weights(layer, suffix, (dtype, device))
+        self.reset_parameters()
+
+    def _check_arguments(self, dropout: Any) -> None:
+        bad = not isinstance(dropout, numbers.Number) or isinstance(dropout, bool)
+        if bad or not 0 <= dropout <= 1:
+            raise ValueError(BAD_DROPOUT)
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                "dropout expects num_layers greater than 1, but got "
+                f"dropout={dropout} and num_layers={self.num_layers}",
+                stacklevel=3,
+            )
+        for name in ("input_size", "hidden_size"):
+            if not isinstance(getattr(self, name), int):
+                kind = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} should be of type int, got: {kind}")
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+
+    def _make_weights(self, layer: int, suffix: str, options: Any) -> None:
+        gates = GATES[self.mode] * self.hidden_size
+        output = self.proj_size or self.hidden_size
+        input = self.input_size if layer == 0 else output * (1 + self.bidirectional)
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, input)}
+        shapes["weight_hh"] = (gates, output)
+        if self.bias:
+            shapes["bias_ih"] = shapes["bias_hh"] = (gates,)
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        names = []
+        for name, shape in shapes.items():
+            names.append(f"{name}_l{layer}{suffix}")
+            setattr(self, names[-1], empty_parameter(shape, *options))
+        self._flat_weights_names.extend(names)
+        self._all_weights.append(names)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights again."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: weights need not lie in one block of memory."""
+
+    @property
+    def _flat_weights(self) -> list[Tensor | None]:
+        return [getattr(self, name, None) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def _weights(self, layer: int, suffix: str) -> Weights:
+        def weight(name: str) -> Any:
+            return getattr(self, f"{name}_l{layer}{suffix}")
+
+        biases = (weight("bias_ih"), weight("bias_hh")) if self.bias else (None, None)
+        projection = weight("weight_hr") if self.proj_size else None
+        return Weights(weight("weight_ih"), weight("weight_hh"), *biases, projection)
+
+    # ---- checks
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raise unless the input has the dtype, dims and size that the weights want."""
+        weight = self.weight_ih_l0
+        if input.dtype is not weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: "
+                f"model.to({input.dtype})"
+            )
+        wanted = 3 if batch_sizes is None else 2
+        if input.ndim != wanted:
+            raise RuntimeError(f"input must have {wanted} dimensions, got {input.ndim}")
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. "
+                f"Expected {self.input_size}, got {input.shape[-1]}"
+            )
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the hidden state: (layers · directions, N, hidden)."""
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.shape[0 if self.batch_first else 1]
+        count = self.num_layers * (1 + self.bidirectional)
+        return count, batch, self.proj_size or self.hidden_size
+
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
+        """Raise unless a state has the expected shape."""
+        if tuple(hx.shape) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise unless input and state fit the weights."""
+        self.check_input(input, batch_sizes)
+        expected = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden, expected)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """A state with its sequences in another order."""
+        if permutation is None:
+            return hx
+        return ops.index_select(hx, 1, permutation)
+
+    # ---- forward
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Outputs for every step and the last state.
+
+        Args:
+            input: (T, N, input), (N, T, input) with `batch_first`, (T, input), or packed.
+            hx: the state to start from, zeros by default.
+        """
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        self._check_dims(input)
+        unbatched = input.ndim == 2
+        if unbatched:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+        hx = self._start(input, hx, None, unbatched)
+        self.check_forward_args(input, hx, None)
+        if self.batch_first:
+            input = input.transpose(0, 1)
+        if input.shape[0] == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        output, last = self._run(input, self._as_state(hx), None)
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        hidden = self._from_state(last)
+        if unbatched:
+            output = output.squeeze(0 if self.batch_first else 1)
+            hidden = self._each(hidden, lambda value: value.squeeze(1))
+        return output, hidden
+
+    def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        if hx is None:
+            hx = self._zeros(data, batch_sizes)
+        else:
+            hx = self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(data, hx, batch_sizes)
+        output, last = self._run(data, self._as_state(hx), batch_sizes.tolist())
+        packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+        return packed, self.permute_hidden(self._from_state(last), unsorted_indices)
+
+    def _check_dims(self, input: Tensor) -> None:
+        if input.ndim not in (2, 3):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D {self._said}"
+            )
+
+    def _start(self, input: Tensor, hx: Any, batch_sizes: Any, unbatched: bool) -> Any:
+        """The state to start from, with a batch dim."""
+        if hx is None:
+            return self._zeros(input, batch_sizes)
+        self._check_state_dims(hx, 2 if unbatched else 3)
+        return self._each(hx, lambda value: value.unsqueeze(1)) if unbatched else hx
+
+    def _check_state_dims(self, hx: Tensor, wanted: int) -> None:
+        if hx.ndim != wanted:
+            batched = "batched 3-D" if wanted == 3 else "unbatched 2-D"
+            raise RuntimeError(
+                f"For {batched} input, hx should also be {wanted}-D but got {hx.ndim}-D tensor"
+            )
+
+    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+        shape = self.get_expected_hidden_size(input, batch_sizes)
+        return input.new_zeros(shape)
+
+    def _as_state(self, hx: Any) -> State:
+        return (hx,)
+
+    def _from_state(self, state: State) -> Any:
+        return state[0]
+
+    def _each(self, hx: Any, change: Any) -> Any:
+        return change(hx)
+
+    def _run(self, input: Tensor, state: State, batch_sizes: list[int] | None) -> Any:
+        """All layers: the outputs of the last and the last states of all."""
+        last = []
+        suffixes = ("", "_reverse")[: 1 + self.bidirectional]
+        for layer in range(self.num_layers):
+            outputs = []
+            for suffix in suffixes:
+                direction = Direction(self.mode, self._weights(layer, suffix))
+                start = tuple(value[len(last)] for value in state)
+                backwards = bool(suffix)
+                if batch_sizes is None:
+                    output, end = direction.run(input, start, backwards)
+                else:
+                    output, end = direction.run_packed(input, batch_sizes, start, backwards)
+                outputs.append(output)
+                last.append(end)
+            input = outputs[0] if len(outputs) == 1 else ops.cat(outputs, -1)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                input = F.dropout(input, self.dropout, training=True)
+        return input, tuple(ops.stack(values) for values in zip(*last, strict=True))
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in REPR_DEFAULTS.items():
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)}"
+        return text
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of torch hold the weights a second time, as a list.
+        state = {key: value for key, value in state.items() if key not in DERIVED}
+        super().__setstate__(state)
+        self.__dict__.setdefault("proj_size", 0)
+        names = state.get("_all_weights", [])
+        self._flat_weights_names = [name for layer in names for name in layer]
+
+
+DERIVED = frozenset(("_flat_weights", "_flat_weight_refs"))
+REPR_DEFAULTS = {
+    "proj_size": 0,
+    "num_layers": 1,
+    "bias": True,
+    "batch_first": False,
+    "dropout": 0,
+    "bidirectional": False,
+}
+ONLY_LSTM = "proj_size argument is only supported for LSTM, not RNN or GRU"
+
+
+class RNN(RNNBase):
+    """h' = tanh(W x + b + V h + c), or with ReLU by `nonlinearity="relu"` (Elman, 1990).
+
+    Arguments: input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
+    batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None.
+    """
+
+    _said = "tensor instead"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError(ONLY_LSTM)
+        if len(args) > 3:
+            nonlinearity = args[3]
+            args = (*args[:3], *args[4:])
+        else:
+            nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014).
+
+    Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False, device=None, dtype=None.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError(ONLY_LSTM)
+        super().__init__("GRU", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); the state is (h, c).
+
+    Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False, proj_size=0, device=None, dtype=None. With `proj_size`, h is projected to
+    that size (Sak et al., 2014).
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the cell state: (layers · directions, N, hidden)."""
+        count, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
+        return count, batch, self.hidden_size
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise unless input and states fit the weights."""
+        self.check_input(input, batch_sizes)
+        expected = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden[0], expected, "Expected hidden[0] size {}, got {}")
+        cell = self.get_expected_cell_size(input, batch_sizes)
+        self.check_hidden_size(hidden[1], cell, "Expected hidden[1] size {}, got {}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """States with their sequences in another order."""
+        if permutation is None:
+            return hx
+        return tuple(ops.index_select(value, 1, permutation) for value in hx)
+
+    def _check_state_dims(self, hx: Any, wanted: int) -> None:
+        if hx[0].ndim != wanted or hx[1].ndim != wanted:
+            batched = "batched 3-D" if wanted == 3 else "unbatched 2-D"
+            raise RuntimeError(
+                f"For {batched} input, hx and cx should also be {wanted}-D but got "
+                f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors"
+            )
+
+    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+        hidden = input.new_zeros(self.get_expected_hidden_size(input, batch_sizes))
+        return hidden, input.new_zeros(self.get_expected_cell_size(input, batch_sizes))
+
+    def _as_state(self, hx: Any) -> State:
+        return tuple(hx)
+
+    def _from_state(self, state: State) -> Any:
+        return state
+
+    def _each(self, hx: Any, change: Any) -> Any:
+        return tuple(change(value) for value in hx)

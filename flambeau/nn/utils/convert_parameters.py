@@ -1,0 +1,24 @@
+"""Parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements, one parameter after another, as one vector."""
+    return ops.cat([parameter.view(-1) for parameter in parameters])  # type: ignore[no-any-return]
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Let parameters take their data from a vector."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    for parameter in parameters:
+        count = parameter.numel()
+        parameter.data = vec[start : start + count].view_as(parameter).data
+        start += count
