@@ -49,6 +49,11 @@ _LAZY_NAMES = {
     "get_rng_state": "flambeau.random", "set_rng_state": "flambeau.random",
     "default_generator": "flambeau.random", "Generator": "flambeau._ops.random",
     "from_dlpack": "flambeau._tensor.interop", "to_dlpack": "flambeau._tensor.interop",
+    **dict.fromkeys((
+        "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor",
+        "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
+        "ComplexDoubleTensor",
+    ), "flambeau._ops.typed"),
     "install": "flambeau.hook", "uninstall": "flambeau.hook",
     "save": "flambeau.serialization", "load": "flambeau.serialization",
 }  # fmt: skip

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import layout as lay
 from flambeau._core.device import check_available
+from flambeau._core.promotion import dtype_of_number
 from flambeau._ops.copying import format_strides
 from flambeau._ops.dispatch import size_list
-from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
 from flambeau._ops.pointwise import number_array
-from flambeau._core import layout as lay
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -21,13 +22,29 @@ from flambeau._tensor.tensor import Tensor, wrap
 def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
     """Sizes given loose or as one sequence, checked."""
     sizes = size_list(size)
-    shape = tuple([int(n) for n in sizes])
-    for n in shape:
-        if n < 0:
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
-            )
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    try:
+        shape = tuple([index(n) for n in sizes])
+    except TypeError:
+        raise _size_error(sizes, name) from None
+    if shape and min(shape) < 0:
+        if name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        n = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     return shape
+
+
+def _size_error(sizes: Any, name: str) -> TypeError:
+    if isinstance(sizes, str) or (len(sizes) == 1 and not isinstance(sizes[0], (int, float))):
+        return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
+                         f"{type(sizes[0]).__name__}")  # fmt: skip
+    position, item = next((i, n) for i, n in enumerate(sizes, 1) if not hasattr(n, "__index__"))
+    return TypeError(
+        f"{name}(): argument 'size' failed to unpack the object at pos {position} with error "
+        f'"type must be tuple of ints,but got {type(item).__name__}"'
+    )
 
 
 def options(dtype: Any, layout: Any, device: Any) -> Any:
@@ -35,7 +52,20 @@ def options(dtype: Any, layout: Any, device: Any) -> Any:
     check_available(device)
     if layout is not None and layout is not lay.strided:
         raise NotImplementedError(f"layout {layout} is not implemented in flambeau 0.1")
-    return dt.Defaults.numpy_dtype if dtype is None else dtype.numpy_dtype
+    if dtype is None:
+        return dt.Defaults.numpy_dtype
+    return (PYTHON_TYPES[dtype]() if dtype in PYTHON_TYPES else dtype).numpy_dtype
+
+
+PYTHON_TYPES = {
+    float: dt.default_dtype, int: lambda: dt.int64, bool: lambda: dt.bool_,
+    complex: dt.default_complex,
+}  # fmt: skip
+"""Python's types stand for dtypes."""
+
+
+def _of_out(dtype: Any, out: Tensor | None) -> Any:
+    return out.dtype if dtype is None and out is not None else dtype
 
 
 def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> Tensor:
@@ -56,28 +86,57 @@ OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
 
 
 @composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", method=False)
-def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          pin_memory: bool = False, requires_grad: bool = False, names: Any = None) -> Tensor:
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    names: Any = None,
+) -> Tensor:
     """A tensor of zeros."""
-    data = np.zeros(shape_of(size), options(dtype, layout, device))
+    shape = shape_of(sizes if size is None else (size,), "zeros")
+    data = np.zeros(shape, options(_of_out(dtype, out), layout, device))
     return finish(data, requires_grad, out)
 
 
 @composite(f"ones(int[] size, {OPTIONS}) -> Tensor", method=False)
-def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         pin_memory: bool = False, requires_grad: bool = False, names: Any = None) -> Tensor:
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    names: Any = None,
+) -> Tensor:
     """A tensor of ones."""
-    data = np.ones(shape_of(size), options(dtype, layout, device))
+    shape = shape_of(sizes if size is None else (size,), "ones")
+    data = np.ones(shape, options(_of_out(dtype, out), layout, device))
     return finish(data, requires_grad, out)
 
 
 @composite(f"empty(int[] size, {OPTIONS}) -> Tensor", method=False)
-def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
-          names: Any = None) -> Tensor:
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    names: Any = None,
+) -> Tensor:
     """A tensor with whatever was in its memory."""
-    shape = shape_of(size)
-    numpy_dtype = options(dtype, layout, device)
+    shape = shape_of(sizes if size is None else (size,), "empty")
+    numpy_dtype = options(_of_out(dtype, out), layout, device)
     strides = None if memory_format is None else format_strides(shape, memory_format)
     if strides is None:
         return finish(np.empty(shape, numpy_dtype), requires_grad, out)
@@ -85,19 +144,44 @@ def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
 
 
 @composite(f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", method=False)
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
-         device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-         names: Any = None) -> Tensor:
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    names: Any = None,
+) -> Tensor:
     """A tensor filled with a number; without `dtype`, the number's own type."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()  # type: ignore[attr-defined]
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not "
+                        f"{type(size).__name__}")  # fmt: skip
     if dtype is None:
-        from flambeau._core.promotion import dtype_of_number
-
-        dtype = dtype_of_number(fill_value)
+        dtype = dtype_of_number(fill_value) if out is None else out.dtype
     numpy_dtype = options(dtype, layout, device)
-    data = np.full(shape_of((size,)), number_array(fill_value, numpy_dtype), numpy_dtype)
+    data = np.empty(shape_of((size,), "full"), numpy_dtype)
+    data[...] = filling(fill_value, numpy_dtype)
     return finish(data, requires_grad, out)
+
+
+def filling(value: Any, numpy_dtype: Any) -> np.ndarray:
+    """A number as an element of a type; integers have to fit."""
+    if isinstance(value, Tensor):
+        value = value.item()  # type: ignore[attr-defined]
+    if numpy_dtype.kind not in "iu":
+        return number_array(value, numpy_dtype)
+    value = int(value)
+    limits = np.iinfo(numpy_dtype)
+    if not -limits.max - 1 <= value <= limits.max:
+        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without "
+                           "overflow")  # fmt: skip
+    return number_array(value, numpy_dtype)
 
 
 def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
@@ -117,17 +201,31 @@ _LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
 @composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", method=False)
-def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-               pin_memory: bool = False, requires_grad: bool = False,
-               memory_format: Any = None) -> Tensor:
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """An uninitialised tensor shaped like another."""
     return finish(_like(input, dtype, layout, device, memory_format), requires_grad)
 
 
 @composite(f"zeros_like(Tensor self, {_LIKE}) -> Tensor", method=False)
-def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-               pin_memory: bool = False, requires_grad: bool = False,
-               memory_format: Any = None) -> Tensor:
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Zeros shaped like another tensor."""
     data = _like(input, dtype, layout, device, memory_format)
     data[...] = 0
@@ -135,9 +233,16 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 
 
 @composite(f"ones_like(Tensor self, {_LIKE}) -> Tensor", method=False)
-def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-              pin_memory: bool = False, requires_grad: bool = False,
-              memory_format: Any = None) -> Tensor:
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Ones shaped like another tensor."""
     data = _like(input, dtype, layout, device, memory_format)
     data[...] = 1
@@ -145,37 +250,148 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 
 
 @composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", method=False)
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None,
-              device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-              memory_format: Any = None) -> Tensor:
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A number repeated in the shape of another tensor."""
     data = _like(input, dtype, layout, device, memory_format)
-    data[...] = number_array(fill_value, data.dtype)
+    data[...] = filling(fill_value, data.dtype)
     return finish(data, requires_grad)
 
 
 @composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
-              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+def new_zeros(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """Zeros of a shape, with the type of this tensor."""
     numpy_dtype = options(dtype or self.dtype, layout, device)
-    return finish(np.zeros(shape_of(size), numpy_dtype), requires_grad)
+    return finish(
+        np.zeros(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype),
+        requires_grad,
+    )
 
 
 @composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
-             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+def new_ones(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """Ones of a shape, with the type of this tensor."""
     numpy_dtype = options(dtype or self.dtype, layout, device)
-    return finish(np.ones(shape_of(size), numpy_dtype), requires_grad)
+    return finish(
+        np.ones(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype),
+        requires_grad,
+    )
 
 
 @composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None,
-              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+def new_empty(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """An uninitialised tensor of a shape, with the type of this tensor."""
     numpy_dtype = options(dtype or self.dtype, layout, device)
-    return finish(np.empty(shape_of(size), numpy_dtype), requires_grad)
+    return finish(
+        np.empty(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype),
+        requires_grad,
+    )
 
 
-_ = ops
+@composite(
+    f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", function=False
+)
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A number repeated in a shape, with the type of this tensor."""
+    numpy_dtype = options(dtype or self.dtype, layout, device)
+    data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
+    data[...] = filling(fill_value, numpy_dtype)
+    return finish(data, requires_grad)
+
+
+# ---- memory of given strides
+
+
+def _strided(size: Any, stride: Any, numpy_dtype: Any) -> np.ndarray:
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of "
+                           f"strides ({len(stride)})")  # fmt: skip
+    if min([*size, *stride], default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
+                           f"strides={list(stride)}")  # fmt: skip
+    return cpu.empty_strided(size, stride, numpy_dtype)
+
+
+@composite(f"empty_strided(int[] size, int[] stride, {OPTIONS}) -> Tensor", method=False)
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
+                  device: Any = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor with strides of your choice."""
+    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)
+
+
+@composite(
+    f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS}) -> Tensor", function=False
+)
+def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None,
+                      layout: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor with strides of your choice and the type of this one."""
+    numpy_dtype = options(dtype or self.dtype, layout, device)
+    return finish(_strided(size, stride, numpy_dtype), requires_grad)
+
+
+@composite(f"empty_permuted(int[] size, int[] physical_layout, {OPTIONS}) -> Tensor", method=False)
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
+                   device: Any = None, pin_memory: bool = False,
+                   requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor whose dims lie in memory in a given order, outermost first."""
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = "
+            f"{len(physical_layout)}"
+        )
+    if sorted(physical_layout) != list(range(len(size))):
+        raise RuntimeError("Duplicate dim not allowed")
+    inner = lay.contiguous_strides([size[dim] for dim in physical_layout])
+    stride = [0] * len(size)
+    for dim, step in zip(physical_layout, inner, strict=True):
+        stride[dim] = step
+    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)

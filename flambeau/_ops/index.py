@@ -95,6 +95,11 @@ upsample_nearest3d_backward upsample_trilinear3d upsample_trilinear3d_backward
     "joining": """
 _unsafe_view cat column_stack concat concatenate dstack hstack reshape row_stack stack vstack
 """,
+    "linalg": """
+cholesky cholesky_inverse cholesky_solve det inverse linalg.cholesky linalg.cholesky_ex linalg.det
+linalg.inv linalg.inv_ex linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular
+linalg.tensorinv linalg.tensorsolve logdet slogdet triangular_solve
+""",
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
@@ -232,6 +237,7 @@ logaddexp2 logit pow rsqrt sigmoid special.xlog1py sqrt xlogy
 _tanh_slope acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
 atanh cos cosh deg2rad hypot rad2deg sin sinc sinh tan tanh
 """,
+    "typed": "",
     "variance": "_std _std_mean _var _var_mean std std_mean var var_mean",
     "view_methods": """
 adjoint alias_copy as_strided_copy diagonal_copy expand_as expand_copy flatten linalg.diagonal
@@ -242,6 +248,9 @@ unfold_copy unsqueeze_copy view_as view_as_complex_copy view_as_real_copy view_c
     "views": """
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
 swapdims t transpose unfold unsqueeze view
+""",
+    "windows": """
+bartlett_window blackman_window hamming_window hann_window kaiser_window
 """,
 }
 
@@ -269,7 +278,7 @@ logical_xor logical_xor_ lt lt_ ne ne_ not_equal not_equal_
 _conj_physical _conj_physical_ angle conj conj_physical conj_physical_ imag real resolve_conj
 resolve_neg
 """,
-    "constructors": "new new_tensor",
+    "constructors": "new_tensor",
     "copying": """
 bfloat16 bool byte cdouble cfloat char clone contiguous copy copy_ cpu cuda detach detach_ double
 fill fill_ float half int is_contiguous long short to zero zero_
@@ -287,6 +296,9 @@ masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
 """,
     "indexing": "__getitem__ __setitem__",
     "joining": "reshape",
+    "linalg": """
+cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
+""",
     "matmul": "bmm dot matmul mm mv vdot",
     "matmul_sums": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "norms": "dist norm",
@@ -340,6 +352,7 @@ arctan2 arctan2_ arctan_ arctanh arctanh_ asin asin_ asinh asinh_ atan atan2 ata
 atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot hypot_ rad2deg rad2deg_ sin sin_ sinc sinc_ sinh
 sinh_ tan tan_ tanh tanh_
 """,
+    "typed": "new",
     "variance": "std var",
     "view_methods": """
 H T adjoint expand_as flatten mH mT moveaxis movedim narrow narrow_copy ravel reshape_as unflatten
@@ -352,8 +365,8 @@ view
 }
 
 PROVIDES = {
-    "constructors": "Tensor",
     "copying": "set_data",
+    "typed": "Tensor",
 }
 
 SETTABLE = "imag real"

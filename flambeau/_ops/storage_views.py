@@ -1,17 +1,22 @@
-"""Views by stride and offset, and changes of a tensor's own shape: `as_strided`, `unsqueeze_`, ..."""
+"""Views by stride and offset; tensors that change their own shape: `unsqueeze_`, `resize_`, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from flambeau._ops.dispatch import Recorder
+from flambeau._core.layout import contiguous_strides
+from flambeau._ops.copying import format_strides
+from flambeau._ops.dispatch import size_list
 from flambeau._ops.geometry import strided
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import REGISTRY, composite, view
+from flambeau._ops.op import composite, view
+from flambeau._ops.typed import C_NAMES
 from flambeau._runtime.cpu import address, element_strides
+from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
 from flambeau.autograd.history import bump, check_inplace, edge_of
 
@@ -160,4 +165,111 @@ for _name, _node in (
 ):  # fmt: skip
     _inplace_view(f"{_name}_", _lazily(_name), _node)
 
-_ = (Recorder, REGISTRY, element_strides)
+
+# ---- another storage, another size
+
+
+def _elements(storage: Storage, numpy_dtype: Any) -> np.ndarray:
+    """All of a storage as elements of a type."""
+    size = numpy_dtype.itemsize
+    return storage.array[: storage.nbytes() // size * size].view(numpy_dtype)
+
+
+def _grow(storage: Storage, nbytes: int) -> None:
+    """Give a storage at least so many bytes; tensors that look at it already keep the old ones."""
+    if nbytes > storage.nbytes():
+        grown = np.zeros(nbytes, np.uint8)
+        grown[: storage.nbytes()] = storage.array
+        storage.array, storage.start = grown, address(grown)
+
+
+@method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
+         stride: Any = None) -> Tensor:  # fmt: skip
+    """Make this tensor look at the memory of a tensor or storage; without one, at nothing."""
+    element = self._data.dtype
+    if source is None:
+        return _point_to(self, np.empty(0, element), None)
+    if isinstance(source, Tensor):
+        if source._data.dtype != element:
+            names = [C_NAMES[t.dtype] for t in (source, self)]
+            raise RuntimeError(f"Could not set tensor of type {names[0]} to a tensor of type "
+                               f"{names[1]}")  # fmt: skip
+        if size is None:
+            return _point_to(self, source._data, storage_of(source))
+        source = storage_of(source)
+    storage = getattr(source, "_untyped_storage", source)
+    flat = _elements(storage, element)
+    if size is None:
+        return _point_to(self, flat, storage)
+    size = (size,) if isinstance(size, int) else tuple(size)
+    steps = contiguous_strides(size) if stride is None else stride
+    if 0 not in size:
+        reach = storage_offset + 1 + sum([(n - 1) * s for n, s in zip(size, steps, strict=True)])
+        _grow(storage, reach * element.itemsize)
+        flat = _elements(storage, element)
+    steps = tuple([step * element.itemsize for step in steps])
+    return _point_to(self, strided(flat, size, steps, storage_offset * element.itemsize), storage)
+
+
+def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None) -> Tensor:
+    target._data, target._storage = data, storage
+    target._root = target._base = None
+    bump(target)
+    return target
+
+
+@method
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another size, row-major from the start of the same memory, which grows if it must.
+
+    New elements are uninitialised.
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    given = size_list(sizes)
+    size = tuple([int(n) for n in given])
+    if min(size, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    strides = None if memory_format is None else format_strides(size, memory_format)
+    if strides is None:
+        strides = contiguous_strides(size)
+    if size == self._data.shape and memory_format is None:
+        return self
+    _resize(self, size, strides)
+    return self
+
+
+def _resize(target: Tensor, size: tuple[int, ...], strides: Sequence[int]) -> None:
+    data = target._data
+    itemsize, count = data.itemsize, prod(size)
+    storage = storage_of(target)
+    start = (address(data) - storage.start) // itemsize if data.size else 0
+    _grow(storage, (start + count) * itemsize)
+    flat = _elements(storage, data.dtype)
+    steps = tuple([step * itemsize for step in strides])
+    target._data = strided(flat, size, steps, start * itemsize if count else 0)
+
+
+@method
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the size of another tensor."""
+    return resize_(self, the_template._data.shape, memory_format=memory_format)
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number to the diagonal; `wrap`: tall matrices start again below the square."""
+    shape = self._data.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) != 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(element_strides(self._data))
+    length = min(shape)
+    ops.as_strided(self, (length,), (step,)).fill_(fill_value)
+    rows, columns = shape[0], shape[1]
+    if wrap and len(shape) == 2 and rows > columns + 1:
+        below = ops.slice(self, 0, columns + 1, rows)
+        fill_diagonal_(below, fill_value, wrap=True)
+    return self

@@ -1,0 +1,175 @@
+"""Tensors from other data: `as_tensor`, `asarray`, `frombuffer`, `scalar_tensor`, `new_tensor`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import check_available
+from flambeau._ops import typed
+from flambeau._ops.factories import finish, options
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite
+from flambeau._ops.pointwise import number_array
+from flambeau._tensor.conversion import copy_of, from_numpy
+from flambeau._tensor.storage import Storage
+from flambeau._tensor.tensor import Tensor, wrap
+
+COPY_WARNING = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor"
+    "(sourceTensor)."
+)
+
+
+def _shares(data: Any) -> bool:
+    """Whether NumPy may look at the memory of `data`."""
+    return isinstance(data, np.ndarray) or hasattr(data, "__array_interface__")
+
+
+@composite(
+    "as_tensor(Scalar data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", method=False
+)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
+    check_available(device)
+    if isinstance(data, Tensor):
+        return data if dtype in (None, data.dtype) else data.to(dtype)  # type: ignore[attr-defined]
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared if dtype in (None, shared.dtype) else shared.to(dtype)  # type: ignore[attr-defined]
+    return wrap(copy_of(data, dtype))
+
+
+@composite(
+    "asarray(Scalar obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, "
+    "bool requires_grad=False) -> Tensor",
+    method=False,
+)
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Any:  # fmt: skip
+    """A tensor from a tensor, an array, a buffer, or nested sequences; shares memory if it can.
+
+    `copy=True` always copies; `copy=False` raises where sharing is impossible.
+    """
+    check_available(device)
+    result, shared = _shared(obj, dtype)
+    if result is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return finish(copy_of(obj, dtype), requires_grad)
+    if dtype not in (None, result.dtype):
+        if copy is False:
+            raise ValueError(
+                f"can't alias tensor with dtype {_word(result.dtype)} into dtype {_word(dtype)}."
+            )
+        result = result.to(dtype)
+    elif copy and shared:
+        result = ops.clone(result)
+    if isinstance(obj, Tensor) and not requires_grad and result.requires_grad:
+        return result.detach() if result is not obj else result
+    if requires_grad and not result.requires_grad:
+        result.requires_grad_(True)
+    return result
+
+
+def _word(element: Any) -> str:
+    return str(element.scalar_name)
+
+
+def _shared(obj: Any, dtype: Any) -> tuple[Any, bool]:
+    if isinstance(obj, Tensor):
+        return obj, True
+    if _shares(obj):
+        return from_numpy(np.asarray(obj)), True
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return frombuffer.body(obj, dtype=dtype or dt.default_dtype()), True
+    return None, False
+
+
+@composite(
+    "frombuffer(Scalar buffer, *, ScalarType dtype, int count=-1, int offset=0, "
+    "bool requires_grad=False) -> Tensor",
+    method=False,
+)
+def frombuffer(buffer: Any, *, dtype: Any = None, count: int = -1, offset: int = 0,
+               requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A one-dimensional tensor over the memory of a buffer such as a bytearray."""
+    if dtype is None:
+        raise TypeError('frombuffer() missing 1 required positional arguments: "dtype"')
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    length, size = view.nbytes, dtype.itemsize
+    count = _checked_count(length, size, count, offset)
+    if view.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This means you can write to the underlying (supposedly non-writable) buffer using the "
+            "tensor. You may want to copy the buffer to protect its data or make it writable "
+            "before converting it to a tensor. This type of warning will be suppressed for the "
+            "rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    data = np.frombuffer(buffer, np.uint8, count * size, offset).view(dtype.numpy_dtype)
+    result = finish(data, requires_grad)
+    result._storage = Storage.exactly(data)
+    return result
+
+
+def _checked_count(length: int, size: int, count: int, offset: int) -> int:
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+                         f"length ({length} bytes) minus 1")  # fmt: skip
+    if count > 0:
+        if offset + count * size > length:
+            raise ValueError(
+                f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) "
+                f"must not be greater than actual buffer length ({length} bytes)"
+            )
+        return count
+    if (length - offset) % size:
+        raise ValueError(f"buffer length ({length - offset} bytes) after offset ({offset} bytes) "
+                         f"must be a multiple of element size ({size})")  # fmt: skip
+    return (length - offset) // size
+
+
+@composite(
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool pin_memory=False) -> Tensor",
+    method=False,
+)
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A 0-dim tensor; of the default type unless told otherwise."""
+    value = s.item() if isinstance(s, Tensor) else s  # type: ignore[attr-defined]
+    numpy_dtype = options(dtype, layout, device)
+    if isinstance(value, complex) and numpy_dtype.kind != "c":
+        name = typed.C_NAMES[dt.from_numpy_dtype(numpy_dtype)]
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    if numpy_dtype.kind in "iu":
+        value = int(value)
+    return finish(number_array(value, numpy_dtype), requires_grad)
+
+
+@composite(
+    "new_tensor(Tensor self, Scalar data, *, ScalarType? dtype=None, Device? device=None, "
+    "bool requires_grad=False) -> Tensor",
+    function=False,
+)
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
+               layout: Any = None, pin_memory: bool = False,
+               requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A copy of `data` with the type of this tensor."""
+    check_available(device)
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_WARNING, UserWarning, stacklevel=2)
+        return finish(ops._to_copy(data.detach(), dtype=dtype or data.dtype)._data, requires_grad)  # type: ignore[attr-defined]
+    return finish(copy_of(data, dtype or self.dtype), requires_grad)
