@@ -176,12 +176,13 @@ def result_type(op: Op) -> Any:
     names = op.schema.returns
     if not all(names):
         return tuple_of
-    known = RESULT_TYPES.get(op.public)
+    title = op.name if op.namespace else op.public
+    known = RESULT_TYPES.get(title)
     if known is None:
-        known = namedtuple(op.public, names, rename=True)  # type: ignore[misc]
+        known = namedtuple(title, names, rename=True)  # type: ignore[misc]
         known.__module__ = "torch.return_types"
         known.__repr__ = _result_text
-        RESULT_TYPES[op.public] = known
+        RESULT_TYPES[title] = known
     return known._make
 
 
