@@ -17,22 +17,25 @@ from flambeau._ops.copying import assign
 from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
+from flambeau._ops.positions import FLOAT32, FULL, INTEGERS
 from flambeau._ops.writers import writer
 from flambeau._runtime import cpu
 
 Arrays = Sequence[np.ndarray | None]
-FULL = slice(None)
-FLOAT32 = np.dtype(np.float32)
-INTEGERS = frozenset((np.dtype(np.int64), np.dtype(np.int32)))
 MASKS = frozenset((np.dtype(np.bool_), np.dtype(np.uint8)))
 
 
 # ---- reading
 
 
-@kernel("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", method=False, function=False,
-        backward={"self": lambda grad, self_shape, indices: ops._index_backward(
-            grad, self_shape, indices)})
+@kernel(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    method=False,
+    function=False,
+    backward={
+        "self": lambda grad, self_shape, indices: ops._index_backward(grad, self_shape, indices)
+    },
+)
 def index(data: np.ndarray, indices: Arrays) -> np.ndarray:
     """The elements at the given positions, in new memory; see the module for the dims' order."""
     found = _index_quickly(data, indices)
@@ -358,9 +361,13 @@ def _linear_positions(sizes: tuple[int, ...], entries: list[Any],
     return np.broadcast_to(total, shape)
 
 
-@kernel("_index_backward(Tensor grad_output, int[] input_sizes, Tensor?[] indices) -> Tensor",
-        method=False, function=False, node="IndexBackwardBackward0", backward={
-    "grad_output": lambda grad, indices: ops.index(grad, indices)})
+@kernel(
+    "_index_backward(Tensor grad_output, int[] input_sizes, Tensor?[] indices) -> Tensor",
+    method=False,
+    function=False,
+    node="IndexBackwardBackward0",
+    backward={"grad_output": lambda grad, indices: ops.index(grad, indices)},
+)
 def index_backward(grad: np.ndarray, input_sizes: Any, indices: Arrays) -> np.ndarray:
     """The gradient of `index`: zeros, with the gradient added where elements were read."""
     result = np.zeros(tuple(input_sizes), grad.dtype)

@@ -15,8 +15,8 @@ from flambeau._core import modes
 from flambeau._ops import advanced, index_items, outputs, pointwise, views
 from flambeau._ops.copying import assign
 from flambeau._ops.dispatch import Recorder
-from flambeau._ops.inplace import make_kernel_inplace
 from flambeau._ops.index_items import Items, as_items
+from flambeau._ops.inplace import make_kernel_inplace
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import REGISTRY
 from flambeau._ops.scalars import scalar_array

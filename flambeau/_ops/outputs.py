@@ -54,6 +54,7 @@ def write_out(op: Op, out: Any, result: Any) -> Any:
         )
     check_cast(result._data.dtype, out._data.dtype)
     resize_output(out, result._data.shape)
+    check_overlap(out._data)
     out._data[...] = result._data
     bump(out)
     return out

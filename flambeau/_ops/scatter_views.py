@@ -37,37 +37,52 @@ def _without(grad: Any, view_name: str, *arguments: Any) -> Any:
     return getattr(ops, f"{view_name}_scatter")(grad, ops.zeros_like(view), *arguments)
 
 
-@kernel("select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", backward={
-    "self": lambda grad, dim, index: _without(grad, "select", dim, index),
-    "src": lambda grad, dim, index: grad.select(dim, index)})
+@kernel(
+    "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    backward={
+        "self": lambda grad, dim, index: _without(grad, "select", dim, index),
+        "src": lambda grad, dim, index: grad.select(dim, index),
+    },
+)
 def select_scatter(data: np.ndarray, source: np.ndarray, dim: int, index: int) -> np.ndarray:
     """A copy of `input` with `src` at one position along a dim."""
     return _embedded(data, source, views.select, dim, index)
 
 
-@kernel("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
-        "int step=1) -> Tensor", backward={
-    "self": lambda grad, dim, start, end, step: _without(grad, "slice", dim, start, end, step),
-    "src": lambda grad, dim, start, end, step: ops.slice(grad, dim, start, end, step)})
+@kernel(
+    "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
+    "int step=1) -> Tensor",
+    backward={
+        "self": lambda grad, dim, start, end, step: _without(grad, "slice", dim, start, end, step),
+        "src": lambda grad, dim, start, end, step: ops.slice(grad, dim, start, end, step),
+    },
+)
 def slice_scatter(data: np.ndarray, source: np.ndarray, dim: int, start: int | None,
                   end: int | None, step: int) -> np.ndarray:  # fmt: skip
     """A copy of `input` with `src` at positions start, start + step, ... along a dim."""
     return _embedded(data, source, views.slice_, dim, start, end, step)
 
 
-@kernel("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-        backward={
-    "self": lambda grad, offset, dim1, dim2: _without(grad, "diagonal", offset, dim1, dim2),
-    "src": lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)})
+@kernel(
+    "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    backward={
+        "self": lambda grad, offset, dim1, dim2: _without(grad, "diagonal", offset, dim1, dim2),
+        "src": lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
+    },
+)
 def diagonal_scatter(data: np.ndarray, source: np.ndarray, offset: int, dim1: int,
                      dim2: int) -> np.ndarray:  # fmt: skip
     """A copy of `input` with `src` on a diagonal of two dims."""
     return _embedded(data, source, views.diagonal, offset, dim1, dim2)
 
 
-@kernel("select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
-        method=False, function=False, node="SelectBackwardBackward0", backward={
-    "grad_output": lambda grad, dim, index: grad.select(dim, index)})
+@kernel(
+    "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
+    method=False,
+    function=False,
+    node="SelectBackwardBackward0",
+    backward={"grad_output": lambda grad, dim, index: grad.select(dim, index)},
+)
 def select_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int,
                     index: int) -> np.ndarray:  # fmt: skip
     """The gradient of `select`: zeros with the gradient in its place."""
@@ -76,10 +91,16 @@ def select_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int,
     return result
 
 
-@kernel("slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "
-        "int step) -> Tensor", method=False, function=False, node="SliceBackwardBackward0",
-        backward={"grad_output": lambda grad, dim, start, end, step: ops.slice(
-            grad, dim, start, end, step)})
+@kernel(
+    "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "
+    "int step) -> Tensor",
+    method=False,
+    function=False,
+    node="SliceBackwardBackward0",
+    backward={
+        "grad_output": lambda grad, dim, start, end, step: ops.slice(grad, dim, start, end, step)
+    },
+)
 def slice_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, start: int | None,
                    end: int | None, step: int) -> np.ndarray:  # fmt: skip
     """The gradient of `slice`."""
@@ -88,10 +109,14 @@ def slice_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, start
     return result
 
 
-@kernel("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)"
-        " -> Tensor", method=False, function=False, node="DiagonalBackwardBackward0",
-        backward={"grad_output": lambda grad, offset, dim1, dim2: grad.diagonal(
-            offset, dim1, dim2)})
+@kernel(
+    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)"
+    " -> Tensor",
+    method=False,
+    function=False,
+    node="DiagonalBackwardBackward0",
+    backward={"grad_output": lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)},
+)
 def diagonal_backward(grad: np.ndarray, input_sizes: Sequence[int], offset: int, dim1: int,
                       dim2: int) -> np.ndarray:  # fmt: skip
     """The gradient of `diagonal`."""
@@ -100,9 +125,12 @@ def diagonal_backward(grad: np.ndarray, input_sizes: Sequence[int], offset: int,
     return result
 
 
-@kernel("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
-        method=False, function=False, backward={
-    "grad_in": lambda grad, dim, size, step: grad.unfold(dim, size, step)})
+@kernel(
+    "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
+    method=False,
+    function=False,
+    backward={"grad_in": lambda grad, dim, size, step: grad.unfold(dim, size, step)},
+)
 def unfold_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, size: int,
                     step: int) -> np.ndarray:  # fmt: skip
     """The gradient of `unfold`: each element gets the sum over the windows that hold it."""
@@ -118,8 +146,18 @@ def unfold_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, size
     return total.astype(grad.dtype, copy=False)
 
 
-@composite("as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
-           "int? storage_offset=None) -> Tensor")
+@composite(
+    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
+    "int? storage_offset=None) -> Tensor",
+    backward={
+        "self": lambda grad, src_shape, size, stride, storage_offset: ops.as_strided_scatter(
+            grad.contiguous(), ops.new_zeros(grad, src_shape), size, stride, storage_offset
+        ),
+        "src": lambda grad, size, stride, storage_offset: ops.as_strided(
+            grad.contiguous(), size, stride, storage_offset
+        ),
+    },
+)
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
                        storage_offset: int | None = None) -> Any:  # fmt: skip
     """A copy of `input` in which an `as_strided` view shows `src`."""

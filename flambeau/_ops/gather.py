@@ -1,0 +1,254 @@
+"""Reading elements by position: `gather`, `index_select`, `take`, `masked_select`, `nonzero`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import check_available
+from flambeau._ops.dims import wrap_dim
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite, kernel
+from flambeau._ops.pointwise import broadcast_shape
+from flambeau._ops.positions import INTEGERS, LONG, at_least_1d, check_range, type_name
+from flambeau._tensor.tensor import Tensor, wrap
+
+
+@kernel(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    out=True,
+    backward={
+        "self": lambda grad, self_shape, dim, index: ops.scatter_add(
+            ops.new_zeros(grad, self_shape), dim, index, grad
+        )
+    },
+)
+def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> np.ndarray:
+    """The element of each position: `result[i][j] = input[index[i][j]][j]` for dim 0."""
+    dim = wrap_dim(dim, data.ndim)
+    if index.size == 0:
+        return np.empty(index.shape, data.dtype)
+    if index.dtype not in INTEGERS:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    source, positions = at_least_1d(data), at_least_1d(index)
+    if source.ndim != positions.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d in range(source.ndim):
+        if d != dim and positions.shape[d] > source.shape[d]:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(positions.shape)} to "
+                f"be no larger than self {list(source.shape)} apart from dimension {dim}"
+            )
+    check_range(positions, source.shape[dim], dim)
+    window = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(positions.shape))
+    found = np.take_along_axis(source[window], positions.astype(LONG, copy=False), dim)
+    return np.ascontiguousarray(found).reshape(index.shape)
+
+
+@kernel(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    out=True,
+    backward={
+        "self": lambda grad, self_shape, dim, index: ops.index_add(
+            ops.new_zeros(grad, self_shape), dim, index, grad
+        )
+    },
+)
+def index_select(data: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+    """The slices at the given positions of a dim."""
+    dim = wrap_dim(dim, data.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in INTEGERS:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    source = at_least_1d(data)
+    if data.ndim == 0 and index.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+        )
+    size = source.shape[dim]
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise IndexError("index out of range in self")
+    result = source.take(at_least_1d(index), dim)
+    return result.reshape(()) if data.ndim == 0 else result
+
+
+def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
+    """Positions in a flattened tensor, made non-negative; torch's errors."""
+    if index.dtype != LONG:
+        raise RuntimeError(
+            f"{name}(): Expected a long tensor for index, but got {type_name(index)}"
+        )
+    if index.size and not count:
+        raise IndexError("take(): tried to take from an empty tensor" if name == "take" else
+                         "put_(): tried to put elements into an empty tensor")  # fmt: skip
+    wrong = (index < -count) | (index >= count)
+    if wrong.any():
+        value = index.reshape(-1)[wrong.reshape(-1).argmax()]
+        raise IndexError(
+            f"out of range: tried to access index {value} on a tensor of {count} elements."
+        )
+    return np.where(index < 0, index + count, index)
+
+
+@kernel(
+    "take(Tensor self, Tensor index) -> Tensor",
+    out=True,
+    backward={
+        "self": lambda grad, self_shape, index: ops.put(
+            ops.new_zeros(grad, self_shape), index, grad, True
+        )
+    },
+)
+def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The elements at positions of the flattened tensor, in the shape of `index`."""
+    positions = flat_positions(index, data.size, "take")
+    return np.asarray(data.reshape(-1).take(positions))
+
+
+@composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """`gather` with broadcasting; negative positions count from the end."""
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.scalar_name}"
+        )
+    if dim is None:
+        return ops.gather(
+            input.reshape(-1), 0, _wrapped(indices.reshape(-1), input.numel()), out=out
+        )
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.ndim)
+    shapes = [list(t._data.shape) for t in (input, indices)]
+    sizes = [shape[dim] for shape in shapes]
+    shapes[0][dim] = shapes[1][dim] = 1
+    common = list(broadcast_shape([tuple(shape) for shape in shapes]))
+    common[dim] = sizes[0]
+    source = ops.expand(input, common)
+    common[dim] = sizes[1]
+    return ops.gather(source, dim, _wrapped(ops.expand(indices, common), sizes[0]), out=out)
+
+
+def _wrapped(indices: Tensor, size: int) -> Tensor:
+    """Positions modulo the size, as torch's `remainder` makes them."""
+    return wrap(np.remainder(indices._data, max(size, 1)))
+
+
+# ---- masks and positions of elements
+
+
+@kernel(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    out=True,
+    backward={
+        "self": lambda grad, self_shape, self_dtype, mask: _masked_select_grad(
+            grad, self_shape, mask
+        )
+    },
+)
+def masked_select(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The elements where a mask is True, in row-major order; both broadcast."""
+    if mask.dtype not in (np.bool_, np.uint8):
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    if mask.dtype == np.uint8:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shape([data.shape, mask.shape])
+    if data.shape != shape:
+        data = np.broadcast_to(data, shape)
+    if mask.shape != shape:
+        mask = np.broadcast_to(mask, shape)
+    return data.reshape(-1).compress(mask.reshape(-1))
+
+
+def _masked_select_grad(grad: Any, shape: Any, mask: Any) -> Any:
+    common = broadcast_shape([shape, mask._data.shape])
+    zeros = ops.new_zeros(grad, common)
+    return ops.masked_scatter(zeros, mask, grad)
+
+
+@kernel("_nonzero(Tensor self) -> Tensor", method=False, function=False)
+def nonzero_positions(data: np.ndarray) -> np.ndarray:
+    """One row per element that is not zero: its position in each dim."""
+    if data.ndim == 0:
+        return np.zeros((int(bool(data)), 0), np.int64)
+    columns = np.stack((data != 0).nonzero() if data.dtype.kind == "V" else data.nonzero())
+    return columns.astype(np.int64, copy=False).T
+
+
+@composite("nonzero(Tensor self) -> Tensor")
+def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: rows of a matrix, or a tensor per dim."""
+    if as_tuple:
+        source = input.reshape(1) if input._data.ndim == 0 else input
+        return tuple(ops.unbind(ops._nonzero(source), 1))
+    found = ops._nonzero(input)
+    if out is None:
+        return found
+    from flambeau._ops.op import REGISTRY
+    from flambeau._ops.outputs import write_out
+
+    return write_out(REGISTRY["nonzero"], out, found)
+
+
+@composite("argwhere(Tensor self) -> Tensor")
+def argwhere(input: Any) -> Any:
+    """The positions of the elements that are not zero, one row each."""
+    return ops._nonzero(input)
+
+
+@composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor")
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """`nonzero` cut or filled up to `size` rows."""
+    found = ops._nonzero(input)._data[:size]
+    result = np.full((size, found.shape[1]), fill_value, np.int64)
+    result[: len(found)] = found
+    return wrap(result)
+
+
+@composite("unravel_index(Tensor indices, int[] shape) -> Tensor[]", method=False)
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flattened tensor as positions in each dim of `shape`."""
+    if indices._data.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes: Sequence[int] = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    found, step = [], 1
+    for size in reversed(sizes):
+        found.append(wrap(np.asarray(indices._data // step % size)))
+        step *= size
+    return tuple(reversed(found))
+
+
+def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, name: str,
+              find: Any) -> Tensor:  # fmt: skip
+    check_available(device)
+    for word, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{word} must be non-negative, got{size}")
+    element = dt.int64 if dtype is None else dtype
+    if element.numpy_dtype.kind != "i":
+        raise NotImplementedError(f"\"{name}\" not implemented for '{element.scalar_name}'")
+    return wrap(np.stack(find(row, offset, col)).astype(element.numpy_dtype))
+
+
+@composite("tril_indices(int row, int col, int offset=0) -> Tensor", method=False)
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+                 layout: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The positions on and below a diagonal of a matrix: two rows, of rows and of columns."""
+    return _triangle(row, col, offset, dtype, device, "tril_indices", np.tril_indices)
+
+
+@composite("triu_indices(int row, int col, int offset=0) -> Tensor", method=False)
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+                 layout: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The positions on and above a diagonal of a matrix: two rows, of rows and of columns."""
+    return _triangle(row, col, offset, dtype, device, "triu_indices", np.triu_indices)
