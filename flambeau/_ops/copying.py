@@ -257,7 +257,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
                         f"{type(src).__name__}")  # fmt: skip
-    recorded = pointwise.wants_grad((self, src))
+    recorded = self._data.dtype.kind in "fcV" and pointwise.wants_grad((self, src))
     check_inplace(self, recorded)
     _check_copy_shape(self._data.shape, src._data.shape)
     outputs.check_overlap(self._data)

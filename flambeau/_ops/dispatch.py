@@ -84,6 +84,8 @@ def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
             return named[wanted]
         if op.fallback and "dtype" in named:
             return (named["dtype"],)
+    if not named:
+        raise TypeError(f'{op.public}() missing 1 required positional arguments: "{wanted}"')
     name = next(iter(named))
     raise TypeError(f"{op.public}() got an unexpected keyword argument '{name}'")
 
@@ -210,7 +212,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     if sizes:
         name_ = _size_name(op)
         lines += [f"    if len({name_}) == 1:", f"        {name_} = size_list({name_})",
-                  "    if named:", f"        {name_} = named_sizes(op, {name_}, named)"]
+                  f"    elif named or not {name_}:", f"        {name_} = named_sizes(op, {name_}, named)"]
     if not plain:
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},))",

@@ -17,12 +17,6 @@ def _zeros(shape: Any, numpy_dtype: Any) -> Tensor:
     return wrap(np.zeros(shape, numpy_dtype))
 
 
-def _zeros_strided(like: Tensor, shape: Any, strides: Any) -> Tensor:
-    data = empty_strided(shape, strides, like._data.dtype)
-    data[...] = 0
-    return wrap(data)
-
-
 def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Tensor:
     return wrap(empty_strided(shape, strides, like._data.dtype))
 
@@ -42,7 +36,13 @@ def _lazily(name: str) -> Any:
 
 for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack"):
     setattr(tools, _name, _lazily(_name))
+def _as_strided_grad(*args: Any) -> Any:
+    from flambeau._ops.storage_views import as_strided_grad
+
+    return as_strided_grad(*args)
+
+
+tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
-tools.new_zeros_strided = _zeros_strided
 tools.new_empty_strided = _empty_strided
 tools.to_dtype = _to_dtype

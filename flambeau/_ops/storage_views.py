@@ -21,7 +21,7 @@ from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
 from flambeau.autograd.history import bump, check_inplace, edge_of
 
 
-def _as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
+def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
                      offset: int) -> Any:  # fmt: skip
     """The adjoint of `as_strided`: each element of the result adds to the place it came from.
 
@@ -59,7 +59,7 @@ def _positions(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     function=False,
     backward={
         "self": lambda grad, self_shape, self_strides, self_dtype, size, stride, offset: (
-            _as_strided_grad(
+            as_strided_grad(
                 grad, self_shape, self_strides, self_dtype.itemsize, size, stride, offset
             )
         ),

@@ -63,9 +63,11 @@ def preserved_strides(data: np.ndarray) -> tuple[int, ...] | None:
 
     None stands for row-major.
     """
-    if data.flags.c_contiguous:
+    if data.ndim < 2:
         return None
     strides = element_strides(data)
+    if strides == contiguous_strides(data.shape):
+        return None
     if is_dense(data.shape, strides):
         return strides
     return operand_strides(data.shape, [strides])

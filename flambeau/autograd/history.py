@@ -112,15 +112,11 @@ class AsStrided(Node):
         self.base_geometry = Geometry(base._data, base._data)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        return (as_strided_backward(grad, self.geometry, self.base_geometry),)
-
-
-def as_strided_backward(grad: Tensor, geometry: Geometry, base: Geometry) -> Tensor:
-    """Scatter the gradient of an as_strided view into zeros of the base's shape."""
-    result = tools.new_zeros_strided(grad, base.shape, base.strides)
-    target = tools.as_strided(result, geometry.shape, geometry.strides, geometry.offset)
-    target.add_(grad)
-    return result  # type: ignore[no-any-return]
+        base, view = self.base_geometry, self.geometry
+        found = tools.as_strided_grad(
+            grad, base.shape, base.strides, 1, view.shape, view.strides, view.offset
+        )
+        return (found,)
 
 
 class CopySlices(Node):
