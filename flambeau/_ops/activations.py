@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler import expr as E
+from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.bounds import kept
@@ -180,6 +181,15 @@ TANH_SCALE = math.sqrt(2 / math.pi)
 TANH_CUBE = 0.044715
 
 
+def _erf(x: np.ndarray) -> np.ndarray:
+    from flambeau._ops.templates.special import erf
+
+    return erf(x)
+
+
+add_primitive("erf", _erf)
+
+
 def _density(x: Any) -> Any:
     return E.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
 
@@ -190,7 +200,7 @@ def _density(x: Any) -> Any:
 })
 def gelu_exact(self: Any) -> Any:
     """`x * Phi(x)`, Phi being the normal distribution function."""
-    return self * 0.5 * (1 + E.special_erf(self * ROOT_HALF))
+    return self * 0.5 * (1 + E.erf(self * ROOT_HALF))
 
 
 @pointwise("_gelu_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0", method=False,
@@ -200,7 +210,7 @@ def gelu_exact(self: Any) -> Any:
 })
 def gelu_slope(self: Any) -> Any:
     """`Phi(x) + x * phi(x)`."""
-    return 0.5 * (1 + E.special_erf(self * ROOT_HALF)) + self * _density(self)
+    return 0.5 * (1 + E.erf(self * ROOT_HALF)) + self * _density(self)
 
 
 def _tanh_inner(x: Any) -> Any:
@@ -252,7 +262,7 @@ def _silu_curve(grad: Any, self: Any) -> Any:
            inplace=False, backward={"self": _silu_curve})
 def silu_slope(self: Any) -> Any:
     """The derivative of `silu`."""
-    sigmoid = E.sigmoid(self)
+    sigmoid = 1 / (1 + E.exp(-self))
     return sigmoid * (1 + self * (1 - sigmoid))
 
 
@@ -276,7 +286,7 @@ def _mish_curve(grad: Any, self: Any) -> Any:
 def mish_slope(self: Any) -> Any:
     """The derivative of `mish`."""
     tanh = E.tanh(E.log1p(E.exp(self)))
-    return tanh + self * E.sigmoid(self) * (1 - tanh * tanh)
+    return tanh + self / (1 + E.exp(-self)) * (1 - tanh * tanh)
 
 
 def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _is_real(value: Any) -> bool:
     return _is_number(value) and not isinstance(value, complex)
 
 
-CHECKS = {
+CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Scalar": _is_number,
     "int": _is_integer,

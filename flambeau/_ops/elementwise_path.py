@@ -33,11 +33,21 @@ def make_pointwise(op: Op) -> Callable[..., Any]:
 
 
 def takes_numbers(op: Op) -> bool:
-    """Whether a row is a function of one tensor and numbers: `leaky_relu(x, 0.01)`."""
-    first, *rest = op.schema.arguments
-    return first.is_tensor and not first.is_list and all(
+    """Whether a row is a function of tensors and then numbers: `leaky_relu(x, 0.01)`."""
+    rest = op.schema.arguments[leading_tensors(op) :]
+    return leading_tensors(op) > 0 and all(
         a.type in ("Scalar", "float") and not a.optional and not a.is_list for a in rest
     )  # fmt: skip
+
+
+def leading_tensors(op: Op) -> int:
+    """How many tensors a row begins with."""
+    count = 0
+    for argument in op.schema.arguments:
+        if not argument.is_tensor or argument.is_list or argument.optional:
+            break
+        count += 1
+    return count
 
 
 def has_alpha(op: Op) -> bool:
@@ -255,6 +265,16 @@ def _unary_text(op: Op, names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def irregular(array: str) -> str:
+    """The test for layouts that the general rules have to hand on."""
+    return (f"({array}.ndim > 1 and (not {array}.flags.c_contiguous"
+            f" or {array}.base is not None and 1 in {array}.shape))")  # fmt: skip
+
+
+def _scaling_lines(x: str, y: str) -> list[str]:
+    return ["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"]
+
+
 def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
     x, y = names
     name = op.public.rpartition(".")[2]
@@ -263,11 +283,11 @@ def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
     out_test = "" if operator else "out is not None or "
     lines = [
         f"def {name}({x}, {y}):" if operator else _head(op, names, name, out=True),
-        *(["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"] if scaling else []),
+        *(_scaling_lines(x, y) if scaling else []),
         *_operand_lines(op, x, y, general),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
-        "            or (a.ndim > 1 and (not a.flags.c_contiguous or a.base is not None and 1 in a.shape))",
-        "            or (b.ndim > 1 and (not b.flags.c_contiguous or b.base is not None and 1 in b.shape))):",
+        f"            or {irregular('a')}",
+        f"            or {irregular('b')}):",
         f"        return {general}",
         *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
@@ -299,40 +319,47 @@ def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
     ]
 
 
-def _number_lines(names: list[str], general: str) -> list[str]:
-    """The array of a tensor, and 0-dim arrays of the numbers that follow it."""
-    x, *numbers = names
-    lines = ["    try:", f"        a = {x}._data", "        dtype = a.dtype",
-             "    except AttributeError:", f"        return {general}"]  # fmt: skip
-    for position, number in enumerate(numbers):
+def _mixed_lines(names: list[str], count: int, general: str) -> list[str]:
+    """The arrays of `count` tensors of one type, and 0-dim arrays of the numbers that follow."""
+    lines = ["    try:", f"        a = {names[0]}._data", "        dtype = a.dtype"]
+    lines += [f"        a{i} = {names[i]}._data" for i in range(1, count)]
+    lines += ["    except AttributeError:", f"        return {general}"]
+    for i in range(1, count):
+        lines += [f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:",
+                  f"        return {general}"]  # fmt: skip
+    for number in names[count:]:
         lines += [
             f"    kind = {number}.__class__",
             "    if kind is not float and kind is not int:",
             f"        return {general}",
-            f"    n{position} = scalars.get(({number}, kind, dtype))",
-            f"    if n{position} is None:",
-            f"        n{position} = scalar_tensor({number}, dtype)",
-            f"        if n{position} is None:",
+            f"    n_{number} = scalars.get(({number}, kind, dtype))",
+            f"    if n_{number} is None:",
+            f"        n_{number} = scalar_tensor({number}, dtype)",
+            f"        if n_{number} is None:",
             f"            return {general}",
         ]
     return lines
 
 
-def _number_arrays(names: list[str]) -> str:
-    return "".join(f", n{position}._data" for position in range(len(names) - 1))
+def _mixed_arrays(names: list[str], count: int) -> str:
+    arrays = ["a", *[f"a{i}" for i in range(1, count)]]
+    return ", ".join([*arrays, *[f"n_{number}._data" for number in names[count:]]])
 
 
 def _numbers_text(op: Op, names: list[str]) -> str:
-    """One tensor and numbers."""
+    """Tensors and then numbers."""
     name = op.public.rpartition(".")[2]
     general = f"general({', '.join(names)}, out=out)"
+    count = leading_tensors(op)
+    flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
+    kernel = f"kernels[dtype]({_mixed_arrays(names, count)}, out=...)"
     lines = [
         _head(op, names, name, out=True),
-        *_number_lines(names, general),
+        *_mixed_lines(names, count, general),
         "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
         f"        return {general}",
-        *_kernel_lines(f"kernels[dtype](a{_number_arrays(names)}, out=...)", "raise"),
-        *_record(op, f"{names[0]}._requires_grad", ", ".join(names)),
+        *_kernel_lines(kernel, f"return {general}"),
+        *_record(op, flags, ", ".join(names)),
         "    return result",
     ]
     return "\n".join(lines) + "\n"
@@ -396,21 +423,25 @@ def make_inplace(op: Op) -> Callable[..., Any]:
 
 
 def _inplace_numbers_text(op: Op, head: str, names: list[str]) -> str:
-    """Short path: a float tensor that needs no recording, with numbers."""
-    x = names[0]
+    """Short path: float tensors that need no recording, and numbers."""
+    x, count = names[0], leading_tensors(op)
     general = f"inplace({', '.join(names)})"
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
+    views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
+    wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     lines = [
         head,
-        *_number_lines(names, general),
+        *_mixed_lines(names, count, general),
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
-        f"            or {x}._inference or {x}._root is not None or not a.flags.c_contiguous",
-        f"            or (({x}._requires_grad or {x}._creation) and grad_state.enabled)):",
+        f"            or {x}._inference{views} or not a.flags.c_contiguous",
+        f"            or (({wanted} or {x}._creation) and grad_state.enabled)):",
         f"        return {general}",
         "    token = enter_quiet(QUIET)",
         "    try:",
-        f"        kernels[dtype](a{_number_arrays(names)}, out=a)",
+        f"        kernels[dtype]({_mixed_arrays(names, count)}, out=a)",
+        "    except ValueError:",
+        f"        return {general}",
         "    finally:",
         "        leave_quiet(token)",
         f"    {x}._version_count += 1",
@@ -423,7 +454,7 @@ def _inplace_binary_text(op: Op, head: str, x: str, y: str) -> str:
     """Short path: tensors of one type that need no recording, result of the same shape."""
     lines = [
         head,
-        *(["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"] if has_alpha(op) else []),
+        *(_scaling_lines(x, y) if has_alpha(op) else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})"),
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {x}._root is not None or {y}._root is not None",

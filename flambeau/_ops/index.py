@@ -12,6 +12,10 @@ nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu softshrink 
 _div_floor _div_trunc _rsub add div divide floor_divide fmod mul multiply neg negative positive
 reciprocal remainder rsub square sub subtract true_divide
 """,
+    "attention": """
+_attention _attention_backward nn.functional.scaled_dot_product_attention
+""",
+    "attention_heads": "nn.functional.multi_head_attention_forward",
     "bounds": """
 _clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor
 _heaviside _where addcdiv addcmul clamp clamp_max clamp_min clip fmax fmin heaviside lerp maximum
@@ -35,6 +39,13 @@ nn.functional.conv_transpose2d nn.functional.conv_transpose3d
 """,
     "copying": "_copied _to_copy clone copy fill zero",
     "counting": "bincount histc histogram histogramdd unique unique_consecutive",
+    "ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
+    "distance": """
+_cdist_forward _pdist_forward cdist cosine_embedding_loss cosine_similarity margin_ranking_loss
+nn.functional.cosine_embedding_loss nn.functional.margin_ranking_loss
+nn.functional.triplet_margin_loss nn.functional.triplet_margin_with_distance_loss
+pairwise_distance pdist triplet_margin_loss
+""",
     "dropout": """
 alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_
 feature_dropout feature_dropout_ native_dropout native_dropout_backward
@@ -100,6 +111,11 @@ cholesky cholesky_inverse cholesky_solve det inverse linalg.cholesky linalg.chol
 linalg.inv linalg.inv_ex linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular
 linalg.tensorinv linalg.tensorsolve logdet slogdet triangular_solve
 """,
+    "linalg_factor": """
+geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lu
+linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu lu_solve lu_unpack orgqr ormqr
+qr
+""",
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
@@ -119,6 +135,11 @@ nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
     "loss_classes": """
 _cross_entropy _cross_entropy2d _cross_entropy_backward nll_loss nll_loss2d nll_loss_backward
 nn.functional.cross_entropy nn.functional.nll_loss
+""",
+    "loss_margin": """
+multi_margin_loss multilabel_margin_loss nn.functional.linear_cross_entropy
+nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss
+nn.functional.multilabel_soft_margin_loss
 """,
     "masked": """
 masked.amax masked.amin masked.argmax masked.argmin masked.cumprod masked.cumsum
@@ -299,6 +320,7 @@ masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
     "linalg": """
 cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
 """,
+    "linalg_factor": "geqrf lu lu_solve orgqr ormqr qr",
     "matmul": "bmm dot matmul mm mv vdot",
     "matmul_sums": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "norms": "dist norm",

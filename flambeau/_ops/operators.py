@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from flambeau._ops import pointwise
+from flambeau._ops.dispatch import make
 from flambeau._ops.namespace import ops
+from flambeau._ops.op import BY_NAME
 from flambeau._tensor.tensor import Tensor, method, wrap
 
 
@@ -37,7 +40,6 @@ def _plain(other: Any) -> Any:
 
 _operator("floor_divide", "__floordiv__")
 _operator("remainder", "__mod__")
-_operator("pow", "__pow__")
 _operator("floor_divide", "__rfloordiv__", reflected=True)
 _operator("remainder", "__rmod__", reflected=True)
 _operator("bitwise_left_shift", "__rlshift__", reflected=True)
@@ -50,6 +52,19 @@ def __rtruediv__(self: Tensor, other: Any) -> Any:
 
 
 Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
+
+
+@cache
+def _power_by_number() -> Any:
+    return make(next(op for op in BY_NAME["pow"] if op.overload == "Tensor_Scalar"))
+
+
+@method
+def __pow__(self: Tensor, other: Any) -> Any:
+    kind = other.__class__
+    if kind is int or kind is float:
+        return _power_by_number()(self, other)
+    return ops.pow(self, _plain(other)) if _known(other) else NotImplemented
 
 
 @method
