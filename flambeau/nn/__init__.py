@@ -68,6 +68,7 @@ FAMILIES = {
     ),
     "layers.rnn": "RNNBase RNN LSTM GRU",
     "layers.rnn_cells": "RNNCellBase RNNCell LSTMCell GRUCell",
+    "parallel": "DataParallel",
     "layers.transformer": (
         "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
         "TransformerDecoderLayer"
@@ -76,7 +77,7 @@ FAMILIES = {
 """File below `flambeau.nn` and the classes in it."""
 
 HOME = {name: family for family, names in FAMILIES.items() for name in names.split()}
-SUBMODULES = frozenset(("functional", "init", "modules", "parameter", "utils"))
+SUBMODULES = frozenset(("functional", "init", "modules", "parallel", "parameter", "utils"))
 __all__ = [  # noqa: PLE0604
     "Buffer",
     "Module",

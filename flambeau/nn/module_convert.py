@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from flambeau._core import dtype as dt
-from flambeau._core.missing import missing
+from flambeau._core.missing import missing, missing_from_tensor
 from flambeau._ops.copying import _parse_to
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
@@ -172,6 +172,8 @@ class ModuleConversion:
 
     def share_memory(self: Self) -> Self:
         """Move all tensors to memory that other processes see."""
+        if not hasattr(Tensor, "share_memory_"):
+            missing_from_tensor("share_memory_")
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

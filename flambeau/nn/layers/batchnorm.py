@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn
+from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
@@ -169,22 +169,54 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of several processes; not implemented.
+    """Batch normalization over the batches of several processes.
 
-    Raises:
-        NotImplementedError: when it is made. BatchNorm does the same within one process.
+    There are no process groups here, so that it does what BatchNorm does for any number of dims.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(SYNC)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if process_group is not None:
+            raise NotImplementedError("process groups are not implemented in flambeau")
+        place = (eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, *place, bias=bias)
+        self.process_group = None
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        if input.shape[1] == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> NoReturn:
-        """Raises NotImplementedError."""
-        raise NotImplementedError(SYNC)
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """A module with every BatchNorm in it, or itself, replaced by SyncBatchNorm."""
+        if isinstance(module, _BatchNorm):
+            return cls._with_state_of(module, process_group)
+        for name, child in module.named_children():
+            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return module
 
+    @classmethod
+    def _with_state_of(cls, module: _BatchNorm, process_group: Any) -> SyncBatchNorm:
+        settings = (module.eps, module.momentum, module.affine, module.track_running_stats)
+        made = cls(module.num_features, *settings, process_group)
+        made._parameters = dict(module._parameters)
+        made._buffers = dict(module._buffers)
+        made.training = module.training
+        return made
 
-SYNC = "torch.nn.SyncBatchNorm is not implemented in flambeau: there are no process groups"
 
 UNTRACKED = (
     "Unexpected running stats buffer(s) {names} for {cls} with track_running_stats=False. If "

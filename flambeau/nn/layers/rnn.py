@@ -18,6 +18,7 @@ from flambeau.nn.parameter import empty_parameter
 from flambeau.nn.utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
+ARGUMENT_TYPES = {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}
 BAD_DROPOUT = (
     "dropout should be a number in range [0, 1] representing the probability of an element being "
     "zeroed"
@@ -101,14 +102,15 @@ class RNNBase(Module):
                 f"dropout={dropout} and num_layers={self.num_layers}",
                 stacklevel=3,
             )
-        for name in ("input_size", "hidden_size"):
-            if not isinstance(getattr(self, name), int):
-                kind = type(getattr(self, name)).__name__
-                raise TypeError(f"{name} should be of type int, got: {kind}")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if self.num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+        for name, wanted in ARGUMENT_TYPES.items():
+            value = getattr(self, name)
+            if not isinstance(value, wanted):
+                raise TypeError(
+                    f"{name} should be of type {wanted.__name__}, got: {type(value).__name__}"
+                )
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.proj_size < 0:
             raise ValueError(
                 "proj_size should be a positive integer or zero to disable projections"

@@ -231,7 +231,9 @@ def pad_sequence(
         )
     longest = max(sequence.shape[0] for sequence in sequences)
     padded = []
+    dtype = sequences[0].dtype
     for sequence in sequences:
+        sequence = sequence.to(dtype)
         filler = sequence.new_full(
             (longest - sequence.shape[0], *sequence.shape[1:]), padding_value
         )
