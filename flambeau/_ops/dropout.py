@@ -78,28 +78,41 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-@composite("dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-           namespace="nn.functional", method=False)
-def functional_dropout(input: Any, p: float = 0.5, training: bool = True,
-                       inplace: bool = False) -> Any:
+@composite(
+    "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_dropout(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
     """Zero elements with probability `p` and scale the others by `1 / (1 - p)`."""
     _check_probability(p)
     return _drop(input, p, training, inplace, False, False)
 
 
-@composite("alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False)"
-           " -> Tensor", namespace="nn.functional", method=False)
-def functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False,
-                             inplace: bool = False) -> Any:
+@composite(
+    "alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
     """Dropout that keeps mean and variance of normal inputs, for nets with SELU."""
     _check_probability(p)
     return _drop(input, p, training, inplace, False, True)
 
 
-@composite("feature_alpha_dropout(Tensor input, float p=0.5, bool training=False,"
-           " bool inplace=False) -> Tensor", namespace="nn.functional", method=False)
-def functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False,
-                                     inplace: bool = False) -> Any:
+@composite(
+    "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False,"
+    " bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
     """Alpha dropout of whole channels."""
     _check_probability(p)
     return _drop(input, p, training, inplace, True, True)
@@ -114,8 +127,11 @@ def _batched(input: Any, p: float, training: bool, inplace: bool, batched: bool)
     return _drop(input.unsqueeze(0), p, training, False, True, False).squeeze(0)
 
 
-@composite("dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-           namespace="nn.functional", method=False)
+@composite(
+    "dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, L] or [C, L] with probability `p`."""
     _check_probability(p)
@@ -140,8 +156,11 @@ def _warn_rank(name: str, ndim: int, spatial: int) -> None:
     )
 
 
-@composite("dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-           namespace="nn.functional", method=False)
+@composite(
+    "dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, H, W] (or [N, C, L]) with probability `p`."""
     _check_probability(p)
@@ -160,25 +179,33 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _drop(input, p, training, inplace, True, False)
 
 
-@composite("dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-           namespace="nn.functional", method=False)
+@composite(
+    "dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`."""
     _check_probability(p)
     ndim = input.dim()
     if ndim not in (4, 5):
         _warn_rank("dropout3d", ndim, 3)
-    return _batched(input, p, training, inplace, ndim != 4)
+    return _batched(input, p, training, inplace, ndim == 5)
 
 
 # ---- native_dropout
 
 
-@kernel("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", method=False,
-        nondifferentiable=("result1",), backward={
-    "input": lambda grad, result1, p, train: ops.native_dropout_backward(
-        grad, result1, 1.0 if train is False else (0.0 if p == 1 else 1 / (1 - p))),
-})
+@kernel(
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    method=False,
+    nondifferentiable=("result1",),
+    backward={
+        "input": lambda grad, result1, p, train: ops.native_dropout_backward(
+            grad, result1, 1.0 if train is False else (0.0 if p == 1 else 1 / (1 - p))
+        ),
+    },
+)
 def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     """The input after dropout, and the mask of what was kept."""
     mask = np.ones(input.shape, np.bool_)
@@ -189,8 +216,9 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     return narrow(widen(input) * mask * scale, input.dtype), mask
 
 
-@composite("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-           method=False)
+@composite(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", method=False
+)
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
     """`grad_output * mask * scale`."""
     return grad_output * mask * scale

@@ -36,9 +36,12 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
     )
 
 
-@kernel("embedding(Tensor weight, Tensor indices, int padding_idx=-1,"
-        " bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", method=False,
-        backward={"weight": _embedding_gradient})
+@kernel(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1,"
+    " bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    method=False,
+    backward={"weight": _embedding_gradient},
+)
 def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool,
               sparse: bool) -> np.ndarray:  # fmt: skip
     """Rows of `weight` [V, D] at `indices` [*]: [*, D]."""
@@ -60,9 +63,13 @@ def _embedding_double_backward(grad: Any, indices: Any, padding_idx: int,
     return rows * wrap(scale).unsqueeze(-1)
 
 
-@kernel("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights,"
-        " int padding_idx, bool scale_grad_by_freq) -> Tensor", method=False, function=False,
-        backward={"grad_output": _embedding_double_backward})
+@kernel(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights,"
+    " int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    method=False,
+    function=False,
+    backward={"grad_output": _embedding_double_backward},
+)
 def embedding_dense_backward(grad: np.ndarray, indices: np.ndarray, num_weights: int,
                              padding_idx: int, scale_grad_by_freq: bool) -> np.ndarray:  # fmt: skip
     """Sums of the gradient rows of each index; none for `padding_idx`."""
@@ -94,8 +101,11 @@ def sum_rows(rows: np.ndarray, indices: np.ndarray, count: int, mean: bool = Fal
 # ---- limited norms
 
 
-@composite("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type)"
-           " -> Tensor(a!)", method=False)
+@composite(
+    "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type)"
+    " -> Tensor(a!)",
+    method=False,
+)
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place."""
     check_inplace(input, modes.grad.enabled and input.requires_grad)
@@ -130,12 +140,21 @@ def _wrapped_padding(padding_idx: int | None, rows: int) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-@composite("embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None,"
-           " float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-           namespace="nn.functional", method=False)
-def functional_embedding(input: Any, weight: Any, padding_idx: int | None = None,
-                         max_norm: float | None = None, norm_type: float = 2.0,
-                         scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+@composite(
+    "embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None,"
+    " float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
     """Rows of `weight` [V, D] at the indices in `input` [*]: [*, D].
 
     Rows of `padding_idx` get no gradient; `max_norm` first scales the looked-up rows of `weight`.
@@ -186,12 +205,16 @@ def _max_gradient(grad: Any, weight: Any, sizes: Any, positions: Any) -> Any:
     return ops.scatter_add(zeros, 0, positions.to(dt.int64), grad * filled)
 
 
-@kernel("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets,"
-        " bool scale_grad_by_freq=False, int mode=0, bool sparse=False,"
-        " Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1)"
-        " -> (Tensor, Tensor, Tensor, Tensor)", method=False, node="EmbeddingBagBackward0",
-        nondifferentiable=("result1", "result2", "result3"),
-        backward={("weight", "per_sample_weights"): _bag_gradients})
+@kernel(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets,"
+    " bool scale_grad_by_freq=False, int mode=0, bool sparse=False,"
+    " Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    method=False,
+    node="EmbeddingBagBackward0",
+    nondifferentiable=("result1", "result2", "result3"),
+    backward={("weight", "per_sample_weights"): _bag_gradients},
+)
 def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
                    scale_grad_by_freq: bool, mode: int, sparse: bool,
                    per_sample_weights: np.ndarray | None, include_last_offset: bool,
@@ -243,17 +266,37 @@ def _bag_maxima(rows: np.ndarray, bags: np.ndarray, indices: np.ndarray,
     return result
 
 
-@composite("embedding_bag(Tensor weight, Tensor indices, Tensor offsets,"
-           " bool scale_grad_by_freq=False, int mode=0, bool sparse=False,"
-           " Tensor? per_sample_weights=None, bool include_last_offset=False,"
-           " int? padding_idx=None) -> (Tensor, Tensor, Tensor, Tensor)", method=False)
-def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False,
-                  mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
-                  include_last_offset: bool = False, padding_idx: int | None = None) -> Any:
+@composite(
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets,"
+    " bool scale_grad_by_freq=False, int mode=0, bool sparse=False,"
+    " Tensor? per_sample_weights=None, bool include_last_offset=False,"
+    " int? padding_idx=None) -> (Tensor, Tensor, Tensor, Tensor)",
+    method=False,
+)
+def embedding_bag(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`."""
     padding = _wrapped_bag_padding(padding_idx, weight._data.shape[0])
-    return ops._embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
-                              per_sample_weights, include_last_offset, padding)
+    return ops._embedding_bag(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding,
+    )
 
 
 def _wrapped_bag_padding(padding_idx: int | None, rows: int) -> int:
@@ -309,16 +352,27 @@ def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted:
     return BAG_MODES[mode]
 
 
-@composite("embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None,"
-           " float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False,"
-           " Tensor? per_sample_weights=None, bool include_last_offset=False,"
-           " int? padding_idx=None) -> Tensor", namespace="nn.functional", method=False)
-def functional_embedding_bag(input: Any, weight: Any, offsets: Any = None,
-                             max_norm: float | None = None, norm_type: float = 2,
-                             scale_grad_by_freq: bool = False, mode: str = "mean",
-                             sparse: bool = False, per_sample_weights: Any = None,
-                             include_last_offset: bool = False,
-                             padding_idx: int | None = None) -> Any:
+@composite(
+    "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None,"
+    " float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False,"
+    " Tensor? per_sample_weights=None, bool include_last_offset=False,"
+    " int? padding_idx=None) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
     """Sums, means or maxima over bags of rows of `weight` [V, D].
 
     `input` [B, L] holds B bags of L indices; `input` [K] is split at `offsets` [B]. Result [B, D].

@@ -112,9 +112,9 @@ linalg.inv linalg.inv_ex linalg.slogdet linalg.solve linalg.solve_ex linalg.solv
 linalg.tensorinv linalg.tensorsolve logdet slogdet triangular_solve
 """,
     "linalg_factor": """
-geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lu
-linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu lu_solve lu_unpack orgqr ormqr
-qr
+_lu_with_info geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex
+linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu
+lu_solve lu_unpack orgqr ormqr qr
 """,
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward

@@ -84,9 +84,7 @@ def _check_shapes(input: np.ndarray, weight: np.ndarray) -> None:
             f"{weight.ndim}D"
         )
     if weight.ndim > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D"
-        )
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     rows = int(np.prod(input.shape[:-1], dtype=int))
     raise RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and "
@@ -134,8 +132,11 @@ _linear_row("_linear_nd", "ViewBackward0")
 _linear_row("_linear_nd_no_bias", "UnsafeViewBackward0")
 
 
-@composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
-           namespace="nn.functional")
+@composite(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """`input @ weight.T + bias`: input [*, K], weight [N, K] or [K], bias [N], result [*, N].
 
@@ -195,9 +196,13 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     return to_self, to_grad, to_weight
 
 
-@kernel("linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask)"
-        " -> (Tensor, Tensor, Tensor)", method=False, function=False, backward={
-    ("self", "grad_output", "weight"): _linear_double_backward})
+@kernel(
+    "linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask)"
+    " -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+    backward={("self", "grad_output", "weight"): _linear_double_backward},
+)
 def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
                     output_mask: Any) -> tuple[np.ndarray | None, ...]:  # fmt: skip
     """`grad @ weight`, `grad.T @ input` and the column sums of `grad`, where wanted."""
@@ -220,8 +225,10 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
 # ---- bilinear
 
 
-@composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
-           method=False)
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    method=False,
+)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K1], [*, K2]."""
     _check_bilinear(input1._data.shape, input2._data.shape, weight._data.shape)
@@ -249,5 +256,3 @@ def _check_bilinear(input1: Any, input2: Any, weight: Any) -> None:
                 f"bilinear(): input{position + 1} size does not match weight size: got "
                 f"{shape[-1]} but expected {weight[position + 1]}"
             )
-
-

@@ -135,8 +135,13 @@ def _mse_gradients(grad: Any, self: Any, target: Any, reduction: int, wanted: An
     return (slope if wanted[0] else None), (-slope if wanted[1] else None)
 
 
-@kernel("mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", method=False,
-        function=False, autocast="float32", backward={("self", "target"): _mse_gradients})
+@kernel(
+    "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+    autocast="float32",
+    backward={("self", "target"): _mse_gradients},
+)
 def mse_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
     """`(input - target) ** 2`, its mean or its sum."""
     result = self.dtype
@@ -161,9 +166,12 @@ def _mse_second(grad: Any, grad_output: Any, self: Any, target: Any, reduction: 
     return to_grad, bend, (-bend if wanted[2] else None)
 
 
-@kernel("mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction)"
-        " -> Tensor", method=False, function=False, backward={
-    ("grad_output", "self", "target"): _mse_second})
+@kernel(
+    "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+    method=False,
+    function=False,
+    backward={("grad_output", "self", "target"): _mse_second},
+)
 def mse_loss_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
                       reduction: int) -> np.ndarray:  # fmt: skip
     """`2 * (input - target) * grad`, divided by the number of elements for a mean."""
@@ -192,16 +200,22 @@ def _weighted(values: Any, weight: Any, reduction: str, input: Any) -> Any:
         return weighted.sum()
     if reduction == "mean":
         return weighted.sum() / weight.sum()
-    raise ValueError(
-        f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."
-    )
+    raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
-@composite("mse_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-           " str reduction='mean', Tensor? weight=None) -> Tensor", namespace="nn.functional")
-def functional_mse_loss(input: Any, target: Any, size_average: bool | None = None,
-                        reduce: bool | None = None, reduction: str = "mean",
-                        weight: Any = None) -> Any:
+@composite(
+    "mse_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
+    " str reduction='mean', Tensor? weight=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_mse_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
     """Squared differences: all ("none"), their mean or their sum.
 
     >>> import flambeau as torch
@@ -296,11 +310,19 @@ kernel("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, 
        " float beta) -> Tensor", method=False, function=False)(SMOOTH_L1.backward)  # fmt: skip
 
 
-@composite("smooth_l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-           " str reduction='mean', float beta=1.0) -> Tensor", namespace="nn.functional")
-def functional_smooth_l1_loss(input: Any, target: Any, size_average: bool | None = None,
-                              reduce: bool | None = None, reduction: str = "mean",
-                              beta: float = 1.0) -> Any:
+@composite(
+    "smooth_l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
+    " str reduction='mean', float beta=1.0) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_smooth_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:
     """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`."""
     if target._data.shape != input._data.shape:
         warn_sizes(input, target)
@@ -312,10 +334,14 @@ def functional_smooth_l1_loss(input: Any, target: Any, size_average: bool | None
     return ops.smooth_l1_loss(input, target, code, beta)
 
 
-@composite("huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0,"
-           " Tensor? weight=None) -> Tensor", namespace="nn.functional")
-def functional_huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0,
-                          weight: Any = None) -> Any:
+@composite(
+    "huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0,"
+    " Tensor? weight=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
     """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`."""
     if target._data.shape != input._data.shape:
         warn_sizes(input, target)
@@ -326,18 +352,29 @@ def functional_huber_loss(input: Any, target: Any, reduction: str = "mean", delt
     return ops.huber_loss(input, target, reduction_code(reduction), delta)
 
 
-@composite("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", method=False,
-           function=False)
+@composite(
+    "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+)
 def l1_loss(input: Any, target: Any, reduction: int = MEAN) -> Any:
     """`|input - target|`, its mean or its sum."""
     return reduced((input - target).abs(), reduction)
 
 
-@composite("l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-           " str reduction='mean', Tensor? weight=None) -> Tensor", namespace="nn.functional")
-def functional_l1_loss(input: Any, target: Any, size_average: bool | None = None,
-                       reduce: bool | None = None, reduction: str = "mean",
-                       weight: Any = None) -> Any:
+@composite(
+    "l1_loss(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
+    " str reduction='mean', Tensor? weight=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Any:
     """Absolute differences: all ("none"), their mean or their sum."""
     if target._data.shape != input._data.shape:
         warn_sizes(input, target)

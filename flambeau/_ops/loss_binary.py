@@ -53,8 +53,13 @@ def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
             raise RuntimeError(f"Found dtype {words[0]} but expected {words[1]}")
 
 
-@kernel("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
-        " -> Tensor", method=False, function=False, backward={("self", "target"): _bce_gradients})
+@kernel(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
+    " -> Tensor",
+    method=False,
+    function=False,
+    backward={("self", "target"): _bce_gradients},
+)
 def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None,
                          reduction: int) -> Any:  # fmt: skip
     """`-(target * log(input) + (1 - target) * log(1 - input))`, logarithms at least -100."""
@@ -69,8 +74,12 @@ def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarra
     return reduce_array(np.asarray(values), reduction, result)
 
 
-@kernel("binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
-        " Tensor? weight=None, int reduction=Mean) -> Tensor", method=False, function=False)
+@kernel(
+    "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
+    " Tensor? weight=None, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+)
 def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
                                   weight: np.ndarray | None, reduction: int) -> Any:  # fmt: skip
     """`(input - target) / max(input * (1 - input), 1e-12)` times weight and gradient."""
@@ -80,12 +89,19 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
     return scaled_gradient(slope, grad_output, reduction, result)
 
 
-@composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,"
-           " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-           namespace="nn.functional")
-def functional_binary_cross_entropy(input: Any, target: Any, weight: Any = None,
-                                    size_average: bool | None = None, reduce: bool | None = None,
-                                    reduction: str = "mean") -> Any:
+@composite(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_binary_cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """Binary cross-entropy of probabilities `input` and `target` of one shape."""
     code = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
@@ -155,9 +171,13 @@ def _logit_target_slope(self: Any, pos_weight: Any) -> Any:
     return ops.nn.functional.logsigmoid(-self) - pos_weight * positive
 
 
-@kernel("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
-        " Tensor? pos_weight=None, int reduction=Mean) -> Tensor", method=False,
-        autocast="float32", backward={("self", "target"): _logit_gradients})
+@kernel(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
+    " Tensor? pos_weight=None, int reduction=Mean) -> Tensor",
+    method=False,
+    autocast="float32",
+    backward={("self", "target"): _logit_gradients},
+)
 def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
                                      weight: np.ndarray | None, pos_weight: np.ndarray | None,
                                      reduction: int) -> Any:  # fmt: skip
@@ -183,9 +203,12 @@ def _check_broadcast(left: np.ndarray, right: np.ndarray) -> None:
     broadcast_shape([left.shape, right.shape])
 
 
-@kernel("_binary_cross_entropy_with_logits_backward(Tensor grad_output, Tensor self, Tensor target,"
-        " Tensor? weight, Tensor? pos_weight, int reduction) -> Tensor", method=False,
-        function=False)
+@kernel(
+    "_binary_cross_entropy_with_logits_backward(Tensor grad_output, Tensor self, Tensor target,"
+    " Tensor? weight, Tensor? pos_weight, int reduction) -> Tensor",
+    method=False,
+    function=False,
+)
 def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
                     weight: np.ndarray | None, pos_weight: np.ndarray | None,
                     reduction: int) -> Any:  # fmt: skip
@@ -202,12 +225,21 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
     return scaled_gradient(np.asarray(slope), grad_output, reduction, result)
 
 
-@composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
-           " bool? size_average=None, bool? reduce=None, str reduction='mean',"
-           " Tensor? pos_weight=None) -> Tensor", namespace="nn.functional")
-def functional_logits(input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
-                      reduce: bool | None = None, reduction: str = "mean",
-                      pos_weight: Any = None) -> Any:
+@composite(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean',"
+    " Tensor? pos_weight=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
     """Binary cross-entropy of scores: stable for large ones; `pos_weight` scales positive targets."""
     code = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
@@ -220,11 +252,17 @@ def functional_logits(input: Any, target: Any, weight: Any = None, size_average:
 # ---- soft margin
 
 
-@kernel("soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", method=False,
-        function=False, autocast="float32", backward={
-    "self": lambda grad, self, target, reduction: _share(
-        -target * ops.sigmoid(-target * self) * grad, reduction, (self * target).numel()),
-})
+@kernel(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+    autocast="float32",
+    backward={
+        "self": lambda grad, self, target, reduction: _share(
+            -target * ops.sigmoid(-target * self) * grad, reduction, (self * target).numel()
+        ),
+    },
+)
 def soft_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
     """`log(1 + exp(-target * input))`."""
     (x, t), result = common([self, target], "soft_margin_loss")
@@ -234,10 +272,18 @@ def soft_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> An
     return reduce_array(np.asarray(values), reduction, result)
 
 
-@composite("soft_margin_loss(Tensor self, Tensor target, bool? size_average=None,"
-           " bool? reduce=None, str reduction='mean') -> Tensor", namespace="nn.functional")
-def functional_soft_margin_loss(input: Any, target: Any, size_average: bool | None = None,
-                                reduce: bool | None = None, reduction: str = "mean") -> Any:
+@composite(
+    "soft_margin_loss(Tensor self, Tensor target, bool? size_average=None,"
+    " bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """`log(1 + exp(-target * input))` with targets 1 and -1."""
     code = reduction_of(size_average, reduce, reduction)
     return ops.soft_margin_loss(input, target, code)
@@ -246,8 +292,10 @@ def functional_soft_margin_loss(input: Any, target: Any, size_average: bool | No
 # ---- composed losses
 
 
-@composite("kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False)"
-           " -> Tensor", method=False)
+@composite(
+    "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor",
+    method=False,
+)
 def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool = False) -> Any:
     """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said."""
     if log_target:
@@ -257,11 +305,19 @@ def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool =
     return reduced(values, reduction)
 
 
-@composite("kl_div(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
-           " str reduction='mean', bool log_target=False) -> Tensor", namespace="nn.functional")
-def functional_kl_div(input: Any, target: Any, size_average: bool | None = None,
-                      reduce: bool | None = None, reduction: str = "mean",
-                      log_target: bool = False) -> Any:
+@composite(
+    "kl_div(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
+    " str reduction='mean', bool log_target=False) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_kl_div(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
     """Kullback-Leibler divergence; "batchmean" divides the sum by the batch size."""
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
@@ -277,10 +333,14 @@ def functional_kl_div(input: Any, target: Any, size_average: bool | None = None,
     return result / input.size()[0] if batchmean and input.dim() else result
 
 
-@composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps,"
-           " int reduction) -> Tensor", method=False)
-def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float,
-                     reduction: int) -> Any:
+@composite(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps,"
+    " int reduction) -> Tensor",
+    method=False,
+)
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
+) -> Any:
     """Minus the log-likelihood of Poisson counts; `full` adds Stirling's term for large targets."""
     if log_input:
         values = input.exp() - target * input
@@ -292,13 +352,23 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
     return reduced(values, reduction)
 
 
-@composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False,"
-           " bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean')"
-           " -> Tensor", namespace="nn.functional", method=False)
-def functional_poisson_nll_loss(input: Any, target: Any, log_input: bool = True,
-                                full: bool = False, size_average: bool | None = None,
-                                eps: float = 1e-8, reduce: bool | None = None,
-                                reduction: str = "mean") -> Any:
+@composite(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False,"
+    " bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean')"
+    " -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms)."""
     code = reduction_of(size_average, reduce, reduction)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, code)
@@ -324,11 +394,20 @@ def _variance(input: Any, var: Any) -> Any:
     return var
 
 
-@composite("gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False,"
-           " float eps=1e-06, str reduction='mean') -> Tensor", namespace="nn.functional",
-           method=False)
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Any:
+@composite(
+    "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False,"
+    " float eps=1e-06, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
     """`0.5 * (log(var) + (input - target)**2 / var)`, with variances of at least `eps`."""
     var = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
@@ -341,10 +420,14 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     return reduced(values, {"none": 0, "mean": 1, "sum": 2}[reduction])
 
 
-@composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean)"
-           " -> Tensor", method=False)
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0,
-                         reduction: int = MEAN) -> Any:
+@composite(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean)"
+    " -> Tensor",
+    method=False,
+)
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, reduction: int = MEAN
+) -> Any:
     """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
     zeros = ops.zeros_like(input)
     far = ops.where(target != 1, (margin - input).clamp_min(0), zeros)
@@ -352,12 +435,19 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0,
     return reduced(far + near, reduction)
 
 
-@composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0,"
-           " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
-           namespace="nn.functional")
-def functional_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0,
-                                    size_average: bool | None = None, reduce: bool | None = None,
-                                    reduction: str = "mean") -> Any:
+@composite(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """Loss of distances: near for targets 1, at least `margin` apart for targets -1."""
     code = reduction_of(size_average, reduce, reduction)
     return ops.hinge_embedding_loss(input, target, margin, code)

@@ -145,9 +145,7 @@ def _check_spatial(shape: Any, target_shape: Any) -> None:
             "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
             f"{len(target_shape)}"
         )
-    raise RuntimeError(
-        f"size mismatch (got input: {list(shape)} , target: {list(target_shape)}"
-    )
+    raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target_shape)}")
 
 
 def _check_weight(input: Any, weight: Any) -> None:
@@ -172,7 +170,8 @@ def _nll(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None, reduct
         raise refuse("nll_loss_out_frame", self.dtype)
     scores, flat = flat_scores(widen(self), target)
     targets = Targets(flat, weight, ignore_index, scores.shape[1])
-    return _reduce(-pick(scores, targets.indices), targets, reduction, target.shape, self.dtype)
+    shape = () if self.ndim == 1 else target.shape
+    return _reduce(-pick(scores, targets.indices), targets, reduction, shape, self.dtype)
 
 
 def _nll_row(name: str, node: str) -> None:
@@ -188,11 +187,17 @@ _nll_row("nll_loss", "NllLossBackward0")
 _nll_row("nll_loss2d", "NllLoss2DBackward0")
 
 
-@kernel("nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, int[] size,"
-        " int reduction, int ignore_index) -> Tensor", method=False, function=False, backward={
-    "grad_output": lambda grad, target, weight, reduction, ignore_index:
-        ops.nll_loss(grad, target, weight, reduction, ignore_index),
-})
+@kernel(
+    "nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, int[] size,"
+    " int reduction, int ignore_index) -> Tensor",
+    method=False,
+    function=False,
+    backward={
+        "grad_output": lambda grad, target, weight, reduction, ignore_index: ops.nll_loss(
+            grad, target, weight, reduction, ignore_index
+        ),
+    },
+)
 def nll_loss_backward(grad: np.ndarray, target: np.ndarray, weight: np.ndarray | None, size: Any,
                       reduction: int, ignore_index: int) -> np.ndarray:  # fmt: skip
     """Zero but at each target's class, where it is minus its weight times the gradient."""
@@ -204,12 +209,20 @@ def nll_loss_backward(grad: np.ndarray, target: np.ndarray, weight: np.ndarray |
     return result
 
 
-@composite("nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
-           " int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
-           namespace="nn.functional")
-def functional_nll_loss(input: Any, target: Any, weight: Any = None,
-                        size_average: bool | None = None, ignore_index: int = -100,
-                        reduce: bool | None = None, reduction: str = "mean") -> Any:
+@composite(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
+    " int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *]."""
     code = reduction_of(size_average, reduce, reduction)
     check_targets(input, target, weight)
@@ -257,7 +270,8 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     total = np.add.reduce(shifted, 1)
     losses = np.log(total)
     losses -= chosen
-    result = _reduce(losses, targets, reduction, target.shape, self.dtype)
+    shape = () if self.ndim == 1 else target.shape
+    result = _reduce(losses, targets, reduction, shape, self.dtype)
     return result, np.stack([greatest[:, 0], total])
 
 
@@ -265,9 +279,12 @@ _cross_entropy_row("_cross_entropy", "NllLossBackward0")
 _cross_entropy_row("_cross_entropy2d", "NllLoss2DBackward0")
 
 
-@kernel("_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight,"
-        " Tensor row_data, int reduction, int ignore_index) -> Tensor", method=False,
-        function=False)
+@kernel(
+    "_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight,"
+    " Tensor row_data, int reduction, int ignore_index) -> Tensor",
+    method=False,
+    function=False,
+)
 def cross_entropy_backward(grad: np.ndarray, self: np.ndarray, target: np.ndarray,
                            weight: np.ndarray | None, row_data: np.ndarray, reduction: int,
                            ignore_index: int) -> np.ndarray:  # fmt: skip
@@ -355,9 +372,12 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
     return total / max(input.numel() // classes, 0) if code == MEAN else total
 
 
-@composite("cross_entropy(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
-           " int ignore_index=-100, bool? reduce=None, str reduction='mean',"
-           " float label_smoothing=0.0) -> Tensor", namespace="nn.functional")
+@composite(
+    "cross_entropy(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
+    " int ignore_index=-100, bool? reduce=None, str reduction='mean',"
+    " float label_smoothing=0.0) -> Tensor",
+    namespace="nn.functional",
+)
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
                   ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Any:  # fmt: skip
@@ -372,9 +392,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: boo
     """
     code = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._data.shape == target._data.shape:
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")

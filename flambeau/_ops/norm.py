@@ -122,10 +122,14 @@ def _batch_norm_gradients(grad: Any, input: Any, weight: Any, running_mean: Any,
                                           result2, training, eps, wanted)  # fmt: skip
 
 
-@kernel("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
-        " Tensor? running_var, bool training, float momentum, float eps)"
-        " -> (Tensor, Tensor, Tensor)", method=False, nondifferentiable=("result1", "result2"),
-        backward={("input", "weight", "bias"): _batch_norm_gradients})
+@kernel(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
+    " Tensor? running_var, bool training, float momentum, float eps)"
+    " -> (Tensor, Tensor, Tensor)",
+    method=False,
+    nondifferentiable=("result1", "result2"),
+    backward={("input", "weight", "bias"): _batch_norm_gradients},
+)
 def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,
                       running_mean: np.ndarray | None, running_var: np.ndarray | None,
                       training: bool, momentum: float, eps: float) -> Any:  # fmt: skip
@@ -165,13 +169,25 @@ def _kept_type(input: np.ndarray, *parameters: np.ndarray | None) -> Any:
     return input.dtype
 
 
-@composite("native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight,"
-           " Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd,"
-           " bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-           method=False, function=False)
-def native_batch_norm_backward(grad_out: Any, input: Any, weight: Any, running_mean: Any,
-                               running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
-                               eps: float, output_mask: Any) -> Any:
+@composite(
+    "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight,"
+    " Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd,"
+    " bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+)
+def native_batch_norm_backward(
+    grad_out: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    output_mask: Any,
+) -> Any:
     """Gradients of input, weight and bias: one kernel, or public operators to differentiate again."""
     if wants_grad((grad_out, input, weight)):
         return _composed_gradients(
@@ -183,9 +199,12 @@ def native_batch_norm_backward(grad_out: Any, input: Any, weight: Any, running_m
     )
 
 
-@kernel("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean,"
-        " Tensor spread, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        method=False, function=False)
+@kernel(
+    "_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean,"
+    " Tensor spread, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+)
 def batch_norm_backward(grad_out: np.ndarray, input: np.ndarray, weight: np.ndarray | None,
                         mean: np.ndarray, spread: np.ndarray, train: bool, eps: float,
                         output_mask: Any) -> Any:  # fmt: skip
@@ -271,11 +290,23 @@ def _check_empty(input: Any, running_mean: Any, running_var: Any) -> None:
     _check_stats(input._data, {**arrays, "weight": None, "bias": None})
 
 
-@composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
-           " Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)"
-           " -> Tensor", method=False)
-def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-               training: bool, momentum: float, eps: float, cudnn_enabled: bool = True) -> Any:
+@composite(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
+    " Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)"
+    " -> Tensor",
+    method=False,
+)
+def batch_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:
     """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel (dim 1)."""
     return _normalised(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
@@ -303,12 +334,23 @@ def _check_batch_norm(input: Any, running_mean: Any, running_var: Any, training:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
 
 
-@composite("batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var,"
-           " Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1,"
-           " float eps=1e-05) -> Tensor", method=False, namespace="nn.functional")
-def functional_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None,
-                          bias: Any = None, training: bool = False, momentum: float = 0.1,
-                          eps: float = 1e-5) -> Any:
+@composite(
+    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var,"
+    " Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1,"
+    " float eps=1e-05) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def functional_batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """Normalise each channel of [N, C, *] by its batch (training) or running statistics.
 
     Training moves the running statistics towards the batch's by `momentum`.
@@ -324,12 +366,23 @@ def _repeated(values: Any, times: int) -> Any:
     return None if values is None else values.repeat(times)
 
 
-@composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
-           " Tensor? running_var, bool use_input_stats, float momentum, float eps,"
-           " bool cudnn_enabled) -> Tensor", method=False)
-def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-                  use_input_stats: bool, momentum: float, eps: float,
-                  cudnn_enabled: bool = True) -> Any:
+@composite(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,"
+    " Tensor? running_var, bool use_input_stats, float momentum, float eps,"
+    " bool cudnn_enabled) -> Tensor",
+    method=False,
+)
+def instance_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:
     """Batch norm of each sample on its own: samples are laid out as channels."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
@@ -349,12 +402,23 @@ def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running
     return result.view(input.shape)
 
 
-@composite("instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None,"
-           " Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1,"
-           " float eps=1e-05) -> Tensor", method=False, namespace="nn.functional")
-def functional_instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
-                             weight: Any = None, bias: Any = None, use_input_stats: bool = True,
-                             momentum: float = 0.1, eps: float = 1e-5) -> Any:
+@composite(
+    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None,"
+    " Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1,"
+    " float eps=1e-05) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def functional_instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """Normalise each channel of each sample of [N, C, *]."""
     if use_input_stats:
         count = 1

@@ -109,10 +109,14 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
     )
 
 
-@kernel("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
-        " float eps) -> (Tensor, Tensor, Tensor)", method=False, autocast="float32",
-        nondifferentiable=("result1", "result2"), backward={
-    ("input", "weight", "bias"): _layer_norm_gradients})
+@kernel(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
+    " float eps) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    autocast="float32",
+    nondifferentiable=("result1", "result2"),
+    backward={("input", "weight", "bias"): _layer_norm_gradients},
+)
 def native_layer_norm(input: np.ndarray, normalized_shape: Sequence[int],
                       weight: np.ndarray | None, bias: np.ndarray | None, eps: float) -> Any:  # fmt: skip
     """Normalised input, mean and 1 / standard deviation over the last dims."""
@@ -139,9 +143,13 @@ def native_layer_norm(input: np.ndarray, normalized_shape: Sequence[int],
     return narrow(result, input.dtype).reshape(input.shape), *stats
 
 
-@kernel("native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape,"
-        " Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask)"
-        " -> (Tensor, Tensor, Tensor)", method=False, function=False)
+@kernel(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape,"
+    " Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask)"
+    " -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+)
 def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
                                normalized_shape: Sequence[int], mean: np.ndarray,
                                rstd: np.ndarray, weight: np.ndarray | None,
@@ -173,10 +181,19 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
     )
 
 
-@composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None,"
-           " Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", method=False)
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enable: bool = True) -> Any:
+@composite(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None,"
+    " Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    method=False,
+)
+def layer_norm(
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:
     """Normalise over the last dims, which have `normalized_shape`; then scale and shift."""
     _check_shape_type("layer_norm", normalized_shape)
     return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
@@ -226,9 +243,13 @@ def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: f
     )
 
 
-@kernel("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW,"
-        " int group, float eps) -> (Tensor, Tensor, Tensor)", method=False, autocast="float32",
-        backward={("input", "weight", "bias"): _group_norm_gradients})
+@kernel(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW,"
+    " int group, float eps) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    autocast="float32",
+    backward={("input", "weight", "bias"): _group_norm_gradients},
+)
 def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,
                       N: int, C: int, HxW: int, group: int, eps: float) -> Any:  # fmt: skip
     """Normalised input, mean [N, group] and 1 / standard deviation [N, group]."""
@@ -269,9 +290,13 @@ def _check_groups(input: np.ndarray, weight: Any, bias: Any, channels: int, grou
             )
 
 
-@kernel("native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd,"
-        " Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask)"
-        " -> (Tensor, Tensor, Tensor)", method=False, function=False)
+@kernel(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd,"
+    " Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask)"
+    " -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+)
 def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np.ndarray,
                                rstd: np.ndarray, weight: np.ndarray | None, N: int, C: int,
                                HxW: int, group: int, output_mask: Any) -> Any:  # fmt: skip
@@ -294,10 +319,19 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
     return result, of_weight, of_bias
 
 
-@composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,"
-           " float eps=1e-05, bool cudnn_enabled=True) -> Tensor", method=False)
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+@composite(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,"
+    " float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    method=False,
+)
+def group_norm(
+    input: Any,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Any:
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
     batch, channels = input.shape[:2]
     spatial = int(np.prod(input.shape[2:], dtype=int))
@@ -306,10 +340,15 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     )[0]
 
 
-@composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,"
-           " float eps=1e-05) -> Tensor", method=False, namespace="nn.functional")
-def functional_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None,
-                          eps: float = 1e-5) -> Any:
+@composite(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,"
+    " float eps=1e-05) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def functional_group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
     """`torch.group_norm`, with a check that there is more than one value to normalise."""
     if input.dim() < 2:
         raise RuntimeError(
@@ -328,9 +367,14 @@ def functional_group_norm(input: Any, num_groups: int, weight: Any = None, bias:
 # ---- root mean square
 
 
-@composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
-           " -> Tensor", method=False)
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+@composite(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
+    " -> Tensor",
+    method=False,
+)
+def rms_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
+) -> Any:
     """`input / sqrt(mean(input ** 2) + eps) * weight` over the last dims.
 
     Without `eps` it is the machine epsilon of the type that is computed in.
@@ -353,10 +397,15 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 # ---- others
 
 
-@composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75,"
-           " float k=1.0) -> Tensor", method=False, namespace="nn.functional")
-def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75,
-                        k: float = 1.0) -> Any:
+@composite(
+    "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75,"
+    " float k=1.0) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
     """`input / (k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
     if input.dim() < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input "
@@ -377,8 +426,11 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return input / (total / size * alpha + k).pow(beta)
 
 
-@composite("normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12, Tensor? out=None)"
-           " -> Tensor", method=False, namespace="nn.functional")
+@composite(
+    "normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12, Tensor? out=None) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`input / max(norm(input, p, dim), eps)`."""
     norm = ops.linalg.vector_norm(input, p, dim, True)
