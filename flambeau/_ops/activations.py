@@ -32,12 +32,12 @@ def relu(self: Any) -> Any:
     return E.maximum(0, self)
 
 
-@pointwise("_relu_grad(Tensor grad, Tensor result) -> Tensor", method=False, numbers="none",
-           inplace=False, node="ThresholdBackwardBackward0",
-           backward={"grad": lambda grad, result: ops._relu_grad(grad, result)})
-def relu_grad(grad: Any, result: Any) -> Any:
-    """The gradient where the result is positive."""
-    return E.where(result <= 0, 0, grad)
+@pointwise("_relu_grad(Tensor grad_output, Tensor output) -> Tensor", method=False,
+           numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           backward={"grad_output": lambda grad, output: ops._relu_grad(grad, output)})
+def relu_grad(grad_output: Any, output: Any) -> Any:
+    """The gradient where the output is positive (or nan)."""
+    return E.where(output <= 0, 0, grad_output)
 
 
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",

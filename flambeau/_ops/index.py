@@ -116,6 +116,11 @@ _lu_with_info geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_fact
 linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu
 lu_solve lu_unpack orgqr ormqr qr
 """,
+    "linalg_spectral": """
+_linalg_lstsq _linalg_matrix_rank _linalg_pinv linalg.cond linalg.eig linalg.eigh linalg.eigvals
+linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd linalg.svdvals
+linalg.vander pca_lowrank pinverse svd svd_lowrank vander
+""",
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
@@ -321,6 +326,7 @@ masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
 cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
 """,
     "linalg_factor": "geqrf lu lu_solve orgqr ormqr qr",
+    "linalg_spectral": "pinverse svd",
     "matmul": "bmm dot matmul mm mv vdot",
     "matmul_sums": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
     "norms": "dist norm",

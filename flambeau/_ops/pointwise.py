@@ -28,7 +28,7 @@ HALF_UFUNCS = frozenset(
     (np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.maximum, np.minimum,
      np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.sqrt,
      np.floor, np.ceil, np.trunc, np.rint, np.isnan, np.isinf, np.isfinite, np.signbit,
-     np.copysign, np.sign, np.positive)
+     np.copysign, np.sign, np.positive, np.nextafter)
 )  # fmt: skip
 """Ufuncs whose float16 and bfloat16 loops round once, as float32 arithmetic would."""
 
