@@ -104,7 +104,7 @@ def _max_pool_rows(spatial: int) -> None:
         numbers, output = _max_numbers(data, spatial, numbers, ceil_mode)
         return pool.max_pool(data, *numbers, output)
 
-    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor result, {numbers})"
+    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
             " -> Tensor", function=False, node=node.replace("0", "Backward0"), backward={
         "grad_output": lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode: (
             getattr(ops, pick)(grad, self, kernel_size, stride, padding, dilation, ceil_mode)),
