@@ -122,11 +122,11 @@ def _max_pool_rows(spatial: int) -> None:
         _, indices = pool.max_pool_with_indices(data, *numbers, output)
         return planes.scatter_planes(grad_output, indices, data.shape[-spatial:])
 
-    @kernel(f"{pick}(Tensor self, Tensor input, {numbers}) -> Tensor", function=False,
+    @kernel(f"{pick}(Tensor self, Tensor source, {numbers}) -> Tensor", function=False,
             node=node.replace("0", "BackwardBackward0"), backward={
-        "self": lambda grad, input, kernel_size, stride, padding, dilation, ceil_mode: (
+        "self": lambda grad, source, kernel_size, stride, padding, dilation, ceil_mode: (
             getattr(ops, pool_backward)(
-                grad, input, getattr(ops, name)(input.detach(), kernel_size, stride, padding,
+                grad, source, getattr(ops, name)(source.detach(), kernel_size, stride, padding,
                                                 dilation, ceil_mode),
                 kernel_size, stride, padding, dilation, ceil_mode)),
     })  # fmt: skip
