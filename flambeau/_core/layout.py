@@ -105,11 +105,11 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def channels_last_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides in elements with dim 1 innermost (NHWC and NDHWC)."""
-    order = (0, *range(2, len(shape)), 1)
-    inner = contiguous_strides([shape[dim] for dim in order])
     strides = [0] * len(shape)
-    for dim, step in zip(order, inner, strict=True):
+    step = 1
+    for dim in (1, *reversed(range(2, len(shape))), 0):
         strides[dim] = step
+        step *= shape[dim]  # unlike row-major strides, 0 after a dim of size 0
     return tuple(strides)
 
 

@@ -175,7 +175,7 @@ def is_contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> b
     wanted = lay.channels_last_strides(data.shape)
     have = cpu.element_strides(data)
     pairs = zip(data.shape, wanted, have, strict=True)
-    return all(size == 1 or w == h for size, w, h in pairs) or data.size == 0
+    return all(size == 1 or w == h for size, w, h in pairs)
 
 
 @method

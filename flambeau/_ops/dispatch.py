@@ -21,6 +21,7 @@ from flambeau._ops.op import Op
 from flambeau._ops.outputs import check_out, inplace_array, write_out
 from flambeau._ops.recording import build as build_recorder
 from flambeau._ops.recording import compile_function
+from flambeau._ops.schema import REQUIRED
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, new, wrap
 from flambeau.autograd.history import (
@@ -59,7 +60,8 @@ def base_scope(op: Op) -> dict[str, Any]:
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
         "asarray": np.asarray, "AttributeError": AttributeError, "TypeError": TypeError,
-        "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback, **binder.defaults(op),
+        "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback,
+        "required": required, **binder.defaults(op),
     }  # fmt: skip
 
 
@@ -212,7 +214,10 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     if sizes:
         name_ = _size_name(op)
         lines += [f"    if len({name_}) == 1:", f"        {name_} = size_list({name_})",
-                  f"    elif named or not {name_}:", f"        {name_} = named_sizes(op, {name_}, named)"]
+                  f"    elif named or not {name_}:",
+                  f"        {name_} = named_sizes(op, {name_}, named)"]
+    elif not plain:
+        lines += _numpy_name_lines(op)
     if not plain:
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},))",
@@ -236,13 +241,48 @@ def _size_name(op: Op) -> str:
 
 
 def _parameters(op: Op, sizes: bool, plain: bool) -> str:
-    text = binder.signature_text(op, "out=None" if op.out and not plain else "")
+    extra = [f"{binder.NUMPY_NAMES[name]}=None" for name in _numpy_names(op)]
+    extra = [] if plain or sizes else extra
+    extra += ["out=None"] if op.out and not plain else []
+    text = binder.signature_text(op, ", ".join(extra))
+    if extra and _required_dim(op):
+        text = text.replace("dim,", "dim=None,", 1)
     if sizes:
         name = _size_name(op)
         head, _, tail = text.partition(name)
         tail = tail.removeprefix(f"=default_{name}")
         return f"{head}*{name}{tail.replace(', *,', ',')}, **named"
     return text.replace("*, ", "") if plain else text
+
+
+def _numpy_names(op: Op) -> list[str]:
+    """Parameters that also go by NumPy's names."""
+    names = [argument.name for argument in op.schema.arguments]
+    return [name for name in binder.NUMPY_NAMES if name in names]
+
+
+def _required_dim(op: Op) -> bool:
+    """Whether `dim` has no default and is the last such parameter, so that `axis` may stand in."""
+    required = [a.name for a in op.schema.arguments if a.default is REQUIRED]
+    return bool(required) and required[-1] == "dim"
+
+
+def _numpy_name_lines(op: Op) -> list[str]:
+    lines = []
+    for name in _numpy_names(op):
+        given = binder.NUMPY_NAMES[name]
+        if name == "dim" and _required_dim(op):
+            lines += ["    if dim is None:", "        dim = required(op, axis)"]
+        else:
+            lines += [f"    if {given} is not None:", f"        {name} = {given}"]
+    return lines
+
+
+def required(op: Op, axis: Any) -> Any:
+    """`dim` given by NumPy's name, or torch's error that it is missing."""
+    if axis is None:
+        raise TypeError(f'{op.public}() missing 1 required positional arguments: "dim"')
+    return axis
 
 
 def _run_lines(op: Op, listed: str) -> list[str]:

@@ -12,11 +12,18 @@ from functools import lru_cache
 import numpy as np
 
 from flambeau._core.layout import contiguous_strides
-from flambeau._runtime.cpu import address, owner_of
+from flambeau._runtime.cpu import address, element_strides, owner_of
 
 Ints = tuple[int, ...]
 Geometry = tuple[Ints, Ints]
 CACHE_SIZE = 4096
+
+
+def steps_of(data: np.ndarray) -> Ints:
+    """Byte strides; arrays without elements, whose strides NumPy sets to 0, count as row-major."""
+    if data.size:
+        return data.strides
+    return tuple([step * data.itemsize for step in element_strides(data)])
 
 
 _NOTHING = np.empty(16, np.uint8)  # what empty views look at
@@ -109,7 +116,7 @@ def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
 
 def view_strides(data: np.ndarray, shape: Sequence[int]) -> Ints | None:
     """Byte strides that show `data` in another shape, or None where a copy is needed."""
-    return viewed_strides(data.shape, data.strides, data.itemsize, tuple(shape))
+    return viewed_strides(data.shape, steps_of(data), data.itemsize, tuple(shape))
 
 
 @lru_cache(CACHE_SIZE)

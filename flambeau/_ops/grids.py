@@ -137,7 +137,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         lone[position] = -1
         grids.append(ops.expand(ops.view(tensor, lone), shape))
     if swap:
-        grids = [ops.transpose(grid, 0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -146,11 +145,11 @@ def _check_grid(tensors: list[Any], indexing: str) -> None:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
+        if tensor._data.dtype != tensors[0]._data.dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
         if tensor._data.ndim > 1:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
                                f"got: {tensor}")  # fmt: skip
-        if tensor._data.dtype != tensors[0]._data.dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in ("ij", "xy"):
         raise RuntimeError('torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
                            f"{indexing}")  # fmt: skip

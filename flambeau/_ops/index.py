@@ -254,7 +254,7 @@ _split_size _unsafe_split _unsafe_split_with_sizes chunk dsplit hsplit split spl
 tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit
 """,
     "statistics": "corrcoef cov kthvalue median mode nanmedian nanquantile quantile",
-    "storage_views": "_as_strided as_strided",
+    "storage_views": "_as_strided as_strided resize_as_",
     "transcendental": """
 _logit _logit_eps _sigmoid_slope exp exp2 expm1 float_power ldexp log log10 log1p log2 logaddexp
 logaddexp2 logit pow rsqrt sigmoid special.xlog1py sqrt xlogy

@@ -25,7 +25,9 @@ from flambeau._tensor.tensor import Tensor
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape: a view where possible, else a copy."""
     if named:
-        shape = named["shape"]
+        shape = (named["shape"],)
+    if not shape:
+        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
     try:
         data = input._data
         if data.flags.c_contiguous:
@@ -123,7 +125,7 @@ def _place_for_cat(arrays: Sequence[np.ndarray], dim: int) -> Any:
     if joined:
         shape[dim] = _joined_length(joined, dim, arrays)
     numpy_dtype = first.dtype
-    if any([array.dtype != numpy_dtype for array in arrays]):
+    if any(array.dtype != numpy_dtype for array in arrays):
         kinds = [dt.from_numpy_dtype(array.dtype) for array in arrays]
         numpy_dtype = reduce(promote_types, kinds).numpy_dtype
     strides = channels_last_strides(shape) if _all_channels_last(arrays) else None

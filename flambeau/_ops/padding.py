@@ -36,7 +36,7 @@ def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
     backward={"self": lambda grad, pad: ops.constant_pad_nd(grad, [-n for n in pad], 0)},
 )
 def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndarray:
-    """`value` around the last dims: `pad` is (left, right, top, bottom, ...); negative ones crop."""
+    """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop."""
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * data.ndim:

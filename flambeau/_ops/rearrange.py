@@ -70,7 +70,7 @@ def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.nda
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, "
                            f"dims:{len(dims)}")  # fmt: skip
     if data.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     axes = [wrap_dim(dim, data.ndim) for dim in dims]
     if data.size == 0:
         return np.array(data, order="C")

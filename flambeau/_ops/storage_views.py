@@ -251,10 +251,13 @@ def _resize(target: Tensor, size: tuple[int, ...], strides: Sequence[int]) -> No
     target._data = strided(flat, size, steps, start * itemsize if count else 0)
 
 
-@method
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+@composite(
+    "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
+    "memory_format=None) -> Tensor(a!)"
+)
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the size of another tensor."""
-    return resize_(self, the_template._data.shape, memory_format=memory_format)
+    return resize_(input, the_template._data.shape, memory_format=memory_format)
 
 
 @method

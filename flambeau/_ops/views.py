@@ -12,7 +12,7 @@ from flambeau._core.dtype import dtype as Dtype
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._ops import geometry
 from flambeau._ops.dims import infer_size, wrap_dim
-from flambeau._ops.geometry import strided, view_strides
+from flambeau._ops.geometry import steps_of, strided, view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, view
 from flambeau._runtime.cpu import address, owner_of
@@ -257,7 +257,7 @@ def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.
         )
     if size.__class__ is not tuple:
         size = tuple([index(n) for n in size])
-    shape, strides = geometry.expanded(data.shape, data.strides, size)
+    shape, strides = geometry.expanded(data.shape, steps_of(data), size)
     return strided(data, shape, strides)
 
 
@@ -283,7 +283,7 @@ def unsqueeze(data: np.ndarray, dim: int) -> np.ndarray:
     flags = data.flags
     if flags.c_contiguous and 1 not in shape and 0 not in shape:
         return data.reshape((*shape[:dim], 1, *shape[dim:]))
-    return strided(data, *geometry.unsqueezed(shape, data.strides, data.itemsize, dim))
+    return strided(data, *geometry.unsqueezed(shape, steps_of(data), data.itemsize, dim))
 
 
 def _restored(grad: Any, shape: Any) -> Any:
@@ -344,7 +344,7 @@ def diagonal(data: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     first, second = wrap_dim(dim1, data.ndim), wrap_dim(dim2, data.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    shape, strides = data.shape, data.strides
+    shape, strides = data.shape, steps_of(data)
     rows, columns = shape[first], shape[second]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     start = offset * strides[second] if offset >= 0 else -offset * strides[first]
@@ -379,9 +379,9 @@ def unfold(data: np.ndarray, dimension: int, size: int, step: int) -> np.ndarray
         raise RuntimeError(f"step is {step} but must be > 0")
     if data.ndim == 0:
         return strided(data, (size,), (data.itemsize,))
-    shape, strides = list(data.shape), list(data.strides)
+    shape, strides = list(data.shape), list(steps_of(data))
     shape[dim], strides[dim] = (length - size) // step + 1, strides[dim] * step
-    return strided(data, (*shape, size), (*strides, data.strides[dim]))
+    return strided(data, (*shape, size), (*strides, steps_of(data)[dim]))
 
 
 @view(

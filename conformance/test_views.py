@@ -1,0 +1,149 @@
+"""Shapes, strides, offsets and sharing of views and rearrangements, against PyTorch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import flambeau
+
+SIZES = (0, 1, 1, 2, 3, 4)
+
+
+def twin(rng: random.Random, ndim: int) -> tuple[Any, Any]:
+    """The same tensor in both libraries: plain, transposed, sliced, expanded or channels-last."""
+    shape = [rng.choice(SIZES) for _ in range(ndim)]
+    count = 1
+    for size in shape:
+        count *= size
+    pair = [lib.arange(count).reshape(shape) for lib in (torch, flambeau)]
+    for _ in range(rng.randrange(3)):
+        change = rng.choice(CHANGES)
+        seed = rng.random()
+        pair = [change(random.Random(seed), tensor) for tensor in pair]
+    return pair[0], pair[1]
+
+
+def permuted(rng: random.Random, x: Any) -> Any:
+    return x.permute(rng.sample(range(x.ndim), x.ndim)) if x.ndim else x
+
+
+def halved(rng: random.Random, x: Any) -> Any:
+    dim = rng.randrange(x.ndim) if x.ndim else 0
+    return x.narrow(dim, x.shape[dim] // 2, x.shape[dim] - x.shape[dim] // 2) if x.ndim else x
+
+
+def widened(rng: random.Random, x: Any) -> Any:
+    return x.expand([n if n != 1 else 3 for n in x.shape]) if rng.random() < 0.5 else x
+
+
+def last(rng: random.Random, x: Any) -> Any:
+    if x.ndim != 4:
+        return x
+    library = torch if isinstance(x, torch.Tensor) else flambeau
+    return x.contiguous(memory_format=library.channels_last)
+
+
+CHANGES = (permuted, halved, widened, last)
+
+
+def dim(rng: random.Random, x: Any, extra: int = 0) -> int:
+    length = max(x.ndim + extra, 1)
+    return rng.randrange(-length, length)
+
+
+def other_shape(rng: random.Random, x: Any) -> list[int]:
+    shape = [n for n in x.shape if n != 1 or rng.random() < 0.5]
+    for _ in range(rng.randrange(3)):
+        shape.insert(rng.randrange(len(shape) + 1), 1)
+    if len(shape) > 1 and rng.random() < 0.5:
+        place = rng.randrange(len(shape) - 1)
+        shape[place : place + 2] = [shape[place] * shape[place + 1]]
+    return shape
+
+
+CALLS: dict[str, Callable[[random.Random, Any], Any]] = {
+    "view": lambda rng, x: x.view(other_shape(rng, x)),
+    "reshape": lambda rng, x: x.reshape(other_shape(rng, x)),
+    "reshape_flat": lambda rng, x: x.reshape(-1),
+    "flatten": lambda rng, x: x.flatten(),
+    "ravel": lambda rng, x: x.ravel(),
+    "unsqueeze": lambda rng, x: x.unsqueeze(dim(rng, x, 1)),
+    "squeeze": lambda rng, x: x.squeeze(),
+    "squeeze_dim": lambda rng, x: x.squeeze(dim(rng, x)),
+    "transpose": lambda rng, x: x.transpose(dim(rng, x), dim(rng, x)),
+    "movedim": lambda rng, x: x.movedim(dim(rng, x), dim(rng, x)),
+    "expand": lambda rng, x: x.expand(2, 1, *[n if n != 1 else 2 for n in x.shape]),
+    "expand_one": lambda rng, x: x.expand(1, *x.shape),
+    "select": lambda rng, x: x.select(dim(rng, x), 0),
+    "narrow": lambda rng, x: x.narrow(dim(rng, x), 0, 1),
+    "diagonal": lambda rng, x: x.diagonal(rng.randrange(-2, 3), 0, -1),
+    "unfold": lambda rng, x: x.unfold(dim(rng, x), rng.randrange(3), 1 + rng.randrange(2)),
+    "split": lambda rng, x: x.split(1 + rng.randrange(3), dim(rng, x)),
+    "chunk": lambda rng, x: x.chunk(1 + rng.randrange(3), dim(rng, x)),
+    "tensor_split": lambda rng, x: x.tensor_split(1 + rng.randrange(3), dim(rng, x)),
+    "unbind": lambda rng, x: x.unbind(dim(rng, x)),
+    "contiguous": lambda rng, x: x.contiguous(),
+    "clone": lambda rng, x: x.clone(),
+    "flip": lambda rng, x: x.flip(dim(rng, x)),
+    "roll": lambda rng, x: x.roll(1, dim(rng, x)),
+    "roll_flat": lambda rng, x: x.roll(2),
+    "rot90": lambda rng, x: x.rot90(rng.randrange(-2, 5), (0, -1)),
+    "repeat": lambda rng, x: x.repeat([1 + rng.randrange(2) for _ in range(x.ndim + 1)]),
+    "tril": lambda rng, x: x.tril(rng.randrange(-1, 2)),
+    "diag_embed": lambda rng, x: x.diag_embed(rng.randrange(-1, 2)),
+    "cat": lambda rng, x: library_of(x).cat([x, x], dim(rng, x)),
+    "stack": lambda rng, x: library_of(x).stack([x, x], dim(rng, x, 1)),
+    "atleast_3d": lambda rng, x: library_of(x).atleast_3d(x),
+    "pad": lambda rng, x: library_of(x).constant_pad_nd(x, [1, rng.randrange(-1, 2)], 7),
+}
+
+
+COPIES = frozenset(("clone", "flip", "roll", "rot90"))
+"""Not compared for empty inputs: torch derives the strides of such copies from strides of 0."""
+
+
+def library_of(x: Any) -> Any:
+    return torch if isinstance(x, torch.Tensor) else flambeau
+
+
+def described(result: Any, source: Any) -> Any:
+    """What has to agree: geometry, sharing, values; or the error."""
+    if isinstance(result, tuple):
+        return [described(part, source) for part in result]
+    shares = result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+    shares = shares and source.numel() > 0 and result.numel() > 0
+    offset = result.storage_offset() if shares else 0
+    geometry = (tuple(result.shape), result.stride(), offset, shares, result is source)
+    formats = [library_of(result).contiguous_format]
+    if result.ndim == 4:
+        formats.append(library_of(result).channels_last)
+    contiguity = [result.is_contiguous(memory_format=f) for f in formats]
+    return geometry, contiguity, result.tolist()
+
+
+def outcome(call: Callable[..., Any], seed: float, x: Any) -> Any:
+    try:
+        return described(call(random.Random(seed), x), x)
+    except (RuntimeError, IndexError, ValueError) as error:
+        return type(error).__name__, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_geometry(name: str) -> None:
+    """Random shapes with sizes 0 and 1, over transposed, sliced and expanded inputs."""
+    rng = random.Random(name)
+    for _ in range(120):
+        expected_input, found_input = twin(rng, rng.randrange(5))
+        assert tuple(expected_input.shape) == tuple(found_input.shape)
+        assert expected_input.stride() == found_input.stride()
+        if name in COPIES and not expected_input.numel():
+            continue
+        seed = rng.random()
+        expected = outcome(CALLS[name], seed, expected_input)
+        found = outcome(CALLS[name], seed, found_input)
+        assert found == expected, (expected_input.shape, expected_input.stride())
