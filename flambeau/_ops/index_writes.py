@@ -113,7 +113,8 @@ def _check_copied(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndar
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and index.size != 1:
         raise IndexError(
-            f"index_copy_(): When source is scalar, index should have one element (got {index.size})"
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{index.size})"
         )
     if source.ndim != data.ndim and source.ndim and data.ndim:
         raise IndexError(

@@ -160,7 +160,11 @@ def unfold_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, size
 )
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
                        storage_offset: int | None = None) -> Any:  # fmt: skip
-    """A copy of `input` in which an `as_strided` view shows `src`."""
+    """A copy of `input` in which an `as_strided` view shows `src`.
+
+    The gradient of `input` is zero where `src` was written; torch 2.13 returns it the other way
+    round.
+    """
     result = ops.clone(input)
     part = ops.as_strided(result, size, stride, storage_offset)
     if part._data.shape != src._data.shape:
