@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import Node, next_sequence_number, output_node
 from flambeau.autograd.history import alias_of, edge_of
 
 Hook = Callable[..., Any]
+
+NO_INPUTS = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since "
+    "no inputs require gradients. See https://docs.pytorch.org/docs/main/generated/"
+    "torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more details."
+)
+NO_TENSORS = (
+    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+    "received {}"
+)
 
 
 class BackwardHookFunctionBackward(Node):
@@ -50,26 +62,30 @@ class BackwardHooks:
         self.grad_outputs: tuple[Any, ...] | None = None
         self.input_places: list[int] | None = None
         self.input_count = 0
+        self.constants: dict[int, Tensor] = {}
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with those that want gradients replaced by watched aliases."""
         places = _differentiable(args)
+        self.input_count = len(args)
         if not places or not self.hooks:
             return args
-        self.input_count = len(args)
         self.input_places = places
+        self.constants = {
+            place: value
+            for place, value in enumerate(args)
+            if isinstance(value, Tensor) and place not in places
+        }
         return _replaced(args, places, self._at_inputs)
 
     def watch_outputs(self, output: Any) -> Any:
-        """The same for the outputs: a tensor, or the tensors in a tuple, list or dict."""
+        """The same for the outputs: a tensor, or the tensors in a tuple."""
         if isinstance(output, Tensor):
             return self._watch_output_tuple((output,))[0]
-        if isinstance(output, dict):
-            watched = self._watch_output_tuple(tuple(output.values()))
-            return type(output)(zip(output, watched, strict=True))
-        if not isinstance(output, (tuple, list)):
+        if not isinstance(output, tuple):
+            warnings.warn(NO_TENSORS.format(type(output)), stacklevel=6)
             return output
-        watched = self._watch_output_tuple(tuple(output))
+        watched = self._watch_output_tuple(output)
         return output._make(watched) if hasattr(output, "_make") else type(output)(watched)
 
     def _watch_output_tuple(self, output: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -88,15 +104,19 @@ class BackwardHooks:
         for hook in self.pre_hooks:
             replaced = hook(self.module, spread)
             if replaced is not None:
-                spread = replaced if isinstance(replaced, tuple) else (replaced,)
+                spread = _as_tuple(replaced)
         self.grad_outputs = spread
         if self.input_places is None:
             self._run_without_inputs(spread)
         return tuple(spread[place] for place in places)
 
     def _run_without_inputs(self, grads: tuple[Any, ...]) -> None:
+        if self.hooks:
+            warnings.warn(NO_INPUTS, stacklevel=2)
+        nothing = (None,) * self.input_count
         for hook in self.hooks:
-            if hook(self.module, (), grads) is not None:
+            replaced = hook(self.module, nothing, grads)
+            if replaced is not None and any(grad is not None for grad in _as_tuple(replaced)):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
@@ -112,12 +132,12 @@ class BackwardHooks:
                 "on the input and that the loss is computed based on the output."
             )
         places: Any = self.input_places
-        spread = _spread(grads, places, self.input_count)
+        spread = _spread(grads, places, self.input_count, self.constants)
         for hook in self.hooks:
             replaced = hook(self.module, spread, self.grad_outputs)
             if replaced is None:
                 continue
-            spread = replaced if isinstance(replaced, tuple) else (replaced,)
+            spread = _as_tuple(replaced)
             if len(spread) != self.input_count:
                 raise RuntimeError(
                     "Backward hook returned an invalid number of grad_input, "
@@ -146,8 +166,20 @@ def _replaced(values: tuple[Any, ...], places: list[int], see: Hook) -> tuple[An
     return tuple(result)
 
 
-def _spread(grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _spread(
+    grads: tuple[Any, ...],
+    places: list[int],
+    count: int,
+    constants: dict[int, Tensor] | None = None,
+) -> tuple[Any, ...]:
+    """The gradients at their places; zeros for constant tensors, None for what is no tensor."""
     result: list[Any] = [None] * count
+    for place, value in (constants or {}).items():
+        result[place] = ops.zeros_like(value)
     for place, grad in zip(places, grads, strict=True):
         result[place] = grad
     return tuple(result)
