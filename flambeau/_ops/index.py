@@ -164,7 +164,7 @@ group_norm layer_norm native_group_norm native_group_norm_backward native_layer_
 native_layer_norm_backward nn.functional.group_norm nn.functional.local_response_norm
 nn.functional.normalize rms_norm
 """,
-    "norms": "dist linalg.matrix_norm linalg.vector_norm norm",
+    "norms": "dist linalg.matrix_norm linalg.norm linalg.vector_norm norm",
     "padding": """
 _pad_circular constant_pad_nd nn.functional.pad reflection_pad1d reflection_pad1d_backward
 reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward

@@ -216,6 +216,37 @@ def _singular_norm(tensor: Any, order: Any, first: int, second: int, keepdim: bo
     return result
 
 
+@composite(
+    "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    namespace="linalg",
+    public="norm",
+    method=False,
+)
+def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
+                dtype: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """The matrix norm of order `ord` for two dims, the vector norm for one.
+
+    Without `ord` the vector norm of order 2 over `dim`, or over everything.
+    """
+    dims = (dim,) if isinstance(dim, int) else dim
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
+                           f"{list(dims)}")  # fmt: skip
+    ndim = A._data.ndim
+    if ord is not None and dims is None and ndim not in (1, 2):
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
+                           f"or 2D. Got {ndim}D.")  # fmt: skip
+    of_matrix = len(dims) == 2 if dims is not None else ndim == 2
+    if isinstance(ord, str) or (ord is not None and of_matrix):
+        dims = (-2, -1) if dims is None else dims
+        result = ops.linalg.matrix_norm(A, ord, dims, keepdim, dtype=dtype)
+    else:
+        order = 2 if ord is None else ord
+        result = ops.linalg.vector_norm(A, order, dims, keepdim, dtype=dtype)
+    return write(linalg_norm, out, result)
+
+
 # ---- norm and dist
 
 
