@@ -151,12 +151,13 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
 
 
 def _eigh_backward(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
-    """V (V^H gV / E + gL) V^H."""
+    """V (skew(V^H gV) / (2 E) + gL) V^H: the Hermitian one of the equivalent gradients."""
     of_values, of_vectors = grads
     inner = adjoint_times(eigenvectors, of_vectors)
     if inner._data.dtype.kind == "c":
         _check_phase(diagonal_of(inner), "linalg_eigh_backward", "eigenvectors")
-    inner = _with_diagonal(inner / _differences(eigenvalues), of_values)
+    skew = (inner - adjoint(inner)) * 0.5
+    inner = _with_diagonal(skew / _differences(eigenvalues), of_values)
     return ops.matmul(eigenvectors, times_adjoint(inner, eigenvectors))
 
 
@@ -253,11 +254,15 @@ def pinv_gradient(grad: Any, A: Any, pinv: Any) -> Any:
     return above + beside - adjoint_times(pinv, times_adjoint(grad, pinv))
 
 
+def _pinv_backward(grad: Any, A: Any, result: Any) -> Any:
+    return pinv_gradient(grad, A, result)
+
+
 @kernel(
     "_linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
     node="LinalgPinvBackward0",
     function=False,
-    backward={"A": lambda grad, A, result: pinv_gradient(grad, A, result)},
+    backward={"A": _pinv_backward},
 )
 def pinv_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
     """The pseudoinverse with tolerances as arrays."""
@@ -408,6 +413,7 @@ def _norm_cond(A: Any, p: Any) -> Any:
 def linalg_vander(x: Any, *, N: int | None = None) -> Any:
     """Powers 0 to N - 1 of x in a new last dim."""
     kernels.vander(x._data.reshape(-1)[:0], _columns(x, N))  # for its checks
+    x = x.unsqueeze(0) if x._data.ndim == 0 else x
     powers = x.unsqueeze(-1).expand((*x._data.shape, _columns(x, N) - 1)).cumprod(-1)
     return ops.cat([ops.ones_like(powers.narrow(-1, 0, 1)), powers], -1)
 
