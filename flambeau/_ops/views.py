@@ -158,7 +158,7 @@ def _reshape_plain(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
         result = data.reshape(size)
     except ValueError:
         return data.reshape(infer_size(size, data.size))
-    if result.shape != size and size != (-1,) and min(size) < -1:  # NumPy takes any for -1
+    if result.shape != size and size and size != (-1,) and min(size) < -1:  # to NumPy, any is -1
         infer_size(size, data.size)
     return result
 
