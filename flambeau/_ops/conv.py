@@ -96,8 +96,8 @@ def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> Non
     refused = "Bool Byte Char Short Int" if transposed else "Bool"
     if name in refused.split():
         spatial = 3 if input.ndim == 5 else 2
-        label = f"slow_conv_transpose{spatial}d_out_cpu" if transposed else f"slow_conv{spatial}d_cpu"
-        raise NotImplementedError(f"\"{label}\" not implemented for '{name}'")
+        label = f"conv_transpose{spatial}d_out" if transposed else f"conv{spatial}d"
+        raise NotImplementedError(f"\"slow_{label}_cpu\" not implemented for '{name}'")
 
 
 # ---- the gradient maps
@@ -172,7 +172,8 @@ def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Ex
 
 
 def _convolve(name: str, spatial: int, input: Any, weight: Any, bias: Any, stride: Any,
-              padding: Any, dilation: Any, groups: int, output_padding: Any = 0) -> Any:  # fmt: skip
+              padding: Any, dilation: Any, groups: int,
+              output_padding: Any = 0) -> Any:  # fmt: skip
     """What the public functions share: numbers for each dim, and inputs without a batch dim."""
     transposed = "transpose" in name
     batched = input._data.ndim == spatial + 2
@@ -237,7 +238,7 @@ def _convolution_row(spatial: int) -> Any:
                f"{size} padding=0, {size} dilation=1, int groups=1) -> Tensor")  # fmt: skip
     def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                     dilation: Any = 1, groups: int = 1) -> Any:  # fmt: skip
-        """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`; N may be absent.
+        """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.
 
         `padding` is a number for each dim, 'valid' (none) or 'same' (the size stays).
         """
@@ -258,7 +259,8 @@ def _transposed_row(spatial: int) -> Any:
                f"{size} padding=0, {size} output_padding=0, int groups=1, {size} dilation=1)"
                " -> Tensor")  # fmt: skip
     def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-                    output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:  # fmt: skip
+                    output_padding: Any = 0, groups: int = 1,
+                    dilation: Any = 1) -> Any:  # fmt: skip
         """The transposed convolution of `input` with `weight` `(C, O / groups, *kernel)`.
 
         Each output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +

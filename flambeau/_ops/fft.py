@@ -34,7 +34,7 @@ def _norm(normalization: int, forward: bool) -> Any:
 
 @kernel("_resize_ends(Tensor self, int[] size) -> Tensor", function=False,
         node="ConstantPadNdBackward0", backward={
-    "self": lambda grad, self_shape: ops._resize_ends(grad, self_shape),
+    "self": lambda grad, self_shape: ops._resize_ends(grad, size=self_shape),
 })  # fmt: skip
 def _resize_ends(data: Array, size: Any) -> Array:
     """Zeros put on, or elements cut off, at the end of each dim."""
@@ -84,7 +84,7 @@ def _inner_weights(tensor: Any, dim: int, size: int, factor: float) -> Any:
 @kernel("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
         method=False, node="FftR2CBackward0", backward={"self": _real_backward})  # fmt: skip
 def _fft_r2c(data: Array, dim: Any, normalization: int, onesided: bool) -> Array:
-    """Real to complex over some dims; with `onesided` the last of them keeps size // 2 + 1 values."""
+    """Real to complex over some dims; `onesided` keeps size // 2 + 1 values of the last one."""
     norm = _norm(normalization, True)
     if not onesided:
         return np.ascontiguousarray(np.fft.fftn(data, axes=tuple(dim), norm=norm))

@@ -109,7 +109,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
 
 @kernel("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor", backward={
     "theta": lambda grad, size, align_corners: ops._affine_grid_backward(
-        grad, size, align_corners),
+        grad, size, align_corners=align_corners),
 })  # fmt: skip
 def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
     """The positions `(N, *spatial, rank)` of an image of a size under affine maps `theta`."""
@@ -119,7 +119,7 @@ def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array
 @kernel("_affine_grid_backward(Tensor grad_output, int[] size, bool align_corners) -> Tensor",
         function=False, node="AffineGridGeneratorBackwardBackward0", backward={
     "grad_output": lambda grad, size, align_corners: ops.affine_grid_generator(
-        grad, size, align_corners),
+        grad, size, align_corners=align_corners),
 })  # fmt: skip
 def _affine_grid_backward(grad_output: Array, size: Any, align_corners: bool) -> Array:
     """The transposed map of `affine_grid_generator`."""

@@ -1,6 +1,6 @@
 """Resizing, sampling at grid positions, and sliding blocks as columns (`unfold`, `fold`).
 
-Resizing, `fold` and `unfold` are linear: each comes as a pair of rows that are adjoint to each other.
+Resizing, `fold` and `unfold` are linear: each comes as a pair of rows, adjoint to each other.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, A
 
 def _sizes(size: Any, spatial: list[int]) -> list[Any]:
     if not isinstance(size, (tuple, list)):
-        return [int(size) if isinstance(size, Tensor) else size] * len(spatial)
+        return [int(size.item()) if isinstance(size, Tensor) else size] * len(spatial)
     if len(size) != len(spatial):
         raise ValueError(
             "Input and output must have the same number of spatial dimensions, but got input with "
@@ -268,7 +268,7 @@ def im2col(data: Array, kernel_size: Any, dilation: Any, padding: Any, stride: A
 @kernel(f"col2im(Tensor self, int[2] output_size, {NUMBERS}) -> Tensor", function=False,
         method=False, node="Col2ImBackward0", backward={
     "self": lambda grad, kernel_size, dilation, padding, stride: ops.im2col(
-        grad, kernel_size, dilation, padding, stride),
+        grad, kernel_size, dilation, padding, stride=stride),
 })  # fmt: skip
 def col2im(data: Array, output_size: Any, kernel_size: Any, dilation: Any, padding: Any,
            stride: Any) -> Array:  # fmt: skip

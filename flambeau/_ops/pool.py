@@ -18,10 +18,11 @@ from flambeau._ops.reductions import refuse
 from flambeau._ops.templates import planes, pool, pool_check
 
 Array = np.ndarray
+Ints = tuple[int, ...]
 
 
 def _numbers(function: str, spatial: int, kernel_size: Any, stride: Any, padding: Any,
-             dilation: Any = 1) -> tuple[tuple[int, ...], ...]:  # fmt: skip
+             dilation: Any = 1) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Kernel, stride, padding and dilation for each dim; no stride means the kernel's."""
     kernel_ = pool_check.pool_numbers(function, "kernel_size", kernel_size, spatial)
     return (
@@ -60,17 +61,18 @@ def _gather_planes(data: Array, indices: Array, rank: int) -> Array:
 
 def _max_numbers(data: Array, spatial: int, numbers: tuple[Any, ...], ceil_mode: bool) -> Any:
     """The numbers for each dim and the spatial shape of the result."""
-    numbers = _numbers(f"max_pool{spatial}d", spatial, *numbers)
-    shape = pool_check.max_pool_output_shape(data.shape, *numbers, ceil_mode)
+    each = _numbers(f"max_pool{spatial}d", spatial, *numbers)
+    shape = pool_check.max_pool_output_shape(data.shape, *each, ceil_mode)
     refuse(data, "int float", f"max_pool{spatial}d")
-    return numbers, shape[-spatial:]
+    return each, shape[-spatial:]
 
 
 def _max_pool_rows(spatial: int) -> None:
     name = f"max_pool{spatial}d"
     node = f"MaxPool{spatial}DWithIndicesBackward0"
-    numbers = (f"int[{spatial}] kernel_size, int[{spatial}]? stride=None, int[{spatial}] padding=0, "
-               f"int[{spatial}] dilation=1, bool ceil_mode=False")  # fmt: skip
+    size = f"int[{spatial}]"
+    numbers = (f"{size} kernel_size, {size}? stride=None, {size} padding=0, {size} dilation=1, "
+               "bool ceil_mode=False")  # fmt: skip
     pool_backward = f"_max_pool{spatial}d_backward"
     pick = f"_max_pool{spatial}d_pick"
 
@@ -86,29 +88,33 @@ def _max_pool_rows(spatial: int) -> None:
     def with_indices(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Array, Array]:  # fmt: skip
         """The largest value of every window, and its position in its flattened plane."""
-        numbers = (kernel_size, stride, padding, dilation)
-        numbers, output = _max_numbers(data, spatial, numbers, ceil_mode)
+        given = (kernel_size, stride, padding, dilation)
+        numbers, output = _max_numbers(data, spatial, given, ceil_mode)
         return pool.max_pool_with_indices(data, *numbers, output)
+
+    def compare(grad: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any,
+                dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
+        numbers = (kernel_size, stride, padding, dilation)
+        return getattr(ops, pool_backward)(grad, self, result, *numbers, ceil_mode)
 
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False, backward={
-        "self": lambda grad, self, result, kernel_size, stride, padding, dilation, ceil_mode: (
-            getattr(ops, pool_backward)(grad, self, result, kernel_size, stride, padding, dilation,
-                                        ceil_mode)),
-    })  # fmt: skip
+    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False,
+            backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""
-        numbers = (kernel_size, stride, padding, dilation)
-        numbers, output = _max_numbers(data, spatial, numbers, ceil_mode)
+        given = (kernel_size, stride, padding, dilation)
+        numbers, output = _max_numbers(data, spatial, given, ceil_mode)
         return pool.max_pool(data, *numbers, output)
 
-    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
-            " -> Tensor", function=False, node=node.replace("0", "Backward0"), backward={
-        "grad_output": lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode: (
-            getattr(ops, pick)(grad, self, kernel_size, stride, padding, dilation, ceil_mode)),
-    })  # fmt: skip
+    def pick_again(grad: Any, self: Any, kernel_size: Any, stride: Any, padding: Any,
+                   dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
+        return getattr(ops, pick)(grad, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor result, {numbers})"
+            " -> Tensor", function=False, node=node.replace("0", "Backward0"),
+            backward={"grad_output": pick_again})  # fmt: skip
     def backward(grad_output: Array, data: Array, result: Array, kernel_size: Any, stride: Any,
                  padding: Any, dilation: Any, ceil_mode: bool) -> Array:  # fmt: skip
         """Gradients put where each window's maximum lies."""
@@ -197,7 +203,7 @@ NUMBERS_1D = "int[1] kernel_size, int[1]? stride=None, int[1] padding=0"
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
     """The largest value of every window of a signal `(N, C, L)` or `(C, L)`."""
-    numbers = _max_numbers_1d(kernel_size, stride, padding, dilation)
+    numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation)
     pool_check.max_pool1d_output_size(input._data.shape, *numbers, ceil_mode)
     if not input._requires_grad:
         refuse(input._data, "float", "max_pool1d_impl")
@@ -211,7 +217,7 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
                             dilation: Any = 1,
                             ceil_mode: bool = False) -> tuple[Any, Any]:  # fmt: skip
     """`max_pool1d` and the positions of the maxima."""
-    numbers = _max_numbers_1d(kernel_size, stride, padding, dilation)
+    numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation)
     pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
     plane = _as_plane("max_pool1d", input)
     values, indices = ops.max_pool2d_with_indices(plane, *pairs, ceil_mode)
@@ -222,7 +228,8 @@ def _functional_max_pool(spatial: int) -> None:
     name = f"max_pool{spatial}d"
     size = f"int[{spatial}]"
     parameters = (f"Tensor input, {size} kernel_size, {size}? stride=None, {size} padding=0, "
-                  f"{size} dilation=1, bool ceil_mode=False, bool return_indices=False")  # fmt: skip
+                  f"{size} dilation=1, bool ceil_mode=False, "
+                  "bool return_indices=False")  # fmt: skip
 
     @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
     def max_pool(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
@@ -271,9 +278,9 @@ def _avg_numbers(data: Array, spatial: int, kernel_size: Any, stride: Any, paddi
 def _avg_pool_rows(spatial: int) -> None:
     name = f"avg_pool{spatial}d"
     node = f"AvgPool{spatial}DBackward0"
-    numbers = (f"int[{spatial}] kernel_size, int[{spatial}]? stride=None, int[{spatial}] padding=0, "
-               "bool ceil_mode=False, bool count_include_pad=True, "
-               "int? divisor_override=None")  # fmt: skip
+    size = f"int[{spatial}]"
+    numbers = (f"{size} kernel_size, {size}? stride=None, {size} padding=0, bool ceil_mode=False, "
+               "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False, function=False,
             backward={

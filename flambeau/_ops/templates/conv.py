@@ -15,14 +15,12 @@ from math import prod
 
 import numpy as np
 
-from . import depthwise
+from . import depthwise, images_last
 from .precision import Array, narrow, widen
-from .windows import Ints, extent, pad_spatial, tap_slices, windows
+from .windows import Ints, extent, pad_spatial, tap_slices, window_count, windows
 
 # benchmarks/conv_kernels.py: 4 and 8 MiB are the fastest, 64 MiB takes half as long again.
 COLUMN_BYTES = 4 << 20
-# Below this many output positions one product over several images beats one per image.
-SMALL_PLANE = 64
 # With fewer channels per group the product for stride 1 gets too thin; scattering is faster.
 THIN_GROUP = 12
 
@@ -40,32 +38,20 @@ class Geometry:
     @property
     def is_pointwise(self) -> bool:
         """True for 1x1 kernels, whose columns are the input itself."""
-        return prod(self.kernel) == 1 and prod(self.output) >= SMALL_PLANE
+        return prod(self.kernel) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some images and some rows of the first spatial dim of the output.
-
-    The operands of the matrix product are `(n, groups, channels, positions)`, or, `merged`,
-    `(1, groups, channels, n * positions)`: better where an image has few positions.
-    """
+    """Some images and some rows of the first spatial dim of the output."""
 
     images: slice
     rows: slice
-    merged: bool
 
     def view(self, output: Array, groups: int) -> Array:
         """The chunk of `(N, O, *output)` as `(n, groups, O / groups, positions)`."""
         part = output[self.images, :, self.rows]
         return part.reshape(len(part), groups, output.shape[1] // groups, -1)
-
-    def operand(self, output: Array, groups: int) -> Array:
-        """`view`, with the images merged into the positions when the chunk asks for it."""
-        part = self.view(output, groups)
-        if not self.merged:
-            return part
-        return part.transpose(1, 2, 0, 3).reshape(1, *part.shape[1:3], -1)
 
 
 @np.errstate(all="ignore")
@@ -82,10 +68,16 @@ def conv(
 
     Returns `(N, O, *output)` in input's dtype; `bias` is `(O,)` or None.
     """
-    wide = widen(input)
-    result = _conv_padded(
-        pad_spatial(wide, padding, padding), widen(weight), stride, dilation, groups
-    )
+    wide, weight = widen(input), widen(weight)
+    output = tuple(map(window_count, input.shape[2:], weight.shape[2:], stride, padding, dilation))
+    if images_last.applies(output) and not depthwise.applies(weight.shape, groups):
+        shift = None if bias is None else widen(bias)
+        result = images_last.forward(
+            wide, weight, shift, output, stride, padding, dilation, groups
+        )
+        return narrow(result, input.dtype)
+    padded = pad_spatial(wide, padding, padding)
+    result = _conv_padded(padded, weight, stride, dilation, groups)
     return add_bias(result, bias, input.dtype)
 
 
@@ -117,13 +109,18 @@ def conv_backward_weight(
     groups: int = 1,
 ) -> Array:
     """The gradient `(O, C / groups, *kernel)` of `conv` with respect to its weight."""
-    padded = pad_spatial(widen(input), padding, padding)
     wide = widen(grad)
+    if grad.size == 0 or input.size == 0:
+        return np.zeros(weight_shape, grad.dtype)
+    if images_last.applies(grad.shape[2:]) and not depthwise.applies(weight_shape, groups):
+        result = images_last.backward_weight(
+            wide, widen(input), weight_shape, stride, padding, dilation, groups
+        )
+        return narrow(result, grad.dtype)
+    padded = pad_spatial(widen(input), padding, padding)
     geometry = Geometry(
         tuple(weight_shape[2:]), grad.shape[2:], tuple(stride), tuple(dilation), groups
     )
-    if grad.size == 0 or padded.size == 0:
-        return np.zeros(weight_shape, grad.dtype)
     if depthwise.applies(weight_shape, groups):
         result = depthwise.backward_weight(wide, padded, weight_shape, stride, dilation)
         return narrow(result, grad.dtype)
@@ -131,7 +128,7 @@ def conv_backward_weight(
     total = np.zeros((groups, rows, prod(weight_shape[1:])), wide.dtype)
     for chunk, columns in _columns(padded, geometry):
         # One image after the other: a batched product would hold one weight per image.
-        for part, column in zip(chunk.operand(wide, groups), columns, strict=True):
+        for part, column in zip(chunk.view(wide, groups), columns, strict=True):
             total += part @ column.conj().swapaxes(1, 2)
     return narrow(total.reshape(weight_shape), grad.dtype)
 
@@ -229,12 +226,7 @@ def _conv_padded(padded: Array, weight: Array, stride: Ints, dilation: Ints, gro
     result = np.empty((len(padded), len(weight), *output), padded.dtype)
     matrix = weight.reshape(groups, len(weight) // groups, -1)
     for chunk, columns in _columns(padded, geometry):
-        target = chunk.view(result, groups)
-        if chunk.merged:
-            product = (matrix @ columns).reshape(*target.shape[1:3], len(target), -1)
-            target[...] = product.transpose(2, 0, 1, 3)
-        else:
-            np.matmul(matrix, columns, out=target)
+        np.matmul(matrix, columns, out=chunk.view(result, groups))
     return result
 
 
@@ -252,14 +244,11 @@ def _columns(padded: Array, geometry: Geometry) -> Iterator[tuple[Chunk, Array]]
     buffer: Array = np.empty(0, padded.dtype)
     for chunk in _chunks(len(padded), padded.shape[1], geometry, padded.itemsize):
         part = view[chunk.images][(..., chunk.rows, *rest)]
-        if chunk.merged:
-            part = np.moveaxis(part, 0, 1 + len(geometry.kernel))
         if buffer.size < part.size:
             buffer = np.empty(part.size, padded.dtype)
         columns = buffer[: part.size]
         np.copyto(columns.reshape(part.shape), part)
-        count = 1 if chunk.merged else len(part)
-        yield chunk, columns.reshape(count, geometry.groups, height, -1)
+        yield chunk, columns.reshape(len(part), geometry.groups, height, -1)
 
 
 def _whole_images(padded: Array, geometry: Geometry) -> tuple[Chunk, Array]:
@@ -269,7 +258,7 @@ def _whole_images(padded: Array, geometry: Geometry) -> tuple[Chunk, Array]:
         padded = padded[(slice(None), slice(None), *steps)]
     channels = padded.shape[1] // geometry.groups
     columns = padded.reshape(len(padded), geometry.groups, channels, -1)
-    return Chunk(slice(None), slice(None), merged=False), columns
+    return Chunk(slice(None), slice(None)), columns
 
 
 def _chunks(images: int, channels: int, geometry: Geometry, itemsize: int) -> Iterator[Chunk]:
@@ -281,12 +270,11 @@ def _chunks(images: int, channels: int, geometry: Geometry, itemsize: int) -> It
         step = max(1, rows // parts)
         for image in range(images):
             for start in range(0, rows, step):
-                yield Chunk(slice(image, image + 1), slice(start, start + step), merged=False)
+                yield Chunk(slice(image, image + 1), slice(start, start + step))
         return
-    merged = prod(geometry.output) < SMALL_PLANE
     step = max(1, COLUMN_BYTES // image_bytes)
     for image in range(0, images, step):
-        yield Chunk(slice(image, image + step), slice(None), merged)
+        yield Chunk(slice(image, image + step), slice(None))
 
 
 def _adjoint(
@@ -303,6 +291,8 @@ def _adjoint(
         return np.zeros(input_shape, grad.dtype)
     if depthwise.applies(weight.shape, groups):
         return depthwise.adjoint(grad, weight, input_shape, stride, padding, dilation)
+    if images_last.applies(grad.shape[2:]):
+        return images_last.adjoint(grad, weight, input_shape, stride, padding, dilation, groups)
     if set(stride) == {1} and weight.shape[1] >= THIN_GROUP:
         return _adjoint_by_conv(grad, weight, input_shape, padding, dilation, groups)
     return _adjoint_by_scatter(grad, weight, input_shape, stride, padding, dilation, groups)
@@ -338,11 +328,8 @@ def _adjoint_by_scatter(
     total = np.zeros((*input_shape[:2], *spatial), grad.dtype)
     matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
     for chunk in _chunks(len(grad), input_shape[1], geometry, grad.itemsize):
-        columns = matrix @ chunk.operand(grad, groups)
+        columns = matrix @ chunk.view(grad, groups)
         part = grad[chunk.images, :, chunk.rows]
-        if chunk.merged:
-            sizes = (input_shape[1], *geometry.kernel, len(part), *part.shape[2:])
-            columns = np.moveaxis(columns.reshape(sizes), 1 + len(geometry.kernel), 0)
         sizes = (len(part), input_shape[1], *geometry.kernel, *part.shape[2:])
         _scatter_columns(total[chunk.images], columns.reshape(sizes), geometry, chunk.rows.start)
     edges = [-pad for pad in padding]
