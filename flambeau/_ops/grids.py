@@ -42,7 +42,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     return tuple([t if t._data.shape == shape else ops.expand(t, shape) for t in found])
 
 
-@composite("broadcast_shapes(int[][] shapes) -> int[]", method=False)
+@composite("broadcast_shapes(int[] shapes) -> int[]", method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to."""
     result: list[int] = []

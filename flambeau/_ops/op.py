@@ -20,8 +20,8 @@ bools for formulas of several parameters.
 from __future__ import annotations
 
 import inspect
-import sys
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -83,6 +83,8 @@ class Op:
         if not self.backward:
             return
         known = {argument.name for argument in self.schema.arguments}
+        if "result" in known:
+            raise ValueError(f"{self.text}: 'result' is what formulas call the result")
         for key in self.backward:
             for name in key if isinstance(key, tuple) else (key,):
                 if name not in known:

@@ -127,7 +127,7 @@ def sigmoid(self: Any) -> Any:
 
 
 @pointwise("_sigmoid_slope(Tensor self) -> Tensor", method=False, node="SigmoidBackwardBackward0",
-           backward={"self": lambda grad, self: grad * (1 - 2 * self)})
+           backward={"self": lambda grad, self: grad * conj(1 - 2 * self)})
 def sigmoid_slope(self: Any) -> Any:
     """The derivative of the sigmoid from its value: `y * (1 - y)`."""
     return self * (1 - self)
