@@ -45,6 +45,7 @@ class Heads:
         self.scale = scale
         self.size = (query.shape[2], key.shape[2])
         self.mask = None if mask is None else np.broadcast_to(mask, (*self.batch, *self.size))
+        self.blocked = mask is not None or is_causal or key.shape[2] == 0
         self.causal = np.triu(np.ones(self.size, bool), 1) if is_causal else None
 
     def blocks(self) -> Iterator[slice]:
@@ -104,13 +105,14 @@ def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, attn_mask: 
     for block in heads.blocks():
         weights = heads.scores(block)
         greatest = np.maximum.reduce(weights, 2, initial=-np.inf, keepdims=True)
-        greatest[np.isneginf(greatest)] = 0  # rows without any key: their weights are all 0
+        if heads.blocked:
+            greatest[np.isneginf(greatest)] = 0  # rows without any key: their weights are all 0
         weights -= greatest
         np.exp(weights, out=weights)
         total = np.add.reduce(weights, 2, keepdims=True)
         part = result[block]
         np.matmul(weights, heads.value[block], out=part)
-        part /= np.where(total == 0, 1, total)
+        part /= np.where(total == 0, 1, total) if heads.blocked else total
         log_sums[block] = (np.log(total) + greatest)[:, :, 0]
     shape = (*query.shape[:3], value.shape[3])
     return narrow(result, query.dtype).reshape(shape), log_sums.reshape(query.shape[:3])
@@ -232,7 +234,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    """`softmax(query @ key.T * scale + mask) @ value`: [*, L, E], [*, S, E], [*, S, V] to [*, L, V].
+    """`softmax(query @ key.T * scale + mask) @ value`: [*, L, E], [*, S, E], [*, S, V].
 
     `scale` is `1 / sqrt(E)` unless given. Masks: True takes part, or numbers that are added.
     """

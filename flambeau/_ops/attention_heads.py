@@ -6,7 +6,6 @@ import math
 import warnings
 from typing import Any
 
-
 from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
@@ -32,15 +31,15 @@ def _check_ranks(query: Any, key: Any, value: Any, padding: Any, mask: Any, head
            f"{start} `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D "
            "tensors respectively")  # fmt: skip
     if padding is not None:
-        _check(padding.dim() == rank - 1, f"{start} `key_padding_mask` to be `None` or {rank - 1}-D "
-               f"but found {padding.dim()}-D tensor instead")  # fmt: skip
+        _check(padding.dim() == rank - 1, f"{start} `key_padding_mask` to be `None` or "
+               f"{rank - 1}-D but found {padding.dim()}-D tensor instead")  # fmt: skip
     if mask is not None:
         _check(mask.dim() in (2, 3), f"{start} `attn_mask` to be `None`, 2-D or 3-D but found "
                f"{mask.dim()}-D tensor instead")  # fmt: skip
         if rank == 2 and mask.dim() == 3:
             wanted = (heads, query.shape[0], key.shape[0])
-            _check(tuple(mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but got "
-                   f"{mask.shape}")  # fmt: skip
+            _check(tuple(mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but "
+                   f"got {mask.shape}")  # fmt: skip
     return rank == 3
 
 

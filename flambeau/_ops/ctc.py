@@ -151,8 +151,15 @@ def _check_targets(targets: np.ndarray, target_lengths: Sequence[int], where: st
         )
 
 
-def _refuse_second() -> Any:
+def _refuse_second(grad: Any) -> Any:
     raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented")
+
+
+def _ctc_gradient(grad: Any, log_probs: Any, targets: Any, input_lengths: Any,
+                  target_lengths: Any, result0: Any, result1: Any, blank: int,
+                  zero_infinity: bool) -> Any:  # fmt: skip
+    return ops._ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0,
+                                  result1, blank, zero_infinity)  # fmt: skip
 
 
 @kernel(
@@ -162,19 +169,7 @@ def _refuse_second() -> Any:
     node="CtcLossBackward0",
     nondifferentiable=("result1",),
     backward={
-        "log_probs": lambda grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity: (
-            ops._ctc_loss_backward(
-                grad,
-                log_probs,
-                targets,
-                input_lengths,
-                target_lengths,
-                result0,
-                result1,
-                blank,
-                zero_infinity,
-            )
-        ),
+        "log_probs": _ctc_gradient,
     },
 )
 def _ctc_loss(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequence[int],
@@ -192,7 +187,7 @@ def _ctc_loss(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequenc
     " bool zero_infinity) -> Tensor",
     method=False,
     function=False,
-    backward={"grad": lambda grad: _refuse_second(), "log_probs": lambda grad: _refuse_second()},
+    backward={"grad": _refuse_second, "log_probs": _refuse_second},
 )
 def ctc_loss_backward(grad: np.ndarray, log_probs: np.ndarray, targets: np.ndarray,
                       input_lengths: Sequence[int], target_lengths: Sequence[int],

@@ -330,8 +330,11 @@ def triplet_margin_loss(
 ) -> Any:
     """`max(0, margin + |anchor - positive| - |anchor - negative|)`."""
     _check_triplet(anchor, positive, negative)
-    return _triplet(anchor, positive, negative,
-                    lambda a, b: pairwise_distance.body(a, b, p, eps), margin, swap, reduction)  # fmt: skip
+
+    def distance(left: Any, right: Any) -> Any:
+        return pairwise_distance.body(left, right, p, eps)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 @composite(

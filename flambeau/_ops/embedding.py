@@ -286,6 +286,12 @@ def embedding_bag(
 ) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`."""
     padding = _wrapped_bag_padding(padding_idx, weight._data.shape[0])
+    if include_last_offset and offsets.numel():
+        last = int(offsets._data[-1])  # indices behind the last offset belong to no bag
+        if last < indices.numel():
+            indices = indices.narrow(0, 0, last)
+            if per_sample_weights is not None:
+                per_sample_weights = per_sample_weights.narrow(0, 0, last)
     return ops._embedding_bag(
         weight,
         indices,

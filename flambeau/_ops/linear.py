@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _linear(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """`input @ weight.T + bias`: [*, K] and [N, K] give [*, N]; the bias is [N] or broadcasts."""
     dtype = input.dtype
     if dtype != weight.dtype or dtype.kind == "b" or (bias is not None and bias.dtype != dtype):
         _check_types(input, weight, bias)
@@ -85,7 +87,7 @@ def _check_shapes(input: np.ndarray, weight: np.ndarray) -> None:
         )
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
-    rows = int(np.prod(input.shape[:-1], dtype=int))
+    rows = math.prod(input.shape[:-1])
     raise RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and "
         f"{weight.shape[1]}x{weight.shape[0]})"
@@ -94,7 +96,7 @@ def _check_shapes(input: np.ndarray, weight: np.ndarray) -> None:
 
 def _bias_error(shape: tuple[int, ...], bias: tuple[int, ...]) -> RuntimeError:
     """Torch expands the bias to the rows of the product before it multiplies."""
-    rows = int(np.prod(shape[:-1], dtype=int))
+    rows = math.prod(shape[:-1])
     target = (rows, shape[-1])
     missing = 2 - len(bias)
     for dim in reversed(range(2)):
@@ -230,7 +232,7 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
     method=False,
 )
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K1], [*, K2]."""
+    """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K]."""
     _check_bilinear(input1._data.shape, input2._data.shape, weight._data.shape)
     out_features, first, second = weight._data.shape
     left = ops.matmul(input1, weight.permute(1, 0, 2).reshape(first, out_features * second))

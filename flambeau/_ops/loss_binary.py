@@ -240,7 +240,7 @@ def functional_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Any:
-    """Binary cross-entropy of scores: stable for large ones; `pos_weight` scales positive targets."""
+    """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1."""
     code = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(

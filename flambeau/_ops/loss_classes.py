@@ -6,6 +6,7 @@ keeps the greatest score and the sum of each row, from which its gradient is one
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,9 @@ class Targets:
         self.weights: np.ndarray | None = None
         self.ignored: np.ndarray | None = None
         self.count: Any = target.size
-        lowest = target.min() if target.size else 0
-        if lowest < 0 or ignore_index >= 0:
+        if ignore_index >= 0 or _out_of_range(target, classes):
             self._ignore(target == ignore_index)
-        self._check(target, ignore_index, classes)
+            self._check(target, ignore_index, classes)
         if weight is not None:
             chosen = widen(weight)[self.indices]
             self.weights = chosen if self.weights is None else chosen * self.weights
@@ -53,9 +53,17 @@ class Targets:
 
     def _check(self, target: np.ndarray, ignore_index: int, classes: int) -> None:
         indices = self.indices
-        if indices.size and (indices.max() >= classes or indices.min() < 0):
+        if _out_of_range(indices, classes):
             wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
             raise IndexError(f"Target {target[wrong].flat[0]} is out of bounds.")
+
+
+def _out_of_range(indices: np.ndarray, classes: int) -> bool:
+    """Whether an index is negative or too large: as unsigned numbers negative ones are large."""
+    if not indices.size:
+        return False
+    unsigned = indices.view(np.uint64) if indices.itemsize == 8 else indices
+    return bool(np.maximum.reduce(unsigned, None) >= classes)
 
 
 def flat_scores(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +73,7 @@ def flat_scores(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.
     if scores.ndim == 2:
         return scores, target
     batch, classes = scores.shape[:2]
-    spatial = int(np.prod(scores.shape[2:], dtype=int))
+    spatial = math.prod(scores.shape[2:])
     return scores.reshape(batch, classes, spatial), target.reshape(batch, spatial)
 
 
@@ -166,6 +174,7 @@ def _check_weight(input: Any, weight: Any) -> None:
 
 def _nll(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None, reduction: int,
          ignore_index: int) -> Any:  # fmt: skip
+    """Minus the score of each target's class, reduced: scores [N, C, *], targets [N, *]."""
     if self.dtype.kind not in "fV":
         raise refuse("nll_loss_out_frame", self.dtype)
     scores, flat = flat_scores(widen(self), target)
@@ -187,15 +196,18 @@ _nll_row("nll_loss", "NllLossBackward0")
 _nll_row("nll_loss2d", "NllLoss2DBackward0")
 
 
+def _nll_second(grad: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    """The gradient is linear in the incoming one: its own is the same choice of elements."""
+    return ops.nll_loss(grad, target, weight, reduction, ignore_index)
+
+
 @kernel(
     "nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, int[] size,"
     " int reduction, int ignore_index) -> Tensor",
     method=False,
     function=False,
     backward={
-        "grad_output": lambda grad, target, weight, reduction, ignore_index: ops.nll_loss(
-            grad, target, weight, reduction, ignore_index
-        ),
+        "grad_output": _nll_second,
     },
 )
 def nll_loss_backward(grad: np.ndarray, target: np.ndarray, weight: np.ndarray | None, size: Any,
@@ -272,7 +284,9 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     losses -= chosen
     shape = () if self.ndim == 1 else target.shape
     result = _reduce(losses, targets, reduction, shape, self.dtype)
-    return result, np.stack([greatest[:, 0], total])
+    row_data = np.empty((2, *total.shape), total.dtype)
+    row_data[0], row_data[1] = greatest[:, 0], total
+    return result, row_data
 
 
 _cross_entropy_row("_cross_entropy", "NllLossBackward0")

@@ -6,6 +6,7 @@ samples add up in float64.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,14 @@ def row_dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.add.reduce(left * right, -1)  # type: ignore[no-any-return]
 
 
+def _column_sums(flat: np.ndarray) -> np.ndarray:
+    """Sums over rows, in float64 where there are many."""
+    wide = FLOAT64 if len(flat) > 64 else None
+    return np.add.reduce(flat, 0, dtype=wide)  # type: ignore[no-any-return]
+
+
 class Channels:
-    """An array [N, C, *] as [M, C] (channels innermost) or [N, C, S], and sums over its channels."""
+    """An array [N, C, *] as [M, C] (channels innermost) or [N, C, S], and sums by channel."""
 
     __slots__ = ("inner", "shape")
 
@@ -45,21 +52,21 @@ class Channels:
         data = widen(data)
         if self.inner:
             return np.moveaxis(data, 1, -1).reshape(self._rows(), self.shape[1])
-        return data.reshape(self.shape[0], self.shape[1], int(np.prod(self.shape[2:], dtype=int)))
+        return data.reshape(self.shape[0], self.shape[1], math.prod(self.shape[2:]))
 
     def _rows(self) -> int:
-        return int(np.prod((self.shape[0], *self.shape[2:]), dtype=int))
+        return math.prod((self.shape[0], *self.shape[2:]))
 
     def total(self, flat: np.ndarray) -> np.ndarray:
         """[C], float64: the sum over each channel."""
         if self.inner:
-            return np.add.reduce(flat, 0, dtype=FLOAT64)  # type: ignore[no-any-return]
+            return _column_sums(flat)
         return np.add.reduce(np.add.reduce(flat, 2), 0, dtype=FLOAT64)  # type: ignore[no-any-return]
 
     def dot(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """[C], float64: the sum of products over each channel."""
         if self.inner:
-            return np.add.reduce(left * right, 0, dtype=FLOAT64)  # type: ignore[no-any-return]
+            return _column_sums(left * right)
         return np.add.reduce(row_dots(left, right), 0, dtype=FLOAT64)  # type: ignore[no-any-return]
 
     def spread(self, values: np.ndarray, flat: np.ndarray) -> np.ndarray:
@@ -150,15 +157,32 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         _update(running_var, variance * count / max(count - 1, 1), momentum)
     else:
         mean, variance = widen(running_mean), widen(running_var)  # type: ignore[arg-type]
-        result = np.subtract(flat, channels.spread(mean, flat))
     invstd = 1 / np.sqrt(variance + eps)
     scale = invstd if weight is None else invstd * widen(weight)
+    kept = _kept_type(input, weight, running_mean)
+    if not training:
+        result = _scaled(channels, flat, scale, mean, bias)
+        return channels.restore(result, input.dtype), np.empty(0, kept), np.empty(0, kept)
     result *= channels.spread(scale, flat)
     if bias is not None:
         result += channels.spread(widen(bias), flat)
-    kept = _kept_type(input, weight, running_mean)
-    saved = (mean, invstd) if training else (np.empty(0), np.empty(0))
-    return channels.restore(result, input.dtype), *[s.astype(kept) for s in saved]
+    return channels.restore(result, input.dtype), mean.astype(kept), invstd.astype(kept)
+
+
+def _scaled(channels: Channels, flat: np.ndarray, scale: np.ndarray, mean: np.ndarray,
+            bias: np.ndarray | None) -> np.ndarray:  # fmt: skip
+    """`(x - mean) * scale + bias` as one product and one sum, sample by sample."""
+    shift = -mean * scale if bias is None else widen(bias) - mean * scale
+    scale, shift = channels.spread(scale, flat), channels.spread(shift, flat)
+    if channels.inner or flat[:1].size < DOT_LIMIT:
+        result = flat * scale
+        result += shift
+        return result
+    result = np.empty(flat.shape, flat.dtype)
+    for sample, part in zip(flat, result, strict=True):
+        np.multiply(sample, scale, out=part)
+        part += shift
+    return result
 
 
 def _kept_type(input: np.ndarray, *parameters: np.ndarray | None) -> Any:
@@ -188,7 +212,7 @@ def native_batch_norm_backward(
     eps: float,
     output_mask: Any,
 ) -> Any:
-    """Gradients of input, weight and bias: one kernel, or public operators to differentiate again."""
+    """Gradients of input, weight and bias; differentiable again where their inputs are."""
     if wants_grad((grad_out, input, weight)):
         return _composed_gradients(
             grad_out, input, weight, running_mean, running_var, train, eps, output_mask
@@ -307,7 +331,7 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel (dim 1)."""
+    """`(input - mean) / sqrt(var + eps) * weight + bias` with statistics of each channel."""
     return _normalised(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,8 +60,10 @@ def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: 
     """Torch's errors about `normalized_shape` and the parameters of that shape."""
     wanted = list(normalized_shape)
     if not wanted:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
-                           "containing at least one element, but got normalized_shape = []")  # fmt: skip
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
+        )
     for name, array in (("weight", weight), ("bias", bias)):
         if array is not None and list(array.shape) != wanted:
             raise RuntimeError(
@@ -77,8 +80,8 @@ def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: 
 
 def _flat_rows(data: np.ndarray, dims: int) -> np.ndarray:
     """[M, N]: the last `dims` dims as columns, in the type to compute in."""
-    columns = int(np.prod(data.shape[data.ndim - dims :], dtype=int))
-    rows = int(np.prod(data.shape[: data.ndim - dims], dtype=int))
+    columns = math.prod(data.shape[data.ndim - dims :])
+    rows = math.prod(data.shape[: data.ndim - dims])
     return widen(data).reshape(rows, columns)
 
 
@@ -117,8 +120,13 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
     nondifferentiable=("result1", "result2"),
     backward={("input", "weight", "bias"): _layer_norm_gradients},
 )
-def native_layer_norm(input: np.ndarray, normalized_shape: Sequence[int],
-                      weight: np.ndarray | None, bias: np.ndarray | None, eps: float) -> Any:  # fmt: skip
+def native_layer_norm(
+    input: np.ndarray,
+    normalized_shape: Sequence[int],
+    weight: np.ndarray | None,
+    bias: np.ndarray | None,
+    eps: float,
+) -> Any:
     """Normalised input, mean and 1 / standard deviation over the last dims."""
     check_normalized_shape(input.shape, normalized_shape, weight, bias, ", ")
     if input.dtype.kind not in "fV":
@@ -260,13 +268,16 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     rows = widen(input).reshape(N * group, C // group * HxW)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
-    for block in row_blocks(rows):
-        normalise_rows(rows[block], eps, result[block], mean[block], rstd[block])
+    scale = None if weight is None else widen(weight)[:, None]
+    shift = None if bias is None else widen(bias)[:, None]
     planes = result.reshape(N, C, HxW)
-    if weight is not None:
-        planes *= widen(weight)[:, None]
-    if bias is not None:
-        planes += widen(bias)[:, None]
+    for samples in row_blocks(result.reshape(N, C * HxW)):
+        block = slice(samples.start * group, samples.stop * group)
+        normalise_rows(rows[block], eps, result[block], mean[block], rstd[block])
+        if scale is not None:
+            planes[samples] *= scale
+        if shift is not None:
+            planes[samples] += shift
     kept = input.dtype if weight is None else weight.dtype
     stats = [narrow(stat, kept).reshape(N, group) for stat in (mean, rstd)]
     return narrow(result, input.dtype).reshape(input.shape), *stats
@@ -334,7 +345,7 @@ def group_norm(
 ) -> Any:
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
     batch, channels = input.shape[:2]
-    spatial = int(np.prod(input.shape[2:], dtype=int))
+    spatial = math.prod(input.shape[2:])
     return ops.native_group_norm(
         input.contiguous(), weight, bias, batch, channels, spatial, num_groups, eps
     )[0]

@@ -13,6 +13,9 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
+BLOCK = 1 << 16
+"""Elements of a part of a large input: several passes over it stay in the cache."""
+
 
 def _prepared(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> Any:
     """The values in the type to compute in, the wrapped dim, and the type of the result."""
@@ -25,12 +28,6 @@ def _prepared(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> 
     if data.dtype != working:
         data = data.astype(working)
     return data, dim, result
-
-
-def _shifted(data: np.ndarray, dim: int) -> np.ndarray:
-    """Values minus the greatest along a dim, in new row-major memory."""
-    greatest = np.maximum.reduce(data, axis=dim, keepdims=True)
-    return np.subtract(data, greatest, order="C")
 
 
 @reduction(
@@ -54,10 +51,24 @@ def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
         return np.empty(data.shape, result)
     if data.ndim == 0:
         return np.asarray(np.exp(data - data), result)
-    values = _shifted(data, dim)
-    np.exp(values, out=values)
-    values /= np.add.reduce(values, axis=dim, keepdims=True)
+    values = np.empty(data.shape, data.dtype)
+    for rows in _blocks(data, dim):
+        _softmax_rows(data[rows], dim, values[rows])
     return values if result == values.dtype else narrow(values, result)
+
+
+def _softmax_rows(data: np.ndarray, dim: int, out: np.ndarray) -> None:
+    np.subtract(data, np.maximum.reduce(data, axis=dim, keepdims=True), out=out)
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=dim, keepdims=True)
+
+
+def _blocks(data: np.ndarray, dim: int) -> Any:
+    """Parts along the first dim in which several passes stay in the cache."""
+    if data.size <= BLOCK or dim == 0:
+        return (...,)
+    step = max(BLOCK * data.shape[0] // data.size, 1)
+    return [slice(start, start + step) for start in range(0, data.shape[0], step)]
 
 
 @reduction(
@@ -82,9 +93,12 @@ def log_softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarra
 
 def log_softmax_array(data: np.ndarray, dim: int) -> np.ndarray:
     """Logarithms of the softmax of a float array, in new memory."""
-    values = _shifted(data, dim)
-    total = np.add.reduce(np.exp(values), axis=dim, keepdims=True)
-    values -= np.log(total, out=total)
+    values = np.empty(data.shape, data.dtype)
+    for rows in _blocks(data, dim):
+        part, out = data[rows], values[rows]
+        np.subtract(part, np.maximum.reduce(part, axis=dim, keepdims=True), out=out)
+        total = np.add.reduce(np.exp(out), axis=dim, keepdims=True)
+        out -= np.log(total, out=total)
     return values
 
 
@@ -114,10 +128,13 @@ def softmax_backward_data(
 ) -> np.ndarray:
     """`output * (grad - (grad * output).sum(dim))`."""
     grad, values, dim = _pair(grad_output, output, dim)
-    weighted = np.multiply(grad, values, order="C")
-    total = np.add.reduce(weighted, axis=dim, keepdims=True)
-    weighted -= np.multiply(values, total)
-    return _finished(weighted, output, input_dtype)
+    result = np.empty(values.shape, values.dtype)
+    for rows in _blocks(values, dim):
+        weighted, part = result[rows], values[rows]
+        np.multiply(grad[rows], part, out=weighted)
+        total = np.add.reduce(weighted, axis=dim, keepdims=True)
+        weighted -= np.multiply(part, total)
+    return _finished(result, output, input_dtype)
 
 
 @kernel(
@@ -138,9 +155,12 @@ def log_softmax_backward_data(
 ) -> np.ndarray:
     """`grad - exp(output) * grad.sum(dim)`."""
     grad, values, dim = _pair(grad_output, output, dim)
-    result = np.exp(values, order="C")
-    result *= np.add.reduce(grad, axis=dim, keepdims=True)
-    np.subtract(grad, result, out=result)
+    result = np.empty(values.shape, values.dtype)
+    for rows in _blocks(values, dim):
+        part, upstream = result[rows], grad[rows]
+        np.exp(values[rows], out=part)
+        part *= np.add.reduce(upstream, axis=dim, keepdims=True)
+        np.subtract(upstream, part, out=part)
     return _finished(result, output, input_dtype)
 
 
@@ -238,7 +258,7 @@ def safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
-    """Samples of the Gumbel-softmax distribution; `hard` gives one-hot values with soft gradients."""
+    """Samples of the Gumbel-softmax distribution; `hard` ones are one-hot, gradients soft."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     exponential = ops.empty_like(logits).exponential_()
