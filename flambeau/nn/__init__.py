@@ -60,6 +60,7 @@ FAMILIES = {
         "SoftMarginLoss CrossEntropyLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss "
         "MarginRankingLoss MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss CTCLoss"
     ),
+    "layers.linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
     "layers.adaptive": "AdaptiveLogSoftmaxWithLoss",
     "layers.distance": "PairwiseDistance CosineSimilarity",
     "layers.upsampling": "Upsample UpsamplingNearest2d UpsamplingBilinear2d",

@@ -60,8 +60,9 @@ class Sequential(Module):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         named = len(args) == 1 and isinstance(args[0], OrderedDict)
-        for name, module in args[0].items() if named else enumerate(args):
-            self.add_module(name if named else str(name), module)
+        modules = args[0] if named else renumbered(args)
+        for name, module in modules.items():
+            self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():

@@ -108,7 +108,7 @@ class ModuleState:
         """
         if args:
             warnings.warn(POSITIONAL, FutureWarning, stacklevel=2)
-            given = (destination, prefix, keep_vars)
+            given: tuple[Any, ...] = (destination, prefix, keep_vars)
             destination, prefix, keep_vars = (*args, *given[len(args) :])
         if destination is None:
             destination = OrderedDict()

@@ -222,7 +222,7 @@ def rebuild_uninitialized(cls: Any, requires_grad: bool, dtype: dt.dtype) -> Any
     return result
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[override]
     """A Parameter of a lazy module before the first batch has told its shape."""
 
     cls_to_become = Parameter
@@ -237,7 +237,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         """All is done in `__new__`."""
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[override]
     """A buffer of a lazy module before the first batch has told its shape."""
 
     cls_to_become = Tensor

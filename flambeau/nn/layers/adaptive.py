@@ -76,12 +76,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             down.reset_parameters()
             up.reset_parameters()
 
-    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> Any:
         """The log-probabilities of the targets (N), and minus their mean."""
         _check_target(input_, target_)
         batched = target_.ndim > 0
-        input = input_ if batched else input_.unsqueeze(0)
-        target = target_ if batched else target_.unsqueeze(0)
+        input: Any = input_ if batched else input_.unsqueeze(0)
+        target: Any = target_ if batched else target_.unsqueeze(0)
         head_index, output, used = self._tail_output(input, target)
         if used != target.size(0):
             raise RuntimeError(

@@ -15,6 +15,8 @@ from flambeau.nn.parameter import UninitializedBuffer, UninitializedParameter
 class _LazyNormBase(LazyModuleMixin):
     """What the lazy normalizations share."""
 
+    num_features: int
+
     def __init__(
         self,
         eps: float = 1e-5,

@@ -157,9 +157,11 @@ class RNNBase(Module):
         def weight(name: str) -> Any:
             return getattr(self, f"{name}_l{layer}{suffix}")
 
-        biases = (weight("bias_ih"), weight("bias_hh")) if self.bias else (None, None)
+        bias_ih = weight("bias_ih") if self.bias else None
+        bias_hh = weight("bias_hh") if self.bias else None
         projection = weight("weight_hr") if self.proj_size else None
-        return Weights(weight("weight_ih"), weight("weight_hh"), *biases, projection)
+        matrices = (weight("weight_ih"), weight("weight_hh"))
+        return Weights(*matrices, bias_ih, bias_hh, projection)
 
     # ---- checks
 
@@ -290,7 +292,7 @@ class RNNBase(Module):
 
     def _run(self, input: Tensor, state: State, batch_sizes: list[int] | None) -> Any:
         """All layers: the outputs of the last and the last states of all."""
-        last = []
+        last: list[State] = []
         suffixes = ("", "_reverse")[: 1 + self.bidirectional]
         for layer in range(self.num_layers):
             outputs = []
