@@ -219,7 +219,7 @@ OLD_LU_SOLVE = (
 def _qr_backward(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     """(gQ + Q M) R^-H with M Hermitian from the lower triangle of R gR^H - gQ^H Q."""
     of_q, of_r = grads
-    rows, columns = Q._data.shape[-2], R._data.shape[-1]
+    rows, columns = R._data.shape[-2:] if mode == "r" else (Q._data.shape[-2], R._data.shape[-1])
     _check_qr(mode, rows, columns)
     if rows >= columns:
         return _qr_tall(of_q, of_r, Q, R)

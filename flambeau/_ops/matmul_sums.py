@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.promotion import promote_types
 from flambeau._ops.arithmetic import conj
+from flambeau._ops.dims import wrap_dim
 from flambeau._ops.matmul import (
     FLOAT32,
     FLOAT64,
@@ -168,6 +169,7 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
             f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: "
             f"{names[2]}"
         )
+    _check_batch_ranks(batch1, batch2)
     check_bmm_shapes(batch1, batch2)
     data = expanded(data, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     if batch1.dtype != batch2.dtype:
@@ -201,10 +203,16 @@ def addbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
     return combine(data, multiply(left, batch2.reshape(count * inner, columns)), beta, alpha)
 
 
+def _check_batch_ranks(batch1: np.ndarray, batch2: np.ndarray) -> None:
+    if batch1.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    wrap_dim(2, batch2.ndim)  # torch's error for too few dims is that of a missing dim 2
+    if batch2.ndim != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+
+
 def _check_addbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray) -> None:
-    for name, batch in (("batch1", batch1), ("batch2", batch2)):
-        if batch.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+    _check_batch_ranks(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
             "batch1 and batch2 must have same number of batches, got "

@@ -69,8 +69,8 @@ def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
         if a._data.shape[d] != b._data.shape[e]:
             # One of the two has size 1: the sum over the other comes first.
             alone = b._data.shape[e] == 1
-            a = a.sum(d, keepdim=True) if alone else a
-            b = b if alone else b.sum(e, keepdim=True)
+            a = a.sum(d, keepdim=True, dtype=a.dtype) if alone else a
+            b = b if alone else b.sum(e, keepdim=True, dtype=b.dtype)
     rows = [d for d in range(a._data.ndim) if d not in first]
     columns = [e for e in range(b._data.ndim) if e not in second]
     shape = [a._data.shape[d] for d in rows] + [b._data.shape[e] for e in columns]
