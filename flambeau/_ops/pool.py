@@ -112,7 +112,7 @@ def _max_pool_rows(spatial: int) -> None:
                    dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
         return getattr(ops, pick)(grad, self, kernel_size, stride, padding, dilation, ceil_mode)
 
-    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor result, {numbers})"
+    @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
             " -> Tensor", function=False, node=node.replace("0", "Backward0"),
             backward={"grad_output": pick_again})  # fmt: skip
     def backward(grad_output: Array, data: Array, result: Array, kernel_size: Any, stride: Any,
