@@ -249,6 +249,7 @@ special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
 special.shifted_chebyshev_polynomial_w special.sinc special.spherical_bessel_j0 special.xlogy
 special.zeta
 """,
+    "spectrogram": "istft stft",
     "splitting": """
 _split_size _unsafe_split _unsafe_split_with_sizes chunk dsplit hsplit split split_with_sizes
 tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit
@@ -360,6 +361,7 @@ scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_
 digamma digamma_ erf erf_ erfc erfc_ erfinv erfinv_ i0 i0_ igamma igamma_ igammac igammac_ lgamma
 lgamma_ mvlgamma mvlgamma_ polygamma polygamma_
 """,
+    "spectrogram": "istft stft",
     "splitting": """
 chunk dsplit hsplit split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split
 unsafe_split_with_sizes vsplit
