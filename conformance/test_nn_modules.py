@@ -1,5 +1,6 @@
 """Modules against PyTorch: the same weights from the same seed, the same keys, the same text."""
 
+import io
 import warnings
 
 import numpy as np
@@ -235,3 +236,17 @@ def test_signatures(name):
         assert ours[key].kind == parameter.kind, key
         if not callable(parameter.default):
             assert ours[key].default == parameter.default, key
+
+
+def saved(library, module):
+    sink = io.BytesIO()
+    library.save(module, sink)
+    sink.seek(0)
+    return sink
+
+
+@pytest.mark.parametrize("expression", [text for text in EXPRESSIONS if "Lazy" not in text])
+def test_whole_modules_cross_over(expression):
+    theirs, ours = both(expression)
+    assert repr(flambeau.load(saved(torch, theirs), weights_only=False)) == repr(theirs)
+    assert repr(torch.load(saved(flambeau, ours), weights_only=False)) == repr(ours)

@@ -73,6 +73,9 @@ class Linear(Module):
 class NonDynamicallyQuantizableLinear(Linear):
     """The output projection of attention."""
 
+    # Not among the names of torch.nn: files know it by its home in torch.
+    __module__ = "flambeau.nn.modules.linear"
+
 
 class Bilinear(Module):
     """y = x₁ᵀ A x₂ + b: (*, in1_features) and (*, in2_features) to (*, out_features)."""

@@ -318,6 +318,10 @@ class RNNBase(Module):
                 text += f", {name}={getattr(self, name)}"
         return text
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Torch expects the weights a second time, as a list.
+        return {**super().__getstate__(), "_flat_weights": self._flat_weights}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Files of torch hold the weights a second time, as a list.
         state = {key: value for key, value in state.items() if key not in DERIVED}
