@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,23 +53,25 @@ def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     if data.ndim == 0:
         return np.asarray(np.exp(data - data), result)
     values = np.empty(data.shape, data.dtype)
-    for rows in _blocks(data, dim):
-        _softmax_rows(data[rows], dim, values[rows])
+    _in_blocks(_softmax_rows, dim, data, values)
     return values if result == values.dtype else narrow(values, result)
 
 
-def _softmax_rows(data: np.ndarray, dim: int, out: np.ndarray) -> None:
+def _softmax_rows(dim: int, data: np.ndarray, out: np.ndarray) -> None:
     np.subtract(data, np.maximum.reduce(data, axis=dim, keepdims=True), out=out)
     np.exp(out, out=out)
     out /= np.add.reduce(out, axis=dim, keepdims=True)
 
 
-def _blocks(data: np.ndarray, dim: int) -> Any:
-    """Parts along the first dim in which several passes stay in the cache."""
-    if data.size <= BLOCK or dim == 0:
-        return (...,)
-    step = max(BLOCK * data.shape[0] // data.size, 1)
-    return [slice(start, start + step) for start in range(0, data.shape[0], step)]
+def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> None:
+    """Call `function(dim, *arrays)` on parts along the first dim that stay in the cache."""
+    first = arrays[0]
+    if first.size <= BLOCK or dim == 0:
+        function(dim, *arrays)
+        return
+    step = max(BLOCK * first.shape[0] // first.size, 1)
+    for start in range(0, first.shape[0], step):
+        function(dim, *[array[start : start + step] for array in arrays])
 
 
 @reduction(
@@ -94,12 +97,14 @@ def log_softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarra
 def log_softmax_array(data: np.ndarray, dim: int) -> np.ndarray:
     """Logarithms of the softmax of a float array, in new memory."""
     values = np.empty(data.shape, data.dtype)
-    for rows in _blocks(data, dim):
-        part, out = data[rows], values[rows]
-        np.subtract(part, np.maximum.reduce(part, axis=dim, keepdims=True), out=out)
-        total = np.add.reduce(np.exp(out), axis=dim, keepdims=True)
-        out -= np.log(total, out=total)
+    _in_blocks(_log_softmax_rows, dim, data, values)
     return values
+
+
+def _log_softmax_rows(dim: int, data: np.ndarray, out: np.ndarray) -> None:
+    np.subtract(data, np.maximum.reduce(data, axis=dim, keepdims=True), out=out)
+    total = np.add.reduce(np.exp(out), axis=dim, keepdims=True)
+    out -= np.log(total, out=total)
 
 
 # ---- gradients
@@ -129,12 +134,14 @@ def softmax_backward_data(
     """`output * (grad - (grad * output).sum(dim))`."""
     grad, values, dim = _pair(grad_output, output, dim)
     result = np.empty(values.shape, values.dtype)
-    for rows in _blocks(values, dim):
-        weighted, part = result[rows], values[rows]
-        np.multiply(grad[rows], part, out=weighted)
-        total = np.add.reduce(weighted, axis=dim, keepdims=True)
-        weighted -= np.multiply(part, total)
+    _in_blocks(_softmax_gradient, dim, values, grad, result)
     return _finished(result, output, input_dtype)
+
+
+def _softmax_gradient(dim: int, values: np.ndarray, grad: np.ndarray, out: np.ndarray) -> None:
+    np.multiply(grad, values, out=out)
+    total = np.add.reduce(out, axis=dim, keepdims=True)
+    out -= np.multiply(values, total)
 
 
 @kernel(
@@ -156,12 +163,14 @@ def log_softmax_backward_data(
     """`grad - exp(output) * grad.sum(dim)`."""
     grad, values, dim = _pair(grad_output, output, dim)
     result = np.empty(values.shape, values.dtype)
-    for rows in _blocks(values, dim):
-        part, upstream = result[rows], grad[rows]
-        np.exp(values[rows], out=part)
-        part *= np.add.reduce(upstream, axis=dim, keepdims=True)
-        np.subtract(upstream, part, out=part)
+    _in_blocks(_log_softmax_gradient, dim, values, grad, result)
     return _finished(result, output, input_dtype)
+
+
+def _log_softmax_gradient(dim: int, values: np.ndarray, grad: np.ndarray, out: np.ndarray) -> None:
+    np.exp(values, out=out)
+    out *= np.add.reduce(grad, axis=dim, keepdims=True)
+    np.subtract(grad, out, out=out)
 
 
 def _pair(grad: np.ndarray, output: np.ndarray, dim: int) -> Any:
