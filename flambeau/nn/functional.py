@@ -39,6 +39,9 @@ def __getattr__(name: str) -> Any:
     found = _find(name)
     if found is None:
         return missing(__name__, name)
+    if getattr(found, "__module__", "").startswith("flambeau._ops"):
+        # Files and tracebacks know functions by their public place.
+        found.__module__, found.__name__, found.__qualname__ = __name__, name, name
     globals()[name] = found
     return found
 
