@@ -248,8 +248,11 @@ def scaled_dot_product_attention(
             full = (*query.shape[:3], key.shape[2])
             broadcast_shape([full, attn_mask._data.shape])
         return ops._attention(query, key, value, attn_mask, is_causal, scale)[0]
+    element = query.dtype
+    if element in dt.HALVES:
+        query, key, value = query.float(), key.float(), value.float()
     scores = _masked_scores(query, key, attn_mask, is_causal, scale)
     weights = ops._safe_softmax(scores, -1)
     if dropout_p != 0:
         weights = ops.dropout(weights, dropout_p, True)
-    return weights.matmul(value)
+    return weights.matmul(value).to(element)

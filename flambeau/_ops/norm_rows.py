@@ -434,7 +434,9 @@ def local_response_norm(
     total = padded.narrow(1, 0, channels)
     for start in range(1, size):
         total = total + padded.narrow(1, start, channels)
-    return input / (total / size * alpha + k).pow(beta)
+    mode = None if input._data.dtype.kind in "fVc" else "trunc"
+    mean = ops.div(total, size, rounding_mode=mode)
+    return input / (mean * alpha + k).pow(beta)
 
 
 @composite(
