@@ -50,6 +50,8 @@ class Channels:
     def flat(self, data: np.ndarray) -> np.ndarray:
         """The array in this layout and in the type to compute in."""
         data = widen(data)
+        if data.ndim == 2:
+            return data
         if self.inner:
             return np.moveaxis(data, 1, -1).reshape(self._rows(), self.shape[1])
         return data.reshape(self.shape[0], self.shape[1], math.prod(self.shape[2:]))
@@ -77,10 +79,12 @@ class Channels:
     def restore(self, flat: np.ndarray, dtype: Any) -> np.ndarray:
         """A result in the shape, memory format and type of the input."""
         flat = narrow(flat, dtype)
+        if len(self.shape) == 2:
+            return flat
         if not self.inner:
             return flat.reshape(self.shape)
         rest = (self.shape[0], *self.shape[2:], self.shape[1])
-        return flat if len(self.shape) == 2 else np.moveaxis(flat.reshape(rest), -1, 1)
+        return np.moveaxis(flat.reshape(rest), -1, 1)
 
 
 def _check_stats(input: np.ndarray, named: dict[str, np.ndarray | None]) -> None:
