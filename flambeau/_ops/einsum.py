@@ -7,7 +7,9 @@ and columns.
 
 from __future__ import annotations
 
+import math
 import string
+from dataclasses import dataclass
 from typing import Any
 
 from flambeau._ops.namespace import ops
@@ -37,9 +39,16 @@ def einsum(*args: Any) -> Any:
     if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")  # fmt: skip
+    if len(args) == 3 and args[0].__class__ is str and isinstance(args[1], Tensor):
+        known = PLANS.get((args[0], args[1]._data.shape, args[2]._data.shape))
+        if known is not None:
+            return known.run(args[1], args[2])
     equation, operands = _arguments(args)
     inputs, output = _parse(equation, operands)
-    return _Contraction(inputs, output, operands).run()
+    contraction = _Contraction(inputs, output, operands)
+    if len(operands) == 2:
+        _remember(equation, contraction, operands)
+    return contraction.run()
 
 
 def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
@@ -301,6 +310,80 @@ def _matched(tensor: Any, labels: list[Any], other: Any, other_labels: list[Any]
             shape[d] = theirs[label]
             tensor = ops.expand(tensor, shape)
     return tensor
+
+
+# ---- the same product again
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A product of two operands: how each is permuted and shaped, and the result after it."""
+
+    left: tuple[Any, Any]
+    right: tuple[Any, Any]
+    result: tuple[Any, Any]
+    batched: bool
+
+    def run(self, left: Any, right: Any) -> Any:
+        """The result for operands of the shapes that the plan was made for."""
+        order, shape = self.left
+        left = left if order is None else ops.permute(left, order)
+        left = left if shape is None else left.reshape(shape)
+        order, shape = self.right
+        right = right if order is None else ops.permute(right, order)
+        right = right if shape is None else right.reshape(shape)
+        product = ops.bmm(left, right) if self.batched else ops.mm(left, right)
+        order, shape = self.result
+        product = product if shape is None else product.reshape(shape)
+        return product if order is None else ops.permute(product, order)
+
+
+PLANS: dict[Any, _Plan] = {}
+"""(equation, shape, shape) -> plan, for products that need no sums or broadcasts before."""
+MOST_PLANS = 1024
+
+
+def _remember(equation: str, contraction: _Contraction, operands: list[Any]) -> None:
+    left, right = contraction.labels
+    shapes = [operand._data.shape for operand in operands]
+    sizes = dict(zip(left, shapes[0], strict=False)) | dict(zip(right, shapes[1], strict=False))
+    output = contraction.output
+    plain = len(left) == len(shapes[0]) and len(right) == len(shapes[1])
+    shared = [label for label in left if label in right]
+    inner = [label for label in shared if label not in output]
+    lonely = [label for label in {*left, *right} - {*output} if label not in shared]
+    if not plain or not inner or lonely or len(PLANS) > MOST_PLANS:
+        return
+    if any(sizes[label] != n for label, n in zip(left, shapes[0], strict=True)):
+        return
+    batch = [label for label in shared if label in output]
+    rows = [label for label in left if label not in shared]
+    columns = [label for label in right if label not in shared]
+    whole = [*batch, *rows, *columns]
+    order = _order(whole, output)
+    groups = [[sizes[label] for label in labels] for labels in (batch, rows, columns)]
+    result = [n for group in groups for n in group]
+    flat = [math.prod(group) for group in groups[0 if batch else 1 :]]
+    PLANS[equation, shapes[0], shapes[1]] = _Plan(
+        _operand_plan(left, (batch, rows, inner), sizes),
+        _operand_plan(right, (batch, inner, columns), sizes),
+        (order, None if flat == result else result),
+        bool(batch),
+    )
+
+
+def _order(labels: list[Any], wanted: list[Any]) -> tuple[int, ...] | None:
+    """The permutation that brings labels into an order, None if they are in it."""
+    return None if labels == wanted else tuple([labels.index(label) for label in wanted])
+
+
+def _operand_plan(labels: list[Any], groups: Any, sizes: dict[Any, int]) -> tuple[Any, Any]:
+    order = _order(labels, [label for group in groups for label in group])
+    if not groups[0]:
+        groups = groups[1:]
+    if all(len(group) == 1 for group in groups):
+        return order, None
+    return order, [math.prod([sizes[label] for label in group]) for group in groups]
 
 
 def _grouped(tensor: Any, labels: list[Any], groups: Any) -> Any:

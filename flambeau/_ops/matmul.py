@@ -224,6 +224,10 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 )
 def dot(left: np.ndarray, right: np.ndarray) -> Any:
     """The sum of the products of two vectors' elements."""
+    dtype = left.dtype
+    plain = right.dtype is dtype and left.shape == right.shape and left.ndim == 1
+    if plain and (dtype is FLOAT32 or dtype is FLOAT64):
+        return left.dot(right)
     _check_dot(left, right, "dot")
     return np.asarray(np.dot(widen(left), widen(right))).astype(left.dtype, copy=False)
 
@@ -271,6 +275,10 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 )
 def mv(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """The product of a matrix and a vector: [N, K] and [K] give [N]."""
+    dtype = matrix.dtype
+    plain = vector.dtype is dtype and matrix.ndim == 2 and vector.shape == matrix.shape[1:]
+    if plain and (dtype is FLOAT32 or dtype is FLOAT64):
+        return matrix.dot(vector)  # type: ignore[no-any-return]
     check_mv(matrix, vector)
     return product(matrix, vector)
 

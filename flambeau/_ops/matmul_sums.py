@@ -87,15 +87,13 @@ def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
     if not (same and fits and dtype.kind == "f"):
         _check_addmm(data, mat1, mat2)
     shape = (mat1.shape[0], mat2.shape[1])
-    if data.shape != shape:
-        data = expanded(data, shape)
-    if dtype is FLOAT32 or dtype is FLOAT64:
-        result = mat1.dot(mat2)
-        if beta == 1 and alpha == 1:
-            return np.add(result, data, out=result)
-    else:
-        result = multiply(mat1, mat2)
-    return combine(data, result, beta, alpha)
+    result = mat1.dot(mat2) if dtype is FLOAT32 or dtype is FLOAT64 else multiply(mat1, mat2)
+    if beta == 1 and alpha == 1 and result.dtype is dtype and data.ndim <= 2:
+        try:
+            return np.add(result, data, out=result)  # the usual case: a layer's bias
+        except ValueError:
+            pass  # shapes that do not fit: `expanded` says so in torch's words
+    return combine(expanded(data, shape), result, beta, alpha)
 
 
 def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.dtype import from_numpy_dtype
+from flambeau._core.promotion import promote_types
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.matmul import c_name, scalar_name
@@ -94,15 +96,30 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return write(inner, out, ops.tensordot(input, other, dims=([-1], [-1])))
 
 
-@composite("outer(Tensor self, Tensor vec2) -> Tensor")
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+def _outer_of_input(grad: Any, vec2: Any) -> Any:
+    return ops.mv(grad, conj(vec2).to(grad.dtype))
+
+
+def _outer_of_vec2(grad: Any, self: Any) -> Any:
+    return ops._vector_times(conj(self).to(grad.dtype), grad)
+
+
+@kernel(
+    "outer(Tensor self, Tensor vec2) -> Tensor",
+    out=True,
+    node="MulBackward0",
+    backward={"self": _outer_of_input, "vec2": _outer_of_vec2},
+)
+def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
     """All products of the elements of two vectors: [N] and [M] give [N, M]."""
-    for name, vector in (("self", input), ("vec2", vec2)):
-        if vector._data.ndim != 1:
-            raise RuntimeError(
-                f"outer: Expected 1-D argument {name}, but got {vector._data.ndim}-D"
-            )
-    return write(outer, out, input.unsqueeze(1) * vec2)
+    for name, vector in (("self", data), ("vec2", vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vector.ndim}-D")
+    if data.dtype != vec2.dtype:
+        common = promote_types(from_numpy_dtype(data.dtype), from_numpy_dtype(vec2.dtype))
+        data, vec2 = (v.astype(common.numpy_dtype, copy=False) for v in (data, vec2))
+    result = np.multiply.outer(widen(data), widen(vec2))
+    return result.astype(data.dtype, copy=False)  # type: ignore[no-any-return]
 
 
 alias("ger", "outer")
