@@ -243,7 +243,8 @@ def dot(left: np.ndarray, right: np.ndarray) -> Any:
 def vdot(left: np.ndarray, right: np.ndarray) -> Any:
     """`dot` with the first vector conjugated."""
     _check_dot(left, right, "vdot" if left.dtype.kind == "c" else "dot")
-    return np.asarray(np.vdot(widen(left), widen(right))).astype(left.dtype, copy=False)
+    result: Any = widen(left).conj().dot(widen(right))
+    return np.asarray(result).astype(left.dtype, copy=False)
 
 
 def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:

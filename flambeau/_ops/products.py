@@ -119,7 +119,7 @@ def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
         common = promote_types(from_numpy_dtype(data.dtype), from_numpy_dtype(vec2.dtype))
         data, vec2 = (v.astype(common.numpy_dtype, copy=False) for v in (data, vec2))
     result = np.multiply.outer(widen(data), widen(vec2))
-    return result.astype(data.dtype, copy=False)  # type: ignore[no-any-return]
+    return result.astype(data.dtype, copy=False)
 
 
 alias("ger", "outer")
