@@ -19,6 +19,11 @@ from .windows import Ints, tap_slices
 # Output positions per image. At 196 building columns image by image is as fast.
 SMALL_PLANE = 128
 COLUMN_BYTES = 4 << 20
+# OpenBLAS computes products of at most this many multiplications in the calling thread. Larger ones
+# of a few dozen microseconds gain little from a second thread, and wait for it for milliseconds
+# where other processes keep the cores busy: so small products are cut into pieces of this size.
+ONE_THREAD = 1 << 18
+LEAST_PIECE = 64
 # Fewer images at a time would make the rows short again.
 LEAST_IMAGES = 8
 
@@ -65,6 +70,41 @@ def _columns(
     return np.ascontiguousarray(view).reshape(groups, -1, prod(output) * moved.shape[-1])
 
 
+def _piece(rows: int, height: int, length: int) -> int:
+    """How long the pieces of a product along a dim of `length` shall be; 0 for one product."""
+    most = ONE_THREAD // max(1, rows * height)
+    if most < LEAST_PIECE:
+        return 0
+    pieces = -(-length // most)
+    while pieces <= length // LEAST_PIECE and length % pieces:
+        pieces += 1
+    return 0 if length % pieces else length // pieces
+
+
+def _product(matrix: Array, columns: Array) -> Array:
+    """`matrix @ columns` for `(groups, rows, height)` and `(groups, height, length)`."""
+    length = columns.shape[-1]
+    piece = _piece(matrix.shape[1], matrix.shape[2], length)
+    if piece in (0, length):
+        return matrix @ columns
+    result = np.empty((*matrix.shape[:2], length), columns.dtype)
+    parts = columns.reshape(*columns.shape[:2], -1, piece).transpose(2, 0, 1, 3)
+    target = result.reshape(*matrix.shape[:2], -1, piece).transpose(2, 0, 1, 3)
+    np.matmul(matrix, parts, out=target)
+    return result
+
+
+def _outer_product(left: Array, right: Array) -> Array:
+    """`left @ right^T` for `(groups, rows, length)` and `(groups, height, length)`."""
+    length = left.shape[-1]
+    piece = _piece(left.shape[1], right.shape[1], length)
+    if piece in (0, length):
+        return left @ right.swapaxes(1, 2)
+    parts = left.reshape(*left.shape[:2], -1, piece).transpose(2, 0, 1, 3)
+    others = right.reshape(*right.shape[:2], -1, piece).transpose(2, 0, 3, 1)
+    return np.matmul(parts, others).sum(0)
+
+
 def forward(
     input: Array,
     weight: Array,
@@ -83,7 +123,7 @@ def forward(
     shift = 0 if bias is None else bias.reshape(-1, *(1,) * len(output))
     for block in _blocks(images, channels, kernel, output, input.itemsize):
         moved = _images_last(input[block], padding)
-        product = matrix @ _columns(moved, kernel, output, stride, dilation, groups)
+        product = _product(matrix, _columns(moved, kernel, output, stride, dilation, groups))
         target = result[block]
         planes = product.reshape(len(weight), *output, len(target))
         np.add(np.moveaxis(planes, -1, 0), shift, out=target)
@@ -108,7 +148,7 @@ def adjoint(
     for block in _blocks(len(grad), channels, kernel, output, grad.itemsize):
         moved = _images_last(grad[block], (0,) * len(kernel))
         count = moved.shape[-1]
-        product = matrix @ moved.reshape(groups, len(weight) // groups, -1)
+        product = _product(matrix, moved.reshape(groups, len(weight) // groups, -1))
         columns = product.reshape(channels, *kernel, *output, count)
         total = np.zeros((channels, *sizes, count), grad.dtype)
         for tap, places in tap_slices(kernel, output, stride, dilation):
@@ -134,5 +174,5 @@ def backward_weight(
         moved = _images_last(input[block], padding)
         columns = _columns(moved, kernel, output, stride, dilation, groups)
         part = _images_last(grad[block], (0,) * len(kernel)).reshape(groups, rows, -1)
-        total += part @ columns.conj().swapaxes(1, 2)
+        total += _outer_product(part, columns.conj())
     return total.reshape(weight_shape)
