@@ -164,11 +164,15 @@ def _refused(data: np.ndarray, key: tuple[Any, ...]) -> np.ndarray:
 
 
 def _check_bounds(sizes: tuple[int, ...], entries: list[Any], shape: tuple[int, ...]) -> None:
-    pairs = [(e, sizes[dim]) for dim, e in enumerate(entries) if e is not None]
-    if 0 in [size for _, size in pairs] and 0 not in index_shape(entries):
-        raise IndexError("index is out of bounds for dimension with size 0")
+    _check_empty_dims(sizes, entries)
     if 0 not in shape:
-        raise _bounds_error(pairs)
+        raise _bounds_error([(e, sizes[dim]) for dim, e in enumerate(entries) if e is not None])
+
+
+def _check_empty_dims(sizes: tuple[int, ...], entries: list[Any]) -> None:
+    indexed = [sizes[dim] for dim, entry in enumerate(entries) if entry is not None]
+    if 0 in indexed and 0 not in index_shape(entries):
+        raise IndexError("index is out of bounds for dimension with size 0")
 
 
 def _bounds_error(pairs: list[tuple[np.ndarray, int]]) -> IndexError:
@@ -259,6 +263,8 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
     Of several values for one position the last one stays; with `accumulate` all are added.
     """
     key = checked_key(data.shape, indices)
+    if 0 in data.shape:
+        _check_empty_dims(data.shape, integer_indices(data.shape, key))
     if data.dtype != values.dtype:
         if accumulate or not _is_masked_fill(key, values):
             raise RuntimeError(

@@ -47,6 +47,8 @@ def _check_added(name: str, data: np.ndarray, dim: int, index: np.ndarray,
             f"{name}_(): self ({type_name(data)}) and source ({type_name(source)}) must have the "
             "same scalar type"
         )
+    if not source.ndim and index.size != 1:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     count = source.shape[dim] if source.ndim else 1
     if source.ndim and dim >= source.ndim:
         raise RuntimeError(

@@ -218,7 +218,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     else:
         key = index if kind is slice and index.step is None else None
     if key is not None and not (self._requires_grad or watch.active or rewritten.count):
-        plain = _plain_value(data, value)
+        plain = _plain_value(self, value)
         base = self._base
         if plain is not None and not self._inference and (base is None or not base._requires_grad):
             try:
@@ -231,17 +231,19 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     set_general(self, index, value)
 
 
-def _plain_value(data: np.ndarray, value: Any) -> Any:
+def _plain_value(self: Tensor, value: Any) -> Any:
     """What NumPy can assign as torch would, or None."""
-    kind = value.__class__
+    kind, data = value.__class__, self._data
     if 0 in data.strides and data.size:
         return None
     if kind is float or kind is int:
         limit = LIMITS.get(data.dtype)
         return value if limit is not None and -limit < value < limit else None
-    if kind is Tensor and not value._requires_grad and value._data.dtype == data.dtype:
-        return value._data
-    return None
+    if kind is not Tensor or value._requires_grad or value._data.dtype != data.dtype:
+        return None
+    if value._root is not None or self._root is value or value is self:
+        return None  # it may share memory with the target
+    return value._data
 
 
 def set_general(self: Tensor, index: Any, value: Any) -> None:
@@ -275,6 +277,7 @@ def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
         items = Items(part.shape, as_items(index))
         part, indices = apply_to_array(part, items.steps), items.indices
     if indices:
+        outputs.check_no_overlap(part, [value, *[t._data for t in indices if t is not None]])
         arrays = [None if tensor is None else tensor._data for tensor in indices]
         with cpu.quiet():
             advanced.index_put.write(part, arrays, without_leading_ones(value), False)
@@ -286,9 +289,9 @@ def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
 def assign_part(part: np.ndarray, value: np.ndarray) -> None:
     """Write a value to a view, broadcasting; torch's errors where shapes do not fit."""
     if value.ndim and value.shape != part.shape:
-        value = without_leading_ones(value)
-        views.expand.body(value, part.shape)
+        value = views.expand.body(without_leading_ones(value), part.shape)
     outputs.check_overlap(part)
+    outputs.check_partly_same(part, value)
     with cpu.quiet():
         assign(part, value)
 

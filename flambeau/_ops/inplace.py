@@ -25,6 +25,24 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
     return dispatch.finish(function, op)
 
 
+APART = frozenset(
+    ("index_put", "index_add", "index_copy", "index_reduce", "scatter", "scatter_add",
+     "scatter_reduce")
+)  # fmt: skip
+"""Rows whose operands may not lie in the memory that they write to."""
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """The tensors among arguments, those in lists included."""
+    found = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += [item for item in value if isinstance(item, Tensor)]
+    return found
+
+
 class KernelInplace:
     """Runs a row, then writes its result to the first argument and records that."""
 
@@ -63,6 +81,9 @@ class KernelInplace:
     def _write(self, values: tuple[Any, ...], recorded: bool) -> Tensor:
         """A writer: it changes the target's own memory."""
         target: Tensor = values[0]
+        if self.op.name in APART:
+            operands = [v._data for v in _tensors(values[1:])]
+            outputs.check_no_overlap(target._data, operands)
         before = target
         if recorded and self.needs_before:
             before = wrap(cpu.copy(target._data))

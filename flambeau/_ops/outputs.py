@@ -130,20 +130,40 @@ def check_overlap(data: np.ndarray) -> None:
             )
 
 
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
 def check_partial_overlap(target: Tensor, operands: Any) -> None:
     """An operand may be the written tensor itself or apart from it, not partly the same memory."""
-    mine = target._data
     for operand in operands:
         if not isinstance(operand, Tensor) or operand is target:
             continue
         if target._root is None and operand._root is None:
             continue
-        if _partly_same(mine, operand._data):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to "
-                "tensor refer to a single memory location. Please clone() the tensor before "
-                "performing the operation."
-            )
+        check_partly_same(target._data, operand._data)
+
+
+def check_partly_same(target: np.ndarray, operand: np.ndarray) -> None:
+    """The same for arrays."""
+    if _partly_same(target, operand):
+        raise RuntimeError(SHARED)
+
+
+def check_no_overlap(target: np.ndarray, operands: Any) -> None:
+    """Operators that jump about in memory take no operand from the memory they write to."""
+    for operand in operands:
+        same = operand is target or _same_place(target, operand)
+        if same or _partly_same(target, operand):
+            raise RuntimeError(SHARED)
+
+
+def _same_place(mine: np.ndarray, theirs: np.ndarray) -> bool:
+    if not mine.size or address(mine) != address(theirs) or mine.nbytes != theirs.nbytes:
+        return False
+    return is_dense(mine.shape, element_strides(mine))
 
 
 def _partly_same(mine: np.ndarray, theirs: np.ndarray) -> bool:

@@ -65,6 +65,7 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
 
     def _refusal(self, element: dt.dtype) -> Callable[..., np.ndarray]:
         def refuse(*arrays: Any, out: Any = ...) -> np.ndarray:
+            broadcast_shape([a.shape for a in arrays])  # its error comes first
             raise refusal(self.op, element)
 
         return refuse
