@@ -42,17 +42,17 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         left, right = widen(left), widen(right)
     if left.ndim == 2 and right.ndim == 2 and left.dtype.kind in "fc":
         return left.dot(right)  # type: ignore[no-any-return]
-    if right.ndim == 2 and left.ndim > 2:
+    if right.ndim <= 2 < left.ndim:
         return _multiply_folded(left, right)
     return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
 
 
 def _multiply_folded(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """A batch of matrices times one matrix is one product of all of their rows."""
-    result = np.empty((*left.shape[:-1], right.shape[1]), left.dtype)
+    """A batch of matrices times one matrix (or vector) is one product of all of their rows."""
+    result = np.empty((*left.shape[:-1], *right.shape[1:]), left.dtype)
     if result.size:
         rows = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
-        np.matmul(rows, right, out=result.reshape(-1, right.shape[1]))
+        np.matmul(rows, right, out=result.reshape(-1, *right.shape[1:]))
     return result
 
 

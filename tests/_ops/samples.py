@@ -203,6 +203,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_vector_times", [[R(3), R(3, 2)]]),
     ("dot vdot", [[R(3), R(3)]]),
     ("mv", [[R(2, 3), R(3)]]),
+    ("outer", [[R(2), R(3)]]),
     ("addmm", [call(R(2), R(2, 3), R(3, 2), beta=0.5, alpha=1.5), [R(2, 2), R(2, 3), R(3, 2)]]),
     ("addmv", [call(R(2), R(2, 3), R(3), beta=0.5, alpha=1.5)]),
     ("addr", [call(R(2, 3), R(2), R(3), beta=0.5, alpha=1.5)]),
