@@ -26,7 +26,7 @@ FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
 @pointwise("relu(Tensor self) -> Tensor", dtypes="int float", out=False, refusals={
     "bool": RuntimeError("Boolean inputs not supported for relu"),
     "complex": NotImplementedError("clamp is not supported for complex types"),
-}, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})
+}, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})  # fmt: skip
 def relu(self: Any) -> Any:
     """`max(input, 0)`. The gradient at 0 is 0."""
     return E.maximum(0, self)
@@ -34,7 +34,7 @@ def relu(self: Any) -> Any:
 
 @pointwise("_relu_grad(Tensor grad_output, Tensor output) -> Tensor", method=False,
            numbers="none", inplace=False, node="ThresholdBackwardBackward0",
-           backward={"grad_output": lambda grad, output: ops._relu_grad(grad, output)})
+           backward={"grad_output": lambda grad, output: ops._relu_grad(grad, output)})  # fmt: skip
 def relu_grad(grad_output: Any, output: Any) -> Any:
     """The gradient where the output is positive (or nan)."""
     return E.where(output <= 0, 0, grad_output)
@@ -43,7 +43,7 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
            dtypes="int float", method=False, promote="tensors", label="threshold_cpu", backward={
     "self": lambda grad, self, threshold: ops.where(self <= threshold, 0.0, grad),
-})
+})  # fmt: skip
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
     """The input where it is above the threshold, else `value`."""
     return E.where(self <= threshold, value, self)
@@ -53,7 +53,7 @@ def threshold(self: Any, threshold: Any, value: Any) -> Any:
            label="leaky_relu_cpu", backward={
     "self": lambda grad, self, negative_slope: ops.where(
         self > 0, grad, grad * negative_slope),
-})
+})  # fmt: skip
 def leaky_relu(self: Any, negative_slope: Any) -> Any:
     """The input where it is positive, else `negative_slope * input`."""
     return E.where(self > 0, self, self * negative_slope)
@@ -65,7 +65,7 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
 }, backward={
     "self": lambda grad, self, min_val, max_val: ops.where(
         ops.logical_or(self <= min_val, self >= max_val), 0.0, grad),
-})
+})  # fmt: skip
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     """The input kept from `min_val` to `max_val`. The gradient at the bounds is 0."""
     return E.minimum(max_val, E.maximum(min_val, self))
@@ -73,7 +73,7 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
 
 @pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
     "self": lambda grad, self: kept(grad / 6, ops.logical_and(self > -3, self < 3)),
-})
+})  # fmt: skip
 def hardsigmoid(self: Any) -> Any:
     """`(input + 3) / 6`, kept from 0 to 1."""
     return E.minimum(E.maximum(self + 3, 0), 6) / 6
@@ -85,7 +85,7 @@ def _hardswish_grad(grad: Any, self: Any) -> Any:
 
 
 @pointwise("hardswish(Tensor self) -> Tensor", **FLOATS, label="hardswish_cpu",
-           backward={"self": _hardswish_grad})
+           backward={"self": _hardswish_grad})  # fmt: skip
 def hardswish(self: Any) -> Any:
     """`input * (input + 3) / 6`, the factor kept from 0 to 1."""
     return self * E.minimum(E.maximum(self + 3, 0), 6) / 6
@@ -95,7 +95,7 @@ def hardswish(self: Any) -> Any:
            promote="tensors", label="hardshrink_cpu", backward={
     "self": lambda grad, self, lambd: ops.where(
         ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
-})
+})  # fmt: skip
 def hardshrink(self: Any, lambd: Any) -> Any:
     """The input, and 0 from `-lambd` to `lambd`."""
     return E.where(E.logical_and(self >= -lambd, self <= lambd), 0, self)
@@ -105,7 +105,7 @@ def hardshrink(self: Any, lambd: Any) -> Any:
            label="softshrink_check", backward={
     "self": lambda grad, self, lambd: ops.where(
         ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
-})
+})  # fmt: skip
 def softshrink(self: Any, lambd: Any) -> Any:
     """The input moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`."""
     inner = E.where(E.isnan(self), self, 0)
@@ -118,7 +118,7 @@ def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) ->
 
 
 @pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-           **FLOATS, label="elu_cpu", backward={"self": _elu_grad})
+           **FLOATS, label="elu_cpu", backward={"self": _elu_grad})  # fmt: skip
 def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
     below = E.expm1(self * input_scale) * (alpha * scale)
@@ -128,7 +128,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
-})
+})  # fmt: skip
 def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
     """`elu` with `1 / alpha` as the scale of the input."""
     return E.where(self <= 0, E.expm1(self * inverse) * alpha, self)
@@ -197,7 +197,7 @@ def _density(x: Any) -> Any:
 @pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
            label="GeluKernelImpl", backward={
     "self": lambda grad, self: grad * ops._gelu_slope(self),
-})
+})  # fmt: skip
 def gelu_exact(self: Any) -> Any:
     """`x * Phi(x)`, Phi being the normal distribution function."""
     return self * 0.5 * (1 + E.erf(self * ROOT_HALF))
@@ -207,7 +207,7 @@ def gelu_exact(self: Any) -> Any:
            inplace=False, backward={
     "self": lambda grad, self: grad * ops.exp(self * self * -0.5)
     * ((2 - self * self) / math.sqrt(2 * math.pi)),
-})
+})  # fmt: skip
 def gelu_slope(self: Any) -> Any:
     """`Phi(x) + x * phi(x)`."""
     return 0.5 * (1 + E.erf(self * ROOT_HALF)) + self * _density(self)
@@ -220,7 +220,7 @@ def _tanh_inner(x: Any) -> Any:
 @pointwise("_gelu_tanh(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float",
            method=False, label="GeluKernelImpl", backward={
     "self": lambda grad, self: grad * ops._gelu_tanh_slope(self),
-})
+})  # fmt: skip
 def gelu_tanh(self: Any) -> Any:
     """GELU with tanh in place of the error function."""
     return 0.5 * self * (1 + E.tanh(_tanh_inner(self)))
@@ -236,7 +236,7 @@ def _gelu_tanh_curve(grad: Any, self: Any) -> Any:
 
 
 @pointwise("_gelu_tanh_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0",
-           method=False, inplace=False, backward={"self": _gelu_tanh_curve})
+           method=False, inplace=False, backward={"self": _gelu_tanh_curve})  # fmt: skip
 def gelu_tanh_slope(self: Any) -> Any:
     """The derivative of GELU's tanh form."""
     tanh = E.tanh(_tanh_inner(self))
@@ -247,7 +247,7 @@ def gelu_tanh_slope(self: Any) -> Any:
 @pointwise("silu(Tensor self) -> Tensor", dtypes="float complex", method=False, function=False,
            label="silu_cpu", backward={
     "self": lambda grad, self: grad * conj(ops._silu_slope(self)),
-})
+})  # fmt: skip
 def silu(self: Any) -> Any:
     """`input * sigmoid(input)`."""
     return self / (1 + E.exp(-self))
@@ -259,7 +259,7 @@ def _silu_curve(grad: Any, self: Any) -> Any:
 
 
 @pointwise("_silu_slope(Tensor self) -> Tensor", node="SiluBackwardBackward0", method=False,
-           inplace=False, backward={"self": _silu_curve})
+           inplace=False, backward={"self": _silu_curve})  # fmt: skip
 def silu_slope(self: Any) -> Any:
     """The derivative of `silu`."""
     sigmoid = 1 / (1 + E.exp(-self))
@@ -268,7 +268,7 @@ def silu_slope(self: Any) -> Any:
 
 @pointwise("mish(Tensor self) -> Tensor", **FLOATS, label="mish_cpu", backward={
     "self": lambda grad, self: grad * ops._mish_slope(self),
-})
+})  # fmt: skip
 def mish(self: Any) -> Any:
     """`input * tanh(softplus(input))`."""
     return self * E.tanh(E.log1p(E.exp(self)))
@@ -282,7 +282,7 @@ def _mish_curve(grad: Any, self: Any) -> Any:
 
 
 @pointwise("_mish_slope(Tensor self) -> Tensor", node="MishBackwardBackward0", method=False,
-           inplace=False, backward={"self": _mish_curve})
+           inplace=False, backward={"self": _mish_curve})  # fmt: skip
 def mish_slope(self: Any) -> Any:
     """The derivative of `mish`."""
     tanh = E.tanh(E.log1p(E.exp(self)))
@@ -296,7 +296,7 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
 
 @pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", dtypes="float",
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
-           backward={"self": _softplus_grad})
+           backward={"self": _softplus_grad})  # fmt: skip
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
     """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`."""
     scaled = self * beta
@@ -307,7 +307,7 @@ def softplus(self: Any, beta: Any, threshold: Any) -> Any:
            namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
            node="LogSigmoidBackward0", backward={
     "self": lambda grad, self: grad * ops.sigmoid(-self),
-})
+})  # fmt: skip
 def logsigmoid(self: Any) -> Any:
     """`log(sigmoid(input))` without overflow."""
     return E.minimum(self, 0) - E.log1p(E.exp(-abs(self)))
@@ -332,7 +332,7 @@ def tanhshrink(input: Tensor) -> Any:
            dtypes="float", numbers="none", label="prelu_cpu", backward={
     "self": lambda grad, self, weight: ops.where(self > 0, grad, grad * weight),
     "weight": lambda grad, self: ops.where(self > 0, 0.0, grad * self),
-})
+})  # fmt: skip
 def prelu_kernel(self: Any, weight: Any) -> Any:
     """The input where it is positive, else `weight * input`."""
     return E.where(self > 0, self, self * weight)
@@ -375,7 +375,7 @@ def _glu_grad(grad: Any, self: Any, dim: int) -> Any:
 
 
 @kernel("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", out=True,
-        backward={"self": _glu_grad})
+        backward={"self": _glu_grad})  # fmt: skip
 def glu(data: np.ndarray, dim: int) -> np.ndarray:
     """The first half along a dim times the sigmoid of the second."""
     from flambeau._ops.dims import wrap_dim
@@ -398,7 +398,7 @@ def _widened(data: np.ndarray) -> np.ndarray:
 
 
 @kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", method=False, function=False,
-        backward={"self": lambda grad, noise: grad * noise})
+        backward={"self": lambda grad, noise: grad * noise})  # fmt: skip
 def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """The input times slopes drawn before: 1 where it is positive."""
     return np.multiply(data, noise)
@@ -415,9 +415,9 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
-           "bool training=False, Generator? generator=None) -> Tensor", method=False)
+           "bool training=False, Generator? generator=None) -> Tensor", method=False)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
-          generator: Any = None) -> Any:
+          generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""
     _check_slopes(lower, upper)
     if not training:
@@ -426,7 +426,7 @@ def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training:
 
 
 def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
-           generator: Any = None) -> Any:
+           generator: Any = None) -> Any:  # fmt: skip
     """`rrelu` in place."""
     _check_slopes(lower, upper)
     if not training:
@@ -442,8 +442,7 @@ def _check_slopes(lower: float, upper: float) -> None:
 @pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
            promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
     "self": lambda grad, self, slope: ops.where(self > 0, grad, grad * slope),
-})
+})  # fmt: skip
 def rrelu_even(self: Any, slope: Any) -> Any:
     """Leaky ReLU with the mean slope."""
     return E.where(self > 0, self, self * slope)
-

@@ -37,7 +37,7 @@ def conj(tensor: Tensor) -> Tensor:
            backward={
     "self": lambda grad: grad,
     "other": lambda grad: grad,
-})
+})  # fmt: skip
 def add(self: Any, other: Any) -> Any:
     """`input + alpha * other`, broadcasting.
 
@@ -73,7 +73,7 @@ def _check_subtraction(operands: list[Any]) -> None:
            check=_check_subtraction, backward={
     "self": lambda grad: grad,
     "other": lambda grad: -grad,
-})
+})  # fmt: skip
 def sub(self: Any, other: Any) -> Any:
     """`input - alpha * other`, broadcasting. Not defined for bool: use `^` or `logical_xor`."""
     return self - other
@@ -85,7 +85,7 @@ def sub(self: Any, other: Any) -> Any:
            check=_check_subtraction, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
-})
+})  # fmt: skip
 def reversed_sub(self: Any, other: Any) -> Any:
     """`other - input`."""
     return other - self
@@ -103,7 +103,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 @pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", backward={
     "self": lambda grad, other: grad * conj(other),
     "other": lambda grad, self: grad * conj(self),
-})
+})  # fmt: skip
 def mul(self: Any, other: Any) -> Any:
     """Multiply element by element, broadcasting; bools multiply as `and`.
 
@@ -118,14 +118,14 @@ def mul(self: Any, other: Any) -> Any:
            backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
-})
+})  # fmt: skip
 def div(self: Any, other: Any) -> Any:
     """True division, element by element, broadcasting; integers give the default float type."""
     return self / other
 
 
 @composite("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-           order=1, inplace=True, numbers="all")
+           order=1, inplace=True, numbers="all")  # fmt: skip
 def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
     if rounding_mode is None:
@@ -185,7 +185,7 @@ add_primitive("checked_fmod", _fmod)
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_trunc_cpu", node="DivBackward2", backward={"self": zero_like,
-                                          "other": zero_like})
+                                          "other": zero_like})  # fmt: skip
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
     return E.trunc_division(self, other)
@@ -193,7 +193,7 @@ def div_trunc(self: Any, other: Any) -> Any:
 
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_floor_cpu", node="DivBackward2", backward={"self": zero_like,
-                                          "other": zero_like})
+                                          "other": zero_like})  # fmt: skip
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""
     return E.floor_division(self, other)
@@ -203,7 +203,7 @@ def div_floor(self: Any, other: Any) -> Any:
            label="div_floor_cpu", numbers="all", node="NotImplemented", backward={
     "self": underived("floor_divide"),
     "other": underived("floor_divide"),
-})
+})  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises."""
     return E.floor_division(self, other)
@@ -213,7 +213,7 @@ def floor_divide(self: Any, other: Any) -> Any:
            label="remainder_cpu", numbers="both", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
-})
+})  # fmt: skip
 def remainder(self: Any, other: Any) -> Any:
     """Python's `%`: the result has the divisor's sign."""
     return E.checked_remainder(self, other)
@@ -223,7 +223,7 @@ def remainder(self: Any, other: Any) -> Any:
            label="fmod_cpu", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
-})
+})  # fmt: skip
 def fmod(self: Any, other: Any) -> Any:
     """C's `fmod`: the result has the dividend's sign."""
     return E.checked_fmod(self, other)
@@ -232,7 +232,7 @@ def fmod(self: Any, other: Any) -> Any:
 @pointwise("neg(Tensor self) -> Tensor", dtypes="int float complex",
            refusals=NO_BOOL_NEGATION, backward={
     "self": lambda grad: -grad,
-})
+})  # fmt: skip
 def neg(self: Any) -> Any:
     """Change every sign. Not defined for bool: use `~` or `logical_not`."""
     return -self
@@ -240,7 +240,7 @@ def neg(self: Any) -> Any:
 
 @pointwise("reciprocal(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: -grad * conj(result * result),
-})
+})  # fmt: skip
 def reciprocal(self: Any) -> Any:
     """`1 / input`; integers give the default float type."""
     return E.inverse(self)
@@ -255,7 +255,7 @@ add_primitive("inverse", _inverse)
 
 @pointwise("square(Tensor self) -> Tensor", node="PowBackward0", promote="int", backward={
     "self": lambda grad, self: grad * conj(2 * self),
-})
+})  # fmt: skip
 def square(self: Any) -> Any:
     """`input * input`."""
     return self * self

@@ -46,21 +46,21 @@ _BOTH = {"self": lambda grad, self, min, max: kept(
 
 
 @pointwise("_clamp_low(Tensor self, Scalar min) -> Tensor", method=False, backward=_LOW,
-           **_clamp_row("_clamp_low", "ClampBackward1", "min_scalar", True))
+           **_clamp_row("_clamp_low", "ClampBackward1", "min_scalar", True))  # fmt: skip
 def clamp_low(self: Any, min: Any) -> Any:
     """At least `min`."""
     return E.maximum(min, self)
 
 
 @pointwise("_clamp_high(Tensor self, Scalar max) -> Tensor", method=False, backward=_HIGH,
-           **_clamp_row("_clamp_high", "ClampBackward1", "max_scalar", True))
+           **_clamp_row("_clamp_high", "ClampBackward1", "max_scalar", True))  # fmt: skip
 def clamp_high(self: Any, max: Any) -> Any:
     """At most `max`."""
     return E.minimum(max, self)
 
 
-@pointwise("_clamp_both(Tensor self, Scalar min, Scalar max) -> Tensor", method=False,
-           backward=_BOTH, **_clamp_row("_clamp_both", "ClampBackward1", "scalar", True))
+@pointwise("_clamp_both(Tensor self, Scalar min, Scalar max) -> Tensor", backward=_BOTH,
+           method=False, **_clamp_row("_clamp_both", "ClampBackward1", "scalar", True))  # fmt: skip
 def clamp_both(self: Any, min: Any, max: Any) -> Any:
     """From `min` to `max`; `max` where they are the wrong way round."""
     return E.minimum(max, E.maximum(min, self))
@@ -77,7 +77,7 @@ _BOTH_TENSORS = {
 
 @pointwise("_clamp_low_tensor(Tensor self, Tensor min) -> Tensor", method=False,
            backward=_LOW_TENSOR,
-           **_clamp_row("_clamp_low_tensor", "ClampBackward0", "", False))
+           **_clamp_row("_clamp_low_tensor", "ClampBackward0", "", False))  # fmt: skip
 def clamp_low_tensor(self: Any, min: Any) -> Any:
     """At least `min`."""
     return E.maximum(min, self)
@@ -85,7 +85,7 @@ def clamp_low_tensor(self: Any, min: Any) -> Any:
 
 @pointwise("_clamp_high_tensor(Tensor self, Tensor max) -> Tensor", method=False,
            backward=_HIGH_TENSOR,
-           **_clamp_row("_clamp_high_tensor", "ClampBackward0", "", False))
+           **_clamp_row("_clamp_high_tensor", "ClampBackward0", "", False))  # fmt: skip
 def clamp_high_tensor(self: Any, max: Any) -> Any:
     """At most `max`."""
     return E.minimum(max, self)
@@ -93,28 +93,28 @@ def clamp_high_tensor(self: Any, max: Any) -> Any:
 
 @pointwise("_clamp_both_tensors(Tensor self, Tensor min, Tensor max) -> Tensor", method=False,
            backward=_BOTH_TENSORS,
-           **_clamp_row("_clamp_both_tensors", "ClampBackward0", "", False))
+           **_clamp_row("_clamp_both_tensors", "ClampBackward0", "", False))  # fmt: skip
 def clamp_both_tensors(self: Any, min: Any, max: Any) -> Any:
     """From `min` to `max`; `max` where they are the wrong way round."""
     return E.minimum(max, E.maximum(min, self))
 
 
 @pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", order=1, backward=_LOW,
-           **_clamp_row("clamp_min", "ClampMinBackward0", "min_scalar", True))
+           **_clamp_row("clamp_min", "ClampMinBackward0", "min_scalar", True))  # fmt: skip
 def clamp_min(self: Any, min: Any) -> Any:
     """At least `min`."""
     return E.maximum(min, self)
 
 
 @pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", order=1, backward=_HIGH,
-           **_clamp_row("clamp_max", "ClampMaxBackward0", "max_scalar", True))
+           **_clamp_row("clamp_max", "ClampMaxBackward0", "max_scalar", True))  # fmt: skip
 def clamp_max(self: Any, max: Any) -> Any:
     """At most `max`."""
     return E.minimum(max, self)
 
 
 @pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", order=0, backward=_LOW_TENSOR,
-           **_clamp_row("clamp_min", "ClampMinBackward1", "", False))
+           **_clamp_row("clamp_min", "ClampMinBackward1", "", False))  # fmt: skip
 def clamp_min_tensor(self: Any, min: Any) -> Any:
     """At least `min`, element by element."""
     return E.maximum(min, self)
@@ -122,7 +122,7 @@ def clamp_min_tensor(self: Any, min: Any) -> Any:
 
 @pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", order=0,
            backward=_HIGH_TENSOR,
-           **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))
+           **_clamp_row("clamp_max", "ClampMaxBackward1", "", False))  # fmt: skip
 def clamp_max_tensor(self: Any, max: Any) -> Any:
     """At most `max`, element by element."""
     return E.minimum(max, self)
@@ -207,7 +207,7 @@ def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
            numbers="none", inplace=False, refusals=_refused("maximum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, self, other),
     "other": lambda grad, self, other: _greater_grad(grad, other, self),
-})
+})  # fmt: skip
 def maximum(self: Any, other: Any) -> Any:
     """The greater of two; nan where either is. At ties each gets half of the gradient."""
     return E.maximum(self, other)
@@ -217,7 +217,7 @@ def maximum(self: Any, other: Any) -> Any:
            numbers="none", inplace=False, refusals=_refused("minimum"), backward={
     "self": lambda grad, self, other: _greater_grad(grad, other, self),
     "other": lambda grad, self, other: _greater_grad(grad, self, other),
-})
+})  # fmt: skip
 def minimum(self: Any, other: Any) -> Any:
     """The lesser of two; nan where either is. At ties each gets half of the gradient."""
     return E.minimum(self, other)
@@ -231,7 +231,7 @@ def _first(condition: Any, other: Any) -> Any:
            numbers="none", inplace=False, refusals=_refused("fmax"), backward={
     "self": lambda grad, self, other: kept(grad, _first(self >= other, other)),
     "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self >= other, other))),
-})
+})  # fmt: skip
 def fmax(self: Any, other: Any) -> Any:
     """The greater of two; where one is nan, the other."""
     return E.fmax(self, other)
@@ -241,14 +241,14 @@ def fmax(self: Any, other: Any) -> Any:
            numbers="none", inplace=False, refusals=_refused("fmin"), backward={
     "self": lambda grad, self, other: kept(grad, _first(self <= other, other)),
     "other": lambda grad, self, other: kept(grad, ops.logical_not(_first(self <= other, other))),
-})
+})  # fmt: skip
 def fmin(self: Any, other: Any) -> Any:
     """The lesser of two; where one is nan, the other."""
     return E.fmin(self, other)
 
 
 @pointwise("heaviside(Tensor self, Tensor values) -> Tensor", numbers="none",
-           dtypes="bool int float", public="_heaviside", method=False)
+           dtypes="bool int float", public="_heaviside", method=False)  # fmt: skip
 def heaviside_step(self: Any, values: Any) -> Any:
     """0 below 0, 1 above, `values` at 0."""
     return E.heaviside_step(self, values)
@@ -303,7 +303,7 @@ def _conj(weight: Any) -> Any:
 
 @pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", order=1,
            dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
-           node="LerpBackward0", backward=_LERP)
+           node="LerpBackward0", backward=_LERP)  # fmt: skip
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     """`input + weight * (end - input)`."""
     return E.lerp(self, end, weight)
@@ -314,7 +314,7 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
            node="LerpBackward1", backward={
     **_LERP,
     "weight": lambda grad, self, end: grad * conj(end - self),
-})
+})  # fmt: skip
 def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     """`input + weight * (end - input)`, with a weight for each element."""
     return E.lerp(self, end, weight)
@@ -326,7 +326,7 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     "self": lambda grad: grad,
     "tensor1": lambda grad, tensor2, value: grad * conj(tensor2 * value),
     "tensor2": lambda grad, tensor1, value: grad * conj(tensor1 * value),
-})
+})  # fmt: skip
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     """`input + value * tensor1 * tensor2`."""
     return self + value * tensor1 * tensor2
@@ -349,7 +349,7 @@ _NO_INTEGERS = RuntimeError(
     "tensor1": lambda grad, tensor2, value: grad * conj(value / tensor2),
     "tensor2": lambda grad, tensor1, tensor2, value: -grad * conj(
         value * tensor1 / (tensor2 * tensor2)),
-})
+})  # fmt: skip
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     """`input + value * tensor1 / tensor2`."""
     return self + value * tensor1 / tensor2
@@ -363,7 +363,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     "self": lambda grad, condition: kept(grad, condition),
     "other": lambda grad, condition: ops._where(
         condition, wrap(np.zeros((), grad._data.dtype)), grad),
-})
+})  # fmt: skip
 def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Elements of one or the other, of one type."""
     try:

@@ -22,7 +22,7 @@ def _pair(real: Any, imag: Any) -> Any:
 
 @view("_real(Tensor(a) self) -> Tensor(a)", node="SelectBackward0", method=False, backward={
     "self": lambda grad: _pair(grad, ops.zeros_like(grad)),
-})
+})  # fmt: skip
 def real_part(data: np.ndarray) -> np.ndarray:
     """The real parts, over the same memory."""
     return data.real
@@ -30,7 +30,7 @@ def real_part(data: np.ndarray) -> np.ndarray:
 
 @view("_imag(Tensor(a) self) -> Tensor(a)", node="SelectBackward0", method=False, backward={
     "self": lambda grad: _pair(ops.zeros_like(grad), grad),
-})
+})  # fmt: skip
 def imaginary_part(data: np.ndarray) -> np.ndarray:
     """The imaginary parts, over the same memory."""
     return data.imag
@@ -64,7 +64,7 @@ Tensor.imag = property(lambda self: imag.body(self), _set_imag)  # type: ignore[
 
 @view("view_as_real(Tensor(a) self) -> Tensor(a)", method=False, backward={
     "self": lambda grad: ops.view_as_complex(grad.contiguous()),
-})
+})  # fmt: skip
 def view_as_real(data: np.ndarray) -> np.ndarray:
     """A complex tensor as a real one whose last dim holds (real, imaginary)."""
     if data.dtype.kind != "c":
@@ -85,7 +85,7 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
 
 @view("view_as_complex(Tensor(a) self) -> Tensor(a)", method=False, backward={
     "self": lambda grad: ops.view_as_real(grad),
-})
+})  # fmt: skip
 def view_as_complex(data: np.ndarray) -> np.ndarray:
     """A real tensor whose last dim holds (real, imaginary) as a complex one."""
     _check_view_as_complex(data)
@@ -136,14 +136,14 @@ add_primitive("conjugate_copy", _copied_conjugate)
 
 @pointwise("_conj_physical(Tensor self) -> Tensor", node="ConjPhysicalBackward0", backward={
     "self": lambda grad: ops._conj_physical(grad),
-})
+})  # fmt: skip
 def conj_copy(self: Any) -> Any:
     """The conjugate in new memory."""
     return E.conjugate_copy(self)
 
 
 @pointwise("conj(Tensor self) -> Tensor", node="ConjBackward0", public="_conj", out=False,
-           inplace=False, method=False, backward={"self": lambda grad: ops.conj(grad)})
+           inplace=False, method=False, backward={"self": lambda grad: ops.conj(grad)})  # fmt: skip
 def conj_view(self: Any) -> Any:
     """The conjugate, recorded as torch's lazy one is."""
     return E.conjugate_copy(self)
@@ -206,7 +206,7 @@ def _angle_grad(grad: Any, self: Any) -> Any:
 
 
 @pointwise("angle(Tensor self) -> Tensor", promote="float", inplace=False,
-           backward={"self": _angle_grad})
+           backward={"self": _angle_grad})  # fmt: skip
 def angle(self: Any) -> Any:
     """The angle in the complex plane; of negative real numbers, pi."""
     return E.angle(self)
@@ -232,7 +232,7 @@ add_primitive("from_polar", _from_polar)
            dtypes="float32 float64", inplace=False, numbers="none", method=False, backward={
     "real": lambda grad: ops.real(grad),
     "imag": lambda grad: ops.imag(grad) if grad.is_complex() else ops.zeros_like(grad),
-})
+})  # fmt: skip
 def complex_of(real: Any, imag: Any) -> Any:
     """`real + 1j * imag`."""
     return E.joined(real, imag)
@@ -246,7 +246,7 @@ def _polar_grad_angle(grad: Any, result: Any) -> Any:
            dtypes="float32 float64", inplace=False, numbers="none", label="polar_cpu", backward={
     "abs": lambda grad, result: ops.real(ops.conj(grad) * ops.sgn(result)),
     "angle": _polar_grad_angle,
-})
+})  # fmt: skip
 def polar_of(abs: Any, angle: Any) -> Any:
     """`abs * exp(1j * angle)`."""
     return E.from_polar(abs, angle)

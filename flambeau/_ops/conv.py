@@ -54,7 +54,7 @@ def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, di
 
 
 @kernel(f"convolution(Tensor input, Tensor weight, Tensor? bias, {NUMBERS}) -> Tensor",
-        autocast="lower", backward={("input", "weight", "bias"): _gradients})
+        autocast="lower", backward={("input", "weight", "bias"): _gradients})  # fmt: skip
 def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
                 padding: Any, dilation: Any, transposed: bool, output_padding: Any,
                 groups: int) -> np.ndarray:  # fmt: skip
@@ -117,9 +117,7 @@ def _conv_input_grad(grad_output: np.ndarray, weight: np.ndarray, input_size: An
                      padding: Any, dilation: Any, transposed: bool, output_padding: Any,
                      groups: int) -> np.ndarray:  # fmt: skip
     """The gradient of a convolution with respect to its input."""
-    function = (
-        kernels.conv_transpose_backward_input if transposed else kernels.conv_backward_input
-    )
+    function = kernels.conv_transpose_backward_input if transposed else kernels.conv_backward_input
     if grad_output.size == 0:
         return np.zeros(input_size, grad_output.dtype)
     return function(grad_output, weight, input_size, stride, padding, dilation, groups)

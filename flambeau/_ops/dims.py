@@ -50,7 +50,9 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = position
         elif size < 0:
-            raise RuntimeError(f"invalid shape dimension {size} at index {position} of shape {sizes}")
+            raise RuntimeError(
+                f"invalid shape dimension {size} at index {position} of shape {sizes}"
+            )
         else:
             known *= size
     if unknown is None:

@@ -30,9 +30,10 @@ def relu6(input: Tensor, inplace: bool = False) -> Any:
 
 
 @composite("hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0, bool inplace=False)"
-           " -> Tensor", namespace=SPACE)
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0,
-             inplace: bool = False) -> Any:
+           " -> Tensor", namespace=SPACE)  # fmt: skip
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Any:
     """The input kept from `min_val` to `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
@@ -51,7 +52,7 @@ def _bounded(input: Tensor, low: Any, high: Any, inplace: bool) -> Any:
 
 
 @composite("threshold(Tensor self, float threshold, float value, bool inplace=False) -> Tensor",
-           namespace=SPACE)
+           namespace=SPACE)  # fmt: skip
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """The input where it is above the threshold, else `value`."""
     if input._data.dtype.kind in "iu":
@@ -60,7 +61,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 @composite("leaky_relu(Tensor self, float negative_slope=0.01, bool inplace=False) -> Tensor",
-           namespace=SPACE)
+           namespace=SPACE)  # fmt: skip
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """The input where it is positive, else `negative_slope * input`."""
     return _run("leaky_relu", inplace, input, negative_slope)
@@ -85,9 +86,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 @composite("rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, "
-           "bool training=False, bool inplace=False) -> Tensor", namespace=SPACE)
+           "bool training=False, bool inplace=False) -> Tensor", namespace=SPACE)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
-          inplace: bool = False) -> Any:
+          inplace: bool = False) -> Any:  # fmt: skip
     """Leaky ReLU with random slopes; their mean when not training."""
     function = act.rrelu_ if inplace else ops.rrelu
     return function(input, lower, upper, training)

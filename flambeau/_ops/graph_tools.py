@@ -34,14 +34,14 @@ def _lazily(name: str) -> Any:
     return call
 
 
-for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack"):
-    setattr(tools, _name, _lazily(_name))
 def _as_strided_grad(*args: Any) -> Any:
     from flambeau._ops.storage_views import as_strided_grad
 
     return as_strided_grad(*args)
 
 
+for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack"):
+    setattr(tools, _name, _lazily(_name))
 tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
 tools.new_empty_strided = _empty_strided

@@ -54,9 +54,7 @@ def _rows(spatial: int) -> None:
         if grad_output.size == 0 or input.size == 0:
             return np.zeros(input.shape, input.dtype), np.zeros(grid.shape, grid.dtype)
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]
-        return kernels.grid_sample_backward(
-            grad_output, input, grid, mode, padding, align_corners
-        )
+        return kernels.grid_sample_backward(grad_output, input, grid, mode, padding, align_corners)
 
 
 def _twice(grads: Any, wanted: Any) -> Any:

@@ -117,4 +117,3 @@ def _provider(name: str, module: str) -> Any:
         return constructors[name](*args, **kwargs)
 
     return call
-

@@ -104,7 +104,7 @@ def refusal(op: Op, element: dt.dtype) -> Exception:
     known = op.refusals.get(LETTER[element.numpy_dtype.kind])
     if known is not None:
         return type(known)(*known.args)
-    return NotImplementedError(f'"{op.label}" not implemented for \'{element.scalar_name}\'')
+    return NotImplementedError(f"\"{op.label}\" not implemented for '{element.scalar_name}'")
 
 
 def _converting(table: Kernels, target: Any) -> Callable[..., np.ndarray]:

@@ -39,15 +39,14 @@ def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bo
 
 
 @kernel("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-        "bool equal_nan=False) -> Tensor")
-def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float,
-            equal_nan: bool) -> np.ndarray:
+        "bool equal_nan=False) -> Tensor")  # fmt: skip
+def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
     """Whether elements differ by at most `atol + rtol * abs(other)`."""
     return np.array(_close(x, y, rtol, atol, equal_nan))
 
 
 @kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-        "bool equal_nan=False) -> bool")
+        "bool equal_nan=False) -> bool")  # fmt: skip
 def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close, as `isclose` says."""
     return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
@@ -120,5 +119,3 @@ def is_nonzero(input: Tensor) -> bool:
         word = "no values" if not input._data.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {word} is ambiguous")
     return bool(input._data.item())
-
-

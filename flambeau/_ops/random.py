@@ -13,11 +13,15 @@ from flambeau._core import random_fill, random_integer, random_sample
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._ops import outputs
+from flambeau._ops.arithmetic import underived, zero_like
 from flambeau._ops.factories import _like, finish, options, shape_of
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import composite, kernel
+from flambeau._ops.op import composite, default_title, kernel
+from flambeau._ops.pointwise import broadcast_shape, wants_grad
+from flambeau._ops.schema import REQUIRED
 from flambeau._tensor.tensor import Tensor, method, wrap
-from flambeau.autograd.history import bump, check_inplace
+from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
 
 _OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool pin_memory=False, bool requires_grad=False")  # fmt: skip
@@ -91,7 +95,7 @@ def _new(size: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
 @composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", method=False)
 def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-         names: Any = None) -> Tensor:
+         names: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1)."""
     data = _new(size, dtype, layout, device)
     return finish(random_fill.uniform_(data, 0.0, 1.0, _stream(generator)), requires_grad, out)
@@ -100,7 +104,7 @@ def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, 
 @composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", method=False)
 def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
           device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-          names: Any = None) -> Tensor:
+          names: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1."""
     data = _new(size, dtype, layout, device)
     return finish(random_fill.normal_(data, 0.0, 1.0, _stream(generator)), requires_grad, out)
@@ -109,7 +113,7 @@ def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
 @composite(f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", method=False)
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-            pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+            pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     bounds = [int(a) for a in args if not isinstance(a, (tuple, list))]
     size = next((a for a in args if isinstance(a, (tuple, list))), size)
@@ -134,7 +138,7 @@ def _integers(data: np.ndarray, low: int, high: int, generator: Any) -> np.ndarr
 @composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
-             requires_grad: bool = False) -> Tensor:
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The integers from 0 to n - 1 in random order."""
     numpy_dtype = options(dtype or dt.int64, layout, device)
     return finish(random_sample.randperm(n, numpy_dtype, _stream(generator)), requires_grad, out)
@@ -146,7 +150,7 @@ _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? gene
 @composite(f"rand_like(Tensor self, {_LIKE}) -> Tensor", method=False)
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
               device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-              memory_format: Any = None) -> Tensor:
+              memory_format: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1) in the shape of a tensor."""
     data = _like(input, dtype, layout, device, memory_format)
     return finish(random_fill.uniform_(data, 0.0, 1.0, _stream(generator)), requires_grad)
@@ -155,7 +159,7 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
 @composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", method=False)
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
                device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-               memory_format: Any = None) -> Tensor:
+               memory_format: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape of a tensor."""
     data = _like(input, dtype, layout, device, memory_format)
     return finish(random_fill.normal_(data, 0.0, 1.0, _stream(generator)), requires_grad)
@@ -165,7 +169,7 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
                  generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
-                 memory_format: Any = None) -> Tensor:
+                 memory_format: Any = None) -> Tensor:  # fmt: skip
     """Integers from [low, high) in the shape of a tensor."""
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
@@ -173,38 +177,72 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     return finish(_integers(data, first, last, generator), requires_grad)
 
 
-@composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", method=False)
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+@composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
+           method=False)  # fmt: skip
+def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-           requires_grad: bool = False) -> Tensor:
-    """Normal numbers with given means and standard deviations (numbers with `size`, or tensors)."""
-    stream = _stream(generator)
-    if size is not None:
-        data = _new((size,), dtype, layout, device)
-        return finish(random_fill.normal_(data, float(mean), float(std), stream), requires_grad,
-                      out)  # fmt: skip
-    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
-    for value in tensors[len(tensors) - 1 :]:
-        if isinstance(std, Tensor) and value is std and std.numel() and (std._data < 0).any():
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not isinstance(std, Tensor) and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    shape = np.broadcast_shapes(*[t._data.shape for t in tensors])
-    data = np.empty(shape, tensors[0]._data.dtype)
-    noise = wrap(random_fill.normal_(data, 0.0, 1.0, stream))
-    result = (noise * std + mean).detach()
-    return result if out is None else outputs.write_out(ops.add.op, out, result)
+           requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers of one mean and standard deviation."""
+    data = _new((size,), dtype, layout, device)
+    filled = random_fill.normal_(data, float(mean), float(std), _stream(generator))
+    return finish(filled, requires_grad, out)
 
 
-@composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """0 or 1, each 1 with the probability in `input` (or `p`)."""
+@composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+           method=False, out=True, order=1, node="NormalBackward1", backward={"mean": zero_like})
+def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
+    """Normal numbers, each with its own mean."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return _noise(mean, mean._data.shape, generator).mul_(std).add_(mean)
+
+
+@composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+           method=False, out=True, order=2, node="NormalBackward2", backward={"std": zero_like})
+def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
+    """Normal numbers, each with its own standard deviation."""
+    _check_deviations(std)
+    return _noise(std, std._data.shape, generator).mul_(std).add_(mean)
+
+
+@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+           method=False, out=True, order=3, node="NormalBackward3",
+           backward={"mean": zero_like, "std": zero_like})  # fmt: skip
+def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
+    """Normal numbers, each with its own mean and standard deviation; the means give the type."""
+    _check_deviations(std)
+    shape = broadcast_shape([mean._data.shape, std._data.shape])
+    return _noise(mean, shape, generator).mul_(std).add_(mean)
+
+
+def _check_deviations(std: Tensor) -> None:
+    if std._data.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if std._data.size and (std._data < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
+    data = np.empty(shape, like._data.dtype)
+    return wrap(random_fill.normal_(data, 0.0, 1.0, _stream(generator)))
+
+
+@composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", out=True,
+           backward={"self": zero_like})
+def bernoulli(input: Tensor, generator: Any) -> Tensor:
+    """0 or 1, each 1 with the probability that the tensor has in its place."""
     result = ops.empty_like(input)
-    if p is None:
-        random_fill.bernoulli_tensor_(result._data, input._data, _stream(generator))
-    else:
-        _fill_bernoulli(result._data, p, generator)
-    return result if out is None else outputs.write_out(ops.add.op, out, result)
+    random_fill.bernoulli_tensor_(result._data, input._data, _stream(generator))
+    return result  # type: ignore[no-any-return]
+
+
+@composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", order=1,
+           node="NotImplemented", backward={"self": underived("bernoulli")})
+def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
+    """0 or 1 in the shape of a tensor, 1 with probability `p`."""
+    result = ops.empty_like(input)
+    _fill_bernoulli(result._data, p, generator)
+    return result  # type: ignore[no-any-return]
 
 
 def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
@@ -216,15 +254,16 @@ def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
-        "Generator? generator=None) -> Tensor", out=True)
-def multinomial(weights: np.ndarray, num_samples: int, replacement: bool,
-                generator: Any) -> np.ndarray:
+        "Generator? generator=None) -> Tensor", out=True)  # fmt: skip
+def multinomial(
+    weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
+) -> np.ndarray:
     """Indices drawn with probability proportional to the weights in each row."""
     return random_sample.multinomial(weights, num_samples, replacement, _stream(generator))
 
 
 @kernel("poisson(Tensor self, Generator? generator=None) -> Tensor", method=False, backward={
-    "self": lambda grad: ops.zeros_like(grad)})
+    "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
     """Counts with the given rates."""
     return random_sample.poisson(rates, _stream(generator))
@@ -233,20 +272,70 @@ def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
 # ---- in place
 
 
+class Overwritten(Node):
+    """The history of a tensor filled with random numbers: zeros for all that came before."""
+
+    __slots__ = ("shapes",)
+
+    def __init__(self, inputs: list[Tensor]) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges = tuple([edge_of(tensor) for tensor in inputs])
+        self.hooks, self.saved = None, ()
+        self.shapes = [tensor._data.shape for tensor in inputs]
+
+    def apply(self, grad: Tensor) -> tuple[Any, ...]:
+        return tuple([grad.new_zeros(shape) for shape in self.shapes])  # type: ignore[attr-defined]
+
+
+def _overwrite(title: str, fill: Callable[[np.ndarray], Any], *inputs: Any) -> Tensor:
+    """Fill the first input's memory, and record that as `title`."""
+    target: Tensor = inputs[0]
+    tensors = [value for value in inputs if isinstance(value, Tensor)]
+    recorded = wants_grad(tensors)
+    check_inplace(target, recorded)
+    outputs.check_overlap(target._data)
+    fill(target._data)
+    if not recorded:
+        bump(target)
+        return target
+    node = type(title, (Overwritten,), {"__slots__": (), "title": title})(tensors)
+    bump(target)
+    rebase(target, node)
+    return target
+
+
 def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], doc: str) -> None:
-    names = list(parameters)
+    title = default_title(name)
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
-        values = {**parameters, **dict(zip(names, args, strict=False)), **kwargs}
-        check_inplace(self, False)
-        outputs.check_overlap(self._data)
-        fill(self._data, *[values[n] for n in names], _stream(generator))
-        bump(self)
-        return self
+        values = _bound(name, parameters, args, kwargs)
+        stream = _stream(generator)
+        return _overwrite(title, lambda data: fill(data, *values, stream), self)
 
     method_.__name__ = name
     method_.__doc__ = doc
     setattr(Tensor, name, method_)
+
+
+def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> list[Any]:
+    """The values of all parameters, or torch's error for arguments that do not fit."""
+    if len(args) > len(parameters):
+        raise TypeError(f"{name}() takes from 0 to {len(parameters)} positional arguments but "
+                        f"{len(args)} were given")  # fmt: skip
+    values = {**parameters, **dict(zip(parameters, args, strict=False))}
+    for key, value in kwargs.items():
+        if key not in parameters:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        if key in list(parameters)[: len(args)]:
+            raise TypeError(f"{name}() got multiple values for argument '{key}'")
+        values[key] = value
+    for position, (key, value) in enumerate(values.items(), 1):
+        if value is REQUIRED:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "{key}"')
+        if isinstance(value, (str, list, tuple)):
+            raise TypeError(f"{name}(): argument '{key}' (position {position}) must be float, not "
+                            f"{type(value).__name__}")  # fmt: skip
+    return list(values.values())
 
 
 _inplace("uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0},
@@ -259,31 +348,32 @@ _inplace("cauchy_", random_fill.cauchy_, {"median": 0.0, "sigma": 1.0},
          "Numbers from the Cauchy distribution.")
 _inplace("log_normal_", random_fill.log_normal_, {"mean": 1.0, "std": 2.0},
          "Numbers whose logarithm is normal.")
-_inplace("geometric_", random_fill.geometric_, {"p": 0.5},
+_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED},
          "Trials until the first success.")
 
 
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """0 or 1, each 1 with probability `p` (a number or a tensor)."""
-    check_inplace(self, False)
-    _fill_bernoulli(self._data, p, generator)
-    bump(self)
-    return self
+    title = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
+    return _overwrite(title, lambda data: _fill_bernoulli(data, p, generator), self, p)
 
 
 @method
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
-    check_inplace(self, False)
     bounds = [*args, *[kwargs[k] for k in ("from", "to") if k in kwargs]]
+    stream = _stream(generator)
     if not bounds:
-        random_integer.random_(self._data, _stream(generator))
+        return _overwrite("RandomBackward2", lambda data: random_integer.random_(data, stream),
+                          self)  # fmt: skip
+    title = "RandomBackward1" if len(bounds) == 1 else "RandomBackward0"
+    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
+    return _overwrite(title, lambda data: _between(data, low, high, stream), self)
+
+
+def _between(data: np.ndarray, low: int, high: int | None, stream: CoreGenerator) -> None:
+    if high is None:
+        random_integer.random_from_to_(data, low, None, stream)
     else:
-        low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
-        if high is None:
-            random_integer.random_from_to_(self._data, low, None, _stream(generator))
-        else:
-            _integers(self._data, low, high, generator)
-    bump(self)
-    return self
+        _integers(data, low, high, stream)

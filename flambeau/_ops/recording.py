@@ -194,9 +194,7 @@ def _node_text(plan: Plan, inplace: bool) -> list[str]:
         saved.append(f"({text}) if {condition} else None")
         versions.append(f"({version}) if {condition} else 0")
     edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]
-    metas = [
-        f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets
-    ]
+    metas = [f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets]
     values = [_value_text(plan, name) for name in plan.values]
     metas_of_results = []
     if _wants_all_grads(plan) and not plan.lists:

@@ -37,35 +37,35 @@ def _no_complex(name: str) -> dict[str, Exception]:
 
 
 @pointwise("floor(Tensor self) -> Tensor", dtypes="int float", label="floor_vml_cpu",
-           refusals=_no_complex("floor"), backward=ROUNDED)
+           refusals=_no_complex("floor"), backward=ROUNDED)  # fmt: skip
 def floor(self: Any) -> Any:
     """Round down."""
     return E.floor_floats(self)
 
 
 @pointwise("ceil(Tensor self) -> Tensor", dtypes="int float", label="ceil_vml_cpu",
-           refusals=_no_complex("ceil"), backward=ROUNDED)
+           refusals=_no_complex("ceil"), backward=ROUNDED)  # fmt: skip
 def ceil(self: Any) -> Any:
     """Round up."""
     return E.ceil_floats(self)
 
 
 @pointwise("trunc(Tensor self) -> Tensor", dtypes="int float", label="trunc_vml_cpu",
-           refusals=_no_complex("trunc"), backward=ROUNDED)
+           refusals=_no_complex("trunc"), backward=ROUNDED)  # fmt: skip
 def trunc(self: Any) -> Any:
     """Round towards zero."""
     return E.trunc_floats(self)
 
 
 @pointwise("frac(Tensor self) -> Tensor", dtypes="float", label="frac_cpu",
-           backward={"self": lambda grad: grad})
+           backward={"self": lambda grad: grad})  # fmt: skip
 def frac(self: Any) -> Any:
     """The part after the point, with the sign of the input."""
     return self - E.trunc(self)
 
 
 @pointwise("round(Tensor self) -> Tensor", order=0, dtypes="int float", label="round_vml_cpu",
-           backward=ROUNDED)
+           backward=ROUNDED)  # fmt: skip
 def round(self: Any) -> Any:
     """Round to the nearest integer; halves to the even one."""
     return E.rint_floats(self)
@@ -85,8 +85,9 @@ def _round_to(x: np.ndarray, decimals: np.ndarray) -> Any:
 add_primitive("round_to", _round_to)
 
 
-@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor", order=1, dtypes="float",
-           promote="tensors", label="round_cpu", node="RoundBackward1", backward=ROUNDED)
+@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor", dtypes="float", order=1,
+           promote="tensors", label="round_cpu", backward=ROUNDED,
+           node="RoundBackward1")  # fmt: skip
 def round_decimals(self: Any, decimals: Any) -> Any:
     """Round to a number of decimal places; negative places round to tens, hundreds, ..."""
     return E.round_to(self, decimals)
@@ -112,7 +113,7 @@ add_primitive("sgn", _sgn)
 
 @pointwise("sign(Tensor self) -> Tensor", dtypes="bool int float", backward=ROUNDED, refusals={
     "complex": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
-                                   "numbers. Please use torch.sgn instead.")})
+                                   "numbers. Please use torch.sgn instead.")})  # fmt: skip
 def sign(self: Any) -> Any:
     """-1, 0 or 1."""
     return E.sign_of(self)
@@ -135,7 +136,7 @@ def sgn(self: Any) -> Any:
 
 @pointwise("signbit(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
            inplace=False, refusals={
-    "complex": NotImplementedError("signbit is not implemented for complex tensors.")})
+    "complex": NotImplementedError("signbit is not implemented for complex tensors.")})  # fmt: skip
 def signbit(self: Any) -> Any:
     """Whether the sign bit is set; -0.0 has it."""
     return E.signbit(self)
@@ -143,7 +144,7 @@ def signbit(self: Any) -> Any:
 
 @pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu", backward={
     "self": lambda grad, self: grad * ops.sgn(self),
-})
+})  # fmt: skip
 def abs(self: Any) -> Any:
     """The absolute value; of complex numbers, a real one. The gradient at 0 is 0."""
     return E.absolute(self)
@@ -176,7 +177,7 @@ def isfinite(self: Any) -> Any:
 
 @pointwise("isposinf(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
            inplace=False, refusals={
-    "complex": RuntimeError("isposinf does not support complex inputs.")})
+    "complex": RuntimeError("isposinf does not support complex inputs.")})  # fmt: skip
 def isposinf(self: Any) -> Any:
     """Whether elements are positive infinity."""
     return E.logical_and(E.isinf(self), self > 0)
@@ -184,7 +185,7 @@ def isposinf(self: Any) -> Any:
 
 @pointwise("isneginf(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
            inplace=False, refusals={
-    "complex": RuntimeError("isneginf does not support complex inputs.")})
+    "complex": RuntimeError("isneginf does not support complex inputs.")})  # fmt: skip
 def isneginf(self: Any) -> Any:
     """Whether elements are negative infinity."""
     return E.logical_and(E.isinf(self), self < 0)
@@ -212,7 +213,7 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 @kernel("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)"
         " -> Tensor", inplace=True, out=True, backward={
     "self": lambda grad, self: grad * ops.isfinite(self),
-})
+})  # fmt: skip
 def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
     """nan and infinities replaced: by 0 and the type's limits where nothing is given."""
     element = dt.from_numpy_dtype(data.dtype)
@@ -249,7 +250,7 @@ def _copysign_grad(grad: Any, self: Any, result: Any) -> Any:
            dtypes="bool int float", label="copysign_cpu", backward={
     "self": _copysign_grad,
     "other": lambda grad: ops.zeros_like(grad),
-})
+})  # fmt: skip
 def copysign(self: Any, other: Any) -> Any:
     """The size of `input` with the sign of `other`."""
     return E.copysign(self, other)
@@ -259,7 +260,7 @@ def copysign(self: Any, other: Any) -> Any:
            label="nextafter_cpu", backward={
     "self": lambda grad, self, other: ops.where(self == other, 0.0, grad),
     "other": zero_like,
-})
+})  # fmt: skip
 def nextafter(self: Any, other: Any) -> Any:
     """The next number of this type towards `other`."""
     return E.nextafter(self, other)
@@ -268,7 +269,7 @@ def nextafter(self: Any, other: Any) -> Any:
 @kernel("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", out=True,
         nondifferentiable=("exponent",), backward={
     "self": lambda grad, exponent: grad / ops.exp2(exponent.to(grad.dtype)),
-})
+})  # fmt: skip
 def frexp(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A mantissa from 0.5 to 1 and an int32 exponent: `input = mantissa * 2**exponent`."""
     if data.dtype.kind not in "fV":

@@ -126,9 +126,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 def _aligned(signal: Any, n_fft: int, width: int) -> Any:
     """Zeros at both ends so that the first window, not the first frame, starts the signal."""
     left = (n_fft - width) // 2
-    ends = [
-        ops.zeros((len(signal), n), dtype=signal.dtype) for n in (left, n_fft - width - left)
-    ]
+    ends = [ops.zeros((len(signal), n), dtype=signal.dtype) for n in (left, n_fft - width - left)]
     return ops.cat([ends[0], signal, ends[1]], -1)
 
 

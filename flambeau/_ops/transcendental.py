@@ -24,7 +24,7 @@ LN10 = math.log(10)
 
 @pointwise("exp(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad * conj(result),
-})
+})  # fmt: skip
 def exp(self: Any) -> Any:
     """e to the power of each element.
 
@@ -37,7 +37,7 @@ def exp(self: Any) -> Any:
 
 @pointwise("exp2(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad * conj(result) * LN2,
-})
+})  # fmt: skip
 def exp2(self: Any) -> Any:
     """2 to the power of each element."""
     return E.exp2(self)
@@ -45,7 +45,7 @@ def exp2(self: Any) -> Any:
 
 @pointwise("expm1(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad * (conj(result) + 1),
-})
+})  # fmt: skip
 def expm1(self: Any) -> Any:
     """`exp(input) - 1`, exact for small inputs."""
     return E.expm1(self)
@@ -53,7 +53,7 @@ def expm1(self: Any) -> Any:
 
 @pointwise("log(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad / conj(self),
-})
+})  # fmt: skip
 def log(self: Any) -> Any:
     """The natural logarithm."""
     return E.log(self)
@@ -61,7 +61,7 @@ def log(self: Any) -> Any:
 
 @pointwise("log2(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN2),
-})
+})  # fmt: skip
 def log2(self: Any) -> Any:
     """The logarithm to base 2."""
     return E.log2(self)
@@ -69,7 +69,7 @@ def log2(self: Any) -> Any:
 
 @pointwise("log10(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN10),
-})
+})  # fmt: skip
 def log10(self: Any) -> Any:
     """The logarithm to base 10."""
     return E.log10(self)
@@ -77,7 +77,7 @@ def log10(self: Any) -> Any:
 
 @pointwise("log1p(Tensor self) -> Tensor", promote="float", node="Log1PBackward0", backward={
     "self": lambda grad, self: grad / conj(self + 1),
-})
+})  # fmt: skip
 def log1p(self: Any) -> Any:
     """`log(1 + input)`, exact for small inputs."""
     return E.log1p(self)
@@ -85,7 +85,7 @@ def log1p(self: Any) -> Any:
 
 @pointwise("sqrt(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad / (2 * conj(result)),
-})
+})  # fmt: skip
 def sqrt(self: Any) -> Any:
     """The square root; the gradient at 0 is infinite."""
     return E.sqrt(self)
@@ -100,7 +100,7 @@ add_primitive("inverse_root", _inverse_root)
 
 @pointwise("rsqrt(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: -0.5 * grad * conj(result * result * result),
-})
+})  # fmt: skip
 def rsqrt(self: Any) -> Any:
     """`1 / sqrt(input)`."""
     return E.inverse_root(self)
@@ -120,14 +120,14 @@ add_primitive("sigmoid", _sigmoid)
 @pointwise("sigmoid(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: ops._sigmoid_slope(result) * grad
     if result._data.dtype.kind != "c" else grad * conj((1 - result) * result),
-})
+})  # fmt: skip
 def sigmoid(self: Any) -> Any:
     """`1 / (1 + exp(-input))`."""
     return E.sigmoid(self)
 
 
 @pointwise("_sigmoid_slope(Tensor self) -> Tensor", method=False, node="SigmoidBackwardBackward0",
-           backward={"self": lambda grad, self: grad * conj(1 - 2 * self)})
+           backward={"self": lambda grad, self: grad * conj(1 - 2 * self)})  # fmt: skip
 def sigmoid_slope(self: Any) -> Any:
     """The derivative of the sigmoid from its value: `y * (1 - y)`."""
     return self * (1 - self)
@@ -137,7 +137,7 @@ def sigmoid_slope(self: Any) -> Any:
            label="logit_cpu", method=False, node="LogitBackward0", backward={
     "self": lambda grad, self: ops.where(
         ops.logical_and(self >= 0, self <= 1), grad / (self * (1 - self)), float("nan")),
-})
+})  # fmt: skip
 def logit_all(self: Any) -> Any:
     """`log(x / (1 - x))`; nan outside of 0 to 1."""
     return E.log(self / (1 - self))
@@ -148,7 +148,7 @@ def logit_all(self: Any) -> Any:
            backward={
     "self": lambda grad, self, eps: ops.where(
         ops.logical_or(self < eps, self > 1 - eps), 0.0, grad / (self * (1 - self))),
-})
+})  # fmt: skip
 def logit_inside(self: Any, eps: Any) -> Any:
     """`logit` of the input kept within eps and 1 - eps."""
     inside = E.where(self < eps, eps, E.where(self > 1 - eps, 1 - eps, self))
@@ -275,7 +275,7 @@ def _log_of_number(base: Any, like: Any) -> Any:
 
 
 @pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", order=1,
-           node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})
+           node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number."""
     return E.number_power(self, exponent)
@@ -285,7 +285,7 @@ def pow_number(self: Any, exponent: Any) -> Any:
            node="PowBackward1", dtypes="int float complex", backward={
     "self": _power_grad_base,
     "exponent": _power_grad_exponent,
-})
+})  # fmt: skip
 def pow_tensor(self: Any, exponent: Any) -> Any:
     """Each element to the power of another, broadcasting."""
     return E.checked_power(self, exponent)
@@ -293,7 +293,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", order=2, inplace=False,
            dtypes="int float complex", method=False, node="PowBackward2",
-           backward={"exponent": _power_grad_of_number})
+           backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:
     """A number to the power of each element."""
     return E.checked_power(self, exponent)
@@ -338,11 +338,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     return self.pow_(exponent)  # type: ignore[attr-defined, no-any-return]
 
 
-
 @composite("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, out=True, backward={
     "self": lambda grad, other: grad * conj(ops.pow(2.0, other)),
     "other": lambda grad, result: grad * conj(result) * LN2,
-})
+})  # fmt: skip
 def ldexp(input: Tensor, other: Tensor) -> Any:
     """`input * 2**other`."""
     require_tensor("ldexp", "input", 1, input)
@@ -370,7 +369,7 @@ add_primitive("complex_logaddexp", _logaddexp)
            numbers="none", inplace=False, label="logaddexp_cpu", backward={
     "self": lambda grad, self, other: grad / conj(1 + ops.exp(other - self)),
     "other": lambda grad, self, other: grad / conj(1 + ops.exp(self - other)),
-})
+})  # fmt: skip
 def logaddexp(self: Any, other: Any) -> Any:
     """`log(exp(input) + exp(other))` without overflow."""
     return E.complex_logaddexp(self, other)
@@ -380,7 +379,7 @@ def logaddexp(self: Any, other: Any) -> Any:
            inplace=False, label="logaddexp2_cpu", backward={
     "self": lambda grad, self, other: grad / (1 + ops.pow(2, other - self)),
     "other": lambda grad, self, other: grad / (1 + ops.pow(2, self - other)),
-})
+})  # fmt: skip
 def logaddexp2(self: Any, other: Any) -> Any:
     """`log2(2**input + 2**other)` without overflow."""
     return E.logaddexp2(self, other)
@@ -407,7 +406,7 @@ _XLOGY: dict[Any, Any] = {
 
 
 @pointwise("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", order=0,
-           dtypes="bool int float", numbers="both", label="xlogy_cpu", backward=_XLOGY)
+           dtypes="bool int float", numbers="both", label="xlogy_cpu", backward=_XLOGY)  # fmt: skip
 def xlogy(self: Any, other: Any) -> Any:
     """`input * log(other)`, and 0 where `input` is 0."""
     return E.xlogy(self, other)
@@ -419,9 +418,7 @@ def xlogy(self: Any, other: Any) -> Any:
     "self": lambda grad, self, other: ops.where(
         ops.logical_and(self == 0, other <= -1), 0.0, ops.special.xlog1py(grad, other)),
     "other": lambda grad, self, other: grad * self / (other + 1),
-})
+})  # fmt: skip
 def xlog1py(self: Any, other: Any) -> Any:
     """`input * log1p(other)`, and 0 where `input` is 0."""
     return E.xlog1py(self, other)
-
-

@@ -16,7 +16,7 @@ from flambeau._ops.op import alias, pointwise
 
 @pointwise("sin(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cos(self)),
-})
+})  # fmt: skip
 def sin(self: Any) -> Any:
     """The sine."""
     return E.sin(self)
@@ -24,7 +24,7 @@ def sin(self: Any) -> Any:
 
 @pointwise("cos(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.sin(self)),
-})
+})  # fmt: skip
 def cos(self: Any) -> Any:
     """The cosine."""
     return E.cos(self)
@@ -32,7 +32,7 @@ def cos(self: Any) -> Any:
 
 @pointwise("tan(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad * conj(1 + result * result),
-})
+})  # fmt: skip
 def tan(self: Any) -> Any:
     """The tangent."""
     return E.tan(self)
@@ -40,7 +40,7 @@ def tan(self: Any) -> Any:
 
 @pointwise("asin(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(1 - self * self)),
-})
+})  # fmt: skip
 def asin(self: Any) -> Any:
     """The angle in radians whose sine is given; nan outside of -1 to 1."""
     return E.arcsin(self)
@@ -48,7 +48,7 @@ def asin(self: Any) -> Any:
 
 @pointwise("acos(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.rsqrt(1 - self * self)),
-})
+})  # fmt: skip
 def acos(self: Any) -> Any:
     """The angle in radians whose cosine is given; nan outside of -1 to 1."""
     return E.arccos(self)
@@ -56,7 +56,7 @@ def acos(self: Any) -> Any:
 
 @pointwise("atan(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad / conj(self * self + 1),
-})
+})  # fmt: skip
 def atan(self: Any) -> Any:
     """The angle in radians whose tangent is given."""
     return E.arctan(self)
@@ -64,7 +64,7 @@ def atan(self: Any) -> Any:
 
 @pointwise("sinh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cosh(self)),
-})
+})  # fmt: skip
 def sinh(self: Any) -> Any:
     """The hyperbolic sine."""
     return E.sinh(self)
@@ -72,7 +72,7 @@ def sinh(self: Any) -> Any:
 
 @pointwise("cosh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.sinh(self)),
-})
+})  # fmt: skip
 def cosh(self: Any) -> Any:
     """The hyperbolic cosine."""
     return E.cosh(self)
@@ -80,14 +80,14 @@ def cosh(self: Any) -> Any:
 
 @pointwise("tanh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, result: grad * conj(ops._tanh_slope(result)),
-})
+})  # fmt: skip
 def tanh(self: Any) -> Any:
     """The hyperbolic tangent."""
     return E.tanh(self)
 
 
 @pointwise("_tanh_slope(Tensor self) -> Tensor", method=False, node="TanhBackwardBackward0",
-           backward={"self": lambda grad, self: grad * conj(-2 * self)})
+           backward={"self": lambda grad, self: grad * conj(-2 * self)})  # fmt: skip
 def tanh_slope(self: Any) -> Any:
     """The derivative of tanh from its value: `1 - y * y`."""
     return 1 - self * self
@@ -95,7 +95,7 @@ def tanh_slope(self: Any) -> Any:
 
 @pointwise("asinh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(self * self + 1)),
-})
+})  # fmt: skip
 def asinh(self: Any) -> Any:
     """The inverse of the hyperbolic sine."""
     return E.arcsinh(self)
@@ -109,7 +109,7 @@ def _acosh_slope(x: Any) -> Any:
 
 @pointwise("acosh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad * conj(_acosh_slope(self)),
-})
+})  # fmt: skip
 def acosh(self: Any) -> Any:
     """The inverse of the hyperbolic cosine; nan below 1."""
     return E.arccosh(self)
@@ -117,7 +117,7 @@ def acosh(self: Any) -> Any:
 
 @pointwise("atanh(Tensor self) -> Tensor", promote="float", backward={
     "self": lambda grad, self: grad / conj(1 - self * self),
-})
+})  # fmt: skip
 def atanh(self: Any) -> Any:
     """The inverse of the hyperbolic tangent."""
     return E.arctanh(self)
@@ -133,7 +133,7 @@ def _inverse_square(x: Any, y: Any) -> Any:
            dtypes="bool int float", label="atan2_cpu", backward={
     "self": lambda grad, self, other: grad * other * _inverse_square(self, other),
     "other": lambda grad, self, other: grad * -self * _inverse_square(self, other),
-})
+})  # fmt: skip
 def atan2(self: Any, other: Any) -> Any:
     """The angle of the point (other, input), from -pi to pi."""
     return E.arctan2(self, other)
@@ -143,7 +143,7 @@ def atan2(self: Any, other: Any) -> Any:
            label="hypot_cpu", backward={
     "self": lambda grad, self, result: grad * (self / result),
     "other": lambda grad, other, result: grad * (other / result),
-})
+})  # fmt: skip
 def hypot(self: Any, other: Any) -> Any:
     """`sqrt(input**2 + other**2)` without overflow."""
     return E.hypot(self, other)
@@ -153,7 +153,6 @@ def _sinc(x: np.ndarray) -> Any:
     scaled = x * np.asarray(math.pi, x.dtype)
     one = np.ones((), x.dtype)
     return np.where(x == 0, one, np.sin(scaled) / np.where(x == 0, one, scaled))
-
 
 
 add_primitive("sinc", _sinc)
@@ -177,7 +176,7 @@ _NO_RADIANS = {"complex": RuntimeError("rad2deg is not supported for complex ten
 
 @pointwise("deg2rad(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
            node="Deg2RadBackward0", refusals=_NO_DEGREES, backward={
-    "self": lambda grad: grad * (math.pi / 180)})
+    "self": lambda grad: grad * (math.pi / 180)})  # fmt: skip
 def deg2rad(self: Any) -> Any:
     """Degrees as radians."""
     return self * (math.pi / 180)
@@ -185,7 +184,7 @@ def deg2rad(self: Any) -> Any:
 
 @pointwise("rad2deg(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
            node="Rad2DegBackward0", refusals=_NO_RADIANS, backward={
-    "self": lambda grad: grad * (180 / math.pi)})
+    "self": lambda grad: grad * (180 / math.pi)})  # fmt: skip
 def rad2deg(self: Any) -> Any:
     """Radians as degrees."""
     return self * (180 / math.pi)

@@ -20,6 +20,8 @@ from flambeau._ops.loading import MACHINERY, PACKAGE, LazyAttribute, modules
 from flambeau._tensor.tensor import Tensor, constructors
 
 FOLDER = Path(__file__).parent
+
+
 class Findings:
     """Names by module, for each of the tables."""
 

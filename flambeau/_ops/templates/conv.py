@@ -72,9 +72,7 @@ def conv(
     output = tuple(map(window_count, input.shape[2:], weight.shape[2:], stride, padding, dilation))
     if images_last.applies(output) and not depthwise.applies(weight.shape, groups):
         shift = None if bias is None else widen(bias)
-        result = images_last.forward(
-            wide, weight, shift, output, stride, padding, dilation, groups
-        )
+        result = images_last.forward(wide, weight, shift, output, stride, padding, dilation, groups)
         return narrow(result, input.dtype)
     padded = pad_spatial(wide, padding, padding)
     result = _conv_padded(padded, weight, stride, dilation, groups)
