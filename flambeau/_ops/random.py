@@ -188,8 +188,14 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     return finish(filled, requires_grad, out)
 
 
-@composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
-           method=False, out=True, order=1, node="NormalBackward1", backward={"mean": zero_like})
+@composite(
+    "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    order=1,
+    node="NormalBackward1",
+    backward={"mean": zero_like},
+)
 def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
     """Normal numbers, each with its own mean."""
     if std < 0:
@@ -197,8 +203,14 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
     return _noise(mean, mean._data.shape, generator).mul_(std).add_(mean)
 
 
-@composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
-           method=False, out=True, order=2, node="NormalBackward2", backward={"std": zero_like})
+@composite(
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    order=2,
+    node="NormalBackward2",
+    backward={"std": zero_like},
+)
 def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
     """Normal numbers, each with its own standard deviation."""
     _check_deviations(std)
@@ -227,8 +239,11 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     return wrap(random_fill.normal_(data, 0.0, 1.0, _stream(generator)))
 
 
-@composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", out=True,
-           backward={"self": zero_like})
+@composite(
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    out=True,
+    backward={"self": zero_like},
+)
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
     """0 or 1, each 1 with the probability that the tensor has in its place."""
     result = ops.empty_like(input)
@@ -236,8 +251,12 @@ def bernoulli(input: Tensor, generator: Any) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-@composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", order=1,
-           node="NotImplemented", backward={"self": underived("bernoulli")})
+@composite(
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    order=1,
+    node="NotImplemented",
+    backward={"self": underived("bernoulli")},
+)
 def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
     """0 or 1 in the shape of a tensor, 1 with probability `p`."""
     result = ops.empty_like(input)
@@ -338,18 +357,29 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
     return list(values.values())
 
 
-_inplace("uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0},
-         "Uniform numbers from [from, to).")
-_inplace("normal_", random_fill.normal_, {"mean": 0.0, "std": 1.0},
-         "Normal numbers.")
-_inplace("exponential_", random_fill.exponential_, {"lambd": 1.0},
-         "Numbers from the exponential distribution with rate `lambd`.")
-_inplace("cauchy_", random_fill.cauchy_, {"median": 0.0, "sigma": 1.0},
-         "Numbers from the Cauchy distribution.")
-_inplace("log_normal_", random_fill.log_normal_, {"mean": 1.0, "std": 2.0},
-         "Numbers whose logarithm is normal.")
-_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED},
-         "Trials until the first success.")
+_inplace(
+    "uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
+)
+_inplace("normal_", random_fill.normal_, {"mean": 0.0, "std": 1.0}, "Normal numbers.")
+_inplace(
+    "exponential_",
+    random_fill.exponential_,
+    {"lambd": 1.0},
+    "Numbers from the exponential distribution with rate `lambd`.",
+)
+_inplace(
+    "cauchy_",
+    random_fill.cauchy_,
+    {"median": 0.0, "sigma": 1.0},
+    "Numbers from the Cauchy distribution.",
+)
+_inplace(
+    "log_normal_",
+    random_fill.log_normal_,
+    {"mean": 1.0, "std": 2.0},
+    "Numbers whose logarithm is normal.",
+)
+_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED}, "Trials until the first success.")
 
 
 @method
