@@ -1,6 +1,6 @@
 """What a call costs where the arithmetic is negligible.
 
-    python benchmarks/op_overhead.py [words of case names]
+Usage: `python benchmarks/op_overhead.py [words of case names]`
 """
 
 from __future__ import annotations

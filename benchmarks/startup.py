@@ -1,6 +1,6 @@
 """Import time and memory of a fresh process, against torch's.
 
-    python benchmarks/startup.py
+Usage: `python benchmarks/startup.py`
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def measure(module: str, runs: int = 7) -> tuple[float, float]:
-    """Median (seconds, MB) of importing a module; the first run, which may compile, is not counted."""
+    """Median (seconds, MB) of importing a module; the first run may compile: not counted."""
     samples = []
     for _ in range(runs + 1):
         command = [sys.executable, "-c", PROBE.format(module=module)]

@@ -1,6 +1,6 @@
 """Training steps of models so small that the arithmetic is free.
 
-    python benchmarks/tiny_training.py [words of case names]
+Usage: `python benchmarks/tiny_training.py [words of case names]`
 """
 
 from __future__ import annotations

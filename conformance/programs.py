@@ -155,8 +155,7 @@ def getitem_advanced(m: Machine, x: int, a: int, b: int, c: int, _: int) -> Any:
 def setitem(m: Machine, x: int, a: int, b: int, c: int, d: int) -> Any:
     t = m.tensor(x)
     index = _index(t, a, b, c) if d % 2 else _advanced(m, t, a, b)
-    value = m.tensor(d) if d % 3 else 2.0
-    t[index] = value
+    t[index] = _defined(t, m.tensor(d)) if d % 3 else 2.0
     return t
 
 
@@ -179,7 +178,8 @@ VIEWS: dict[str, Callable[..., Any]] = {
         m.tensor(x).expand(*[3 if n == 1 else -1 for n in m.tensor(x).shape])),
     "narrow": lambda m, x, a, b, c, d: m.tensor(x).narrow(_dim(m.tensor(x), a), b % 3, c % 3),
     "diagonal": lambda m, x, a, b, c, d: m.tensor(x).diagonal(a % 3 - 1),
-    "unfold": lambda m, x, a, b, c, d: m.tensor(x).unfold(_dim(m.tensor(x), a), 1 + b % 2, 1 + c % 2),
+    "unfold": lambda m, x, a, b, c, d: m.tensor(x).unfold(
+        _dim(m.tensor(x), a), 1 + b % 2, 1 + c % 2),
     "flatten": lambda m, x, a, b, c, d: m.tensor(x).flatten(),
     "permute": lambda m, x, a, b, c, d: m.tensor(x).permute(
         *np.roll(range(m.tensor(x).dim()), a).tolist()),
@@ -191,7 +191,8 @@ VIEWS: dict[str, Callable[..., Any]] = {
     "split": lambda m, x, a, b, c, d: m.tensor(x).split(1 + a % 2, _dim(m.tensor(x), b))[c % 2],
     "chunk": lambda m, x, a, b, c, d: m.tensor(x).chunk(1 + a % 3, _dim(m.tensor(x), b))[0],
     "detach": lambda m, x, a, b, c, d: m.tensor(x).detach(),
-    "as_strided": lambda m, x, a, b, c, d: m.tensor(x).as_strided((2, 1 + a % 2), (b % 3, 1), c % 2),
+    "as_strided": lambda m, x, a, b, c, d: m.tensor(x).as_strided(
+        (2, 1 + a % 2), (b % 3, 1), c % 2),
     "view_as": lambda m, x, a, b, c, d: m.tensor(x).view_as(m.tensor(a)),
 }  # fmt: skip
 
@@ -199,9 +200,19 @@ VIEWS: dict[str, Callable[..., Any]] = {
 def _write(name: str) -> Callable[..., Any]:
     def step(m: Machine, x: int, a: int, b: int, c: int, d: int) -> Any:
         other = (m.tensor(a), 2, 0.5, m.tensor(b))[c % 4]
-        return getattr(m.tensor(x), name)(other)
+        return getattr(m.tensor(x), name)(_defined(m.tensor(x), other))
 
     return step
+
+
+def _defined(target: Any, other: Any) -> Any:
+    """The operand, or a copy of it where it shares memory with the target in a way that neither
+    raises nor has a defined result: reading what the same operation writes."""
+    if isinstance(other, (int, float)) or other is target or not other.numel():
+        return other
+    shared = _memory(other) == _memory(target)
+    plain = other.is_contiguous() and target.is_contiguous()
+    return other.clone() if shared and not plain else other
 
 
 def _write_unary(name: str, *extra: Any) -> Callable[..., Any]:
@@ -212,17 +223,17 @@ WRITES: dict[str, Callable[..., Any]] = {
     **{name: _write(name) for name in ("add_", "mul_", "sub_", "div_")},
     **{name: _write_unary(name) for name in ("zero_", "neg_", "abs_", "square_")},
     "fill_": lambda m, x, a, b, c, d: m.tensor(x).fill_((1.5, 2, m.tensor(a))[b % 3]),
-    "copy_": lambda m, x, a, b, c, d: m.tensor(x).copy_(m.tensor(a)),
+    "copy_": lambda m, x, a, b, c, d: m.tensor(x).copy_(_defined(m.tensor(x), m.tensor(a))),
     "clamp_": lambda m, x, a, b, c, d: m.tensor(x).clamp_(min=-0.5),
     "masked_fill_": lambda m, x, a, b, c, d: m.tensor(x).masked_fill_(m.tensor(x) > 0, 1.0),
     "iadd": lambda m, x, a, b, c, d: _iadd(m.tensor(x), m.tensor(a)),
     "index_add_": lambda m, x, a, b, c, d: m.tensor(x).index_add_(
-        0, m.library.tensor([0, 0]), m.tensor(a)),
+        0, m.library.tensor([0, 0]), m.tensor(a).clone()),
 }  # fmt: skip
 
 
 def _iadd(target: Any, other: Any) -> Any:
-    target += other
+    target += _defined(target, other)
     return target
 
 
@@ -240,14 +251,15 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     **{n: _binary(n) for n in ("add", "sub", "mul", "div", "maximum", "eq", "gt", "remainder")},
     **{n: _write_unary(n) for n in ("exp", "neg", "abs", "square", "clone", "contiguous", "sum",
                                     "relu", "tanh", "double", "sigmoid")},
-    "reflected": lambda m, x, a, b, c, d: (2 - m.tensor(x), 1 / m.tensor(x), 2 * m.tensor(x))[a % 3],
+    "reflected": lambda m, x, a, b, c, d: (
+        2 - m.tensor(x), 1 / m.tensor(x), 2 * m.tensor(x))[a % 3],
     "sum_dim": lambda m, x, a, b, c, d: m.tensor(x).sum(_dim(m.tensor(x), a), keepdim=b % 2 == 0),
     "mean": lambda m, x, a, b, c, d: m.tensor(x).mean(),
     "amax": lambda m, x, a, b, c, d: m.tensor(x).amax(_dim(m.tensor(x), a)),
     "cat": lambda m, x, a, b, c, d: m.library.cat([m.tensor(x), m.tensor(a)], _dim(m.tensor(x), b)),
     "stack": lambda m, x, a, b, c, d: m.library.stack([m.tensor(x), m.tensor(x)], a % 2),
     "where": lambda m, x, a, b, c, d: m.library.where(m.tensor(x) > 0, m.tensor(x), m.tensor(a)),
-    "matmul": lambda m, x, a, b, c, d: m.tensor(x) @ m.tensor(a),
+    "matmul": lambda m, x, a, b, c, d: (m.tensor(x) @ m.tensor(a)) * 1,
     "pow": lambda m, x, a, b, c, d: m.tensor(x) ** 2,
     "masked_fill": lambda m, x, a, b, c, d: m.tensor(x).masked_fill(m.tensor(x) > 0, 0.5),
 }  # fmt: skip
@@ -269,7 +281,7 @@ def describe(machine: Machine, t: Any) -> Any:
         "dtype": str(t.dtype), "shape": tuple(t.shape), "stride": tuple(t.stride()),
         "offset": t.storage_offset(), "requires_grad": t.requires_grad, "leaf": t.is_leaf,
         "aliases": aliases, "version": t._version,
-        "values": t.detach().to(getattr(machine.library, "float64")).numpy().copy(),
+        "values": t.detach().to(machine.library.float64).numpy().copy(),
     }  # fmt: skip
 
 
@@ -321,7 +333,5 @@ def _gradients(machine: Machine, library: Any) -> list[Any]:
         total.backward()
     except Exception as error:
         return [{"error": type(error).__name__, "text": str(error)}]
-    return [
-        None if leaf.grad is None else (tuple(leaf.grad.stride()), leaf.grad.double().numpy().copy())
-        for leaf in machine.leaves
-    ]
+    grads = [leaf.grad for leaf in machine.leaves]
+    return [g if g is None else (tuple(g.stride()), g.double().numpy().copy()) for g in grads]

@@ -19,6 +19,7 @@ import flambeau
 from conformance.programs import Outcome, Step, Writer, run
 
 torch = pytest.importorskip("torch")
+TOLERANCE = 3e-3  # float16 arithmetic: one rounding of 2**-11 at each step
 COUNT = int(os.environ.get("FLAMBEAU_PROGRAMS", "1000"))
 
 
@@ -51,24 +52,31 @@ def _differs(want: Any, got: Any) -> str | None:
         return _differs(dict(zip("sv", want, strict=True)), dict(zip("sv", got, strict=True)))
     if not isinstance(want, dict) or not isinstance(got, dict):
         return None if want is None and got is None else f"{want} against {got}"
+    if "Autograd not support dtype" in want.get("text", ""):
+        return None  # torch lets some integer views require grad, and then refuses to record
     if ("error" in want) != ("error" in got):
         return f"{want} against {got}"
     if "error" in want:
         return None if want["error"] == got["error"] else f"{want} against {got}"
+    return _differing_field(want, got)
+
+
+def _differing_field(want: dict[str, Any], got: dict[str, Any]) -> str | None:
+    empty = 0 in np.shape(want.get("values", want.get("v")))
     for key, value in want.items():
         mine = got[key]
         if isinstance(value, np.ndarray):
-            if not np.allclose(value, mine, 1e-3, 1e-5, equal_nan=True):
+            if not np.allclose(value, mine, TOLERANCE, TOLERANCE / 10, equal_nan=True):
                 return f"{key}: {value} against {mine}"
-        elif value != mine and not (key in ("offset", "stride") and 0 in want["shape"]):
+        elif value != mine and not (empty and key in ("offset", "stride", "s")):
             # NumPy starts an empty slice where its source starts, with a step of 1
             return f"{key}: {value} against {mine}"
     return None
 
 
 @seed(20260101)
-@settings(max_examples=COUNT, deadline=None, database=None,
-          suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink])
+@settings(max_examples=COUNT, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
+          suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(st.data())
 def test_random_programs(data: Any) -> None:
     def choose(below: int) -> int:
@@ -91,5 +99,5 @@ if __name__ == "__main__":  # many programs, fast, without shrinking
         result = difference(steps)
         if result is not None:
             bad[str(number)] = 1
-            print(number, ' '.join(result.split())[:400])
+            print(number, " ".join(result.split())[:400])
     print(f"{total - len(bad)} passed, {len(bad)} failed")

@@ -1,6 +1,6 @@
 """Find the coefficients of a parabola from noisy samples with Adam.
 
-    flambeau run examples/curve_fit.py
+Usage: `flambeau run examples/curve_fit.py`
 """
 
 import torch

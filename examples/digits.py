@@ -107,7 +107,7 @@ def plot_predictions(model, images, labels, path):
     with torch.no_grad():
         predicted = model(images[:40]).argmax(1)
     figure, grid = plt.subplots(5, 8, figsize=(8, 5.6), layout="constrained")
-    for axes, image, guess, label in zip(grid.flat, images, predicted, labels):
+    for axes, image, guess, label in zip(grid.flat, images, predicted, labels, strict=False):
         axes.imshow(image.squeeze(), cmap="gray_r")
         axes.set_title(guess.item(), color="black" if guess == label else "red", fontsize=10)
         axes.axis("off")
@@ -118,7 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--out", type=Path, default=Path())
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)

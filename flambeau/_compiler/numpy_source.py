@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.primitives import PRIMITIVES
 
+
 def as_ufunc(expression: Expr, names: list[str]) -> Any:
     """The ufunc that an expression is, if it is one applied to the parameters in order."""
     function = PRIMITIVES.get(expression.op)

@@ -27,8 +27,9 @@ class device:
             raise TypeError(f"device(): argument 'type' must be str, not {_name(chosen)}")
         kind, _, number = chosen.partition(":")
         if kind not in KINDS:
+            kinds = ", ".join(KINDS)
             raise RuntimeError(
-                f"Expected one of {', '.join(KINDS)} device type at start of device string: {chosen}"
+                f"Expected one of {kinds} device type at start of device string: {chosen}"
             )
         if number:
             index = _parse_index(chosen, number, index)

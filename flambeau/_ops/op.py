@@ -128,7 +128,7 @@ class Table(dict[str, list[Op]]):
         return dict.__contains__(self, name) or loading.is_indexed(str(name))
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401  (dict's get would not load)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*loading.indexed_names(), *dict.keys(self)]))

@@ -1,4 +1,4 @@
-"""Operator schemas in ATen's notation: `sum.dim_IntList(Tensor self, int[1]? dim, ...) -> Tensor`."""
+"""Operator schemas in ATen's notation: `sum.dim_IntList(Tensor self, int[1]? dim) -> Tensor`."""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ def empty_strided(shape: Any, strides: Any, numpy_dtype: np.dtype[Any]) -> np.nd
     if strides == contiguous_strides(shape):
         return np.empty(shape, numpy_dtype)
     if 0 in shape:
-        return np.ndarray(shape, numpy_dtype, np.empty(1, numpy_dtype), 0,
-                          _bytes(strides, numpy_dtype.itemsize))
+        return np.ndarray(
+            shape, numpy_dtype, np.empty(1, numpy_dtype), 0, _bytes(strides, numpy_dtype.itemsize)
+        )
     length = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     owner = np.empty(length, numpy_dtype)
     return np.ndarray(shape, numpy_dtype, owner, 0, _bytes(strides, numpy_dtype.itemsize))

@@ -97,9 +97,7 @@ def _as_bytes(data: np.ndarray) -> np.ndarray:
     """A flat uint8 view from the first to the last byte that `data` reaches."""
     if data.size == 0:
         return np.empty(0, np.uint8)
-    length = data.itemsize + sum(
-        (n - 1) * s for n, s in zip(data.shape, data.strides, strict=True)
-    )
+    length = data.itemsize + sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True))
     if data.flags.c_contiguous:
         return data.reshape(-1).view(np.uint8)
     window = np.lib.stride_tricks.as_strided(

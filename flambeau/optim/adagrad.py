@@ -35,8 +35,8 @@ class Adagrad(Optimizer):
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
         check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check_range(initial_accumulator_value >= 0.0,
-                    f"Invalid initial_accumulator_value value: {initial_accumulator_value}")  # fmt: skip
+        start = initial_accumulator_value
+        check_range(start >= 0.0, f"Invalid initial_accumulator_value value: {start}")
         check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
@@ -48,8 +48,7 @@ class Adagrad(Optimizer):
                 state = self.state[parameter]
                 state["step"] = new_step()
                 state["sum"] = zeros_like(parameter)
-                state["sum"].fill_(complex(initial_accumulator_value, initial_accumulator_value)
-                                   if parameter.is_complex() else initial_accumulator_value)  # fmt: skip
+                state["sum"].fill_(complex(start, start) if parameter.is_complex() else start)
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         step = count(state)

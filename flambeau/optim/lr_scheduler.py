@@ -213,13 +213,15 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Rates times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Rates times a factor from `start_factor` to `end_factor`, reached in `total_iters` epochs."""
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1) -> None:  # fmt: skip
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less "
-                             "or equal to 1.")  # fmt: skip
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less "
+                "or equal to 1."
+            )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor = start_factor
@@ -401,9 +403,7 @@ def _cycle_length(total: Any, epochs: Any, steps_per_epoch: Any) -> int:
             raise ValueError(f"Expected positive integer total_steps, but got {total}")
         return total
     if epochs is None or steps_per_epoch is None:
-        raise ValueError(
-            "You must define either total_steps OR (epochs AND steps_per_epoch)"
-        )
+        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
     if not isinstance(epochs, int) or epochs <= 0:
         raise ValueError(f"Expected positive integer epochs, but got {epochs}")
     if not isinstance(steps_per_epoch, int) or steps_per_epoch <= 0:

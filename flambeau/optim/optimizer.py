@@ -168,7 +168,7 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: Group) -> None:
-        """Take over state and options; tensors are copied, floats cast to their parameter's type."""
+        """Take over state and options; tensors are copied, floats cast to the parameter's type."""
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             replaced = hook(self, state_dict)
@@ -230,7 +230,9 @@ class Optimizer:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another."""
         return _register(self._state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Any, prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before loading; it may return another."""
         return _register(self._load_pre_hooks, hook, prepend)
 
@@ -272,7 +274,7 @@ def _register(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) ->
 def _cast(parameter: Tensor, value: Any, name: str | None) -> Any:
     """Loaded state as tensors of its parameter's type; `step` keeps its own."""
     if isinstance(value, Tensor):
-        if name == "step" or not parameter._data.dtype.kind == "f":
+        if name == "step" or parameter._data.dtype.kind != "f":
             return value.detach().clone()  # type: ignore[attr-defined]
         return value.detach().to(parameter.dtype, copy=True)  # type: ignore[attr-defined]
     if isinstance(value, dict):

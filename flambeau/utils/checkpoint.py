@@ -147,9 +147,9 @@ class _Recompute:
             kept.append(tensor.detach() if tensor.requires_grad else tensor)  # type: ignore[attr-defined]
             return len(kept) - 1
 
-        with _replayed(self.state), enable_grad(), self.contexts[1]:
-            with saved_tensors_hooks(keep, kept.__getitem__):
-                self.function(*self.args, **self.kwargs)
+        hooks = saved_tensors_hooks(keep, kept.__getitem__)
+        with _replayed(self.state), enable_grad(), self.contexts[1], hooks:
+            self.function(*self.args, **self.kwargs)
         self._compare(kept)
         self.kept = dict(enumerate(kept))
 
