@@ -54,6 +54,8 @@ _LAZY_NAMES = {
         "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
         "ComplexDoubleTensor",
     ), "flambeau._ops.typed"),
+    "is_anomaly_enabled": "flambeau.autograd.saved",
+    "is_anomaly_check_nan_enabled": "flambeau.autograd.saved",
     "install": "flambeau.hook", "uninstall": "flambeau.hook",
     "save": "flambeau.serialization", "load": "flambeau.serialization",
 }  # fmt: skip

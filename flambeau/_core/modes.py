@@ -21,12 +21,13 @@ class Watch:
     in which thread is found out behind it.
     """
 
-    __slots__ = ("active", "anomaly", "saving")
+    __slots__ = ("active", "anomaly", "inference_tensors", "saving")
 
     def __init__(self) -> None:
         self.active = 0
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
+        self.inference_tensors = False
 
 
 class Stacks(threading.local):
@@ -41,6 +42,14 @@ class Stacks(threading.local):
 grad = GradState()
 watch = Watch()
 stacks = Stacks()
+
+
+def mark_inference(tensor: Any) -> None:
+    """Make a new tensor an inference tensor; from now on what is saved for backward is checked."""
+    tensor._inference = True
+    if not watch.inference_tensors:
+        watch.inference_tensors = True
+        watch.saving += 1
 
 
 class Switch:

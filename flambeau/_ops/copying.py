@@ -201,7 +201,7 @@ def detach_(self: Tensor) -> Tensor:
                            " is set as True, gradients are views of DDP buckets, and hence "
                            "detach_() cannot be called on these gradients. To fix this error, "
                            "please refer to the Optimizer.zero_grad() function in "
-                           "torch/optim/optimizer.py as a reference.")  # fmt: skip
+                           "torch/optim/optimizer.py as the solution.")  # fmt: skip
     self._node = None
     self._requires_grad = False
     return self

@@ -114,15 +114,16 @@ def watched(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
             return result
     result = plain(*values)
     if modes.grad.inference:
-        _mark_inference(result)
+        _mark_inference(result, values)
     return result
 
 
-def _mark_inference(result: Any) -> None:
-    modes.watch.saving = 1
+def _mark_inference(result: Any, values: tuple[Any, ...]) -> None:
+    """New tensors become inference tensors: not views, not what was written to in place."""
+    given = set(map(id, values))
     for item in result if isinstance(result, (tuple, list)) else (result,):
-        if isinstance(item, Tensor) and item._root is None and item._node is None:
-            item._inference = True
+        if isinstance(item, Tensor) and item._root is None and id(item) not in given:
+            modes.mark_inference(item)
 
 
 def make(op: Op) -> Callable[..., Any]:

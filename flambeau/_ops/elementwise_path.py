@@ -208,6 +208,7 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     if len(SCALARS) >= SCALAR_LIMIT:
         SCALARS.clear()
     result = wrap(np.array(value, numpy_dtype))
+    result._inference = False  # made in inference mode, it is still used outside
     SCALARS[value, type(value), numpy_dtype] = result
     return result
 

@@ -77,8 +77,17 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> 
 
         return write_out(REGISTRY["zeros_like"], out, result)  # type: ignore[no-any-return]
     if requires_grad:
-        result.requires_grad = True
+        require_grad(result)
     return result
+
+
+def require_grad(tensor: Tensor) -> None:
+    """The option `requires_grad=True` of a function that makes a tensor."""
+    if tensor._data.dtype.kind not in "fcV":
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+        )
+    tensor.requires_grad = True
 
 
 OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "

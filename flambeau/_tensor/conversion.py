@@ -42,6 +42,10 @@ def tensor(
         )
     result = wrap(copy_of(data, dtype))
     if requires_grad:
+        if result._data.dtype.kind not in "fcV":
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         result.requires_grad = True
     return result
 
@@ -237,10 +241,18 @@ def tolist(self: Tensor) -> Any:
     return data.tolist() if data.dtype.kind != "V" else data.astype(np.float32).tolist()
 
 
+SCALAR_OF_GRAD = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
 def _single(self: Tensor) -> Any:
     data = self._data
     if data.size != 1:
         raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+    if self._requires_grad:
+        warnings.warn(SCALAR_OF_GRAD, UserWarning, stacklevel=3)
     return data.item()
 
 

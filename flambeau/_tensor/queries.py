@@ -111,8 +111,8 @@ def is_signed(self: Tensor) -> bool:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
-    return self._inference
+    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    return self._inference or (self._root is not None and self._root._inference)
 
 
 @method
@@ -207,4 +207,4 @@ Tensor.__str__ = __repr__  # type: ignore[assignment]
 
 
 def _node_title(node: Any) -> str:
-    return str(node.name())
+    return str(node.name()).rpartition("::")[2]

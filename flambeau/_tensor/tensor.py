@@ -169,6 +169,8 @@ def wrap(data: Any) -> Tensor:
     """A new tensor over an ndarray (NumPy scalars become 0-dim arrays)."""
     result = new(Tensor)
     result._data = data if type(data) is np.ndarray else np.asarray(data)
+    if modes.watch.active and modes.grad.inference:
+        modes.mark_inference(result)
     return result  # type: ignore[no-any-return]
 
 

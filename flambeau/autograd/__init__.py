@@ -15,7 +15,6 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
 )
 
-
 _LAZY = {
     "Function": "function", "FunctionCtx": "function",
     "detect_anomaly": "saved", "set_detect_anomaly": "saved",

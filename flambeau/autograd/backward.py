@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, method, provides
 from flambeau.autograd import engine
 from flambeau.autograd.graph import tools
 from flambeau.autograd.history import edge_of
+
+CREATE_GRAPH = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
 
 
 def backward(
@@ -22,6 +31,8 @@ def backward(
 
     `grad_tensors`: the gradients to start with; ones for one-element tensors.
     """
+    if create_graph:
+        warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
     roots = _as_tuple(tensors)
     grads = _start_grads(roots, _as_tuple(grad_tensors, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
@@ -117,6 +128,10 @@ def _input_edge(tensor: Tensor) -> Any:
 
 
 def _start_grads(roots: Any, grads: Any) -> list[Any]:
+    for given in grads:
+        if given is not None and not isinstance(given, Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got "
+                            f"{type(given).__name__}")  # fmt: skip
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     return [_start_grad(root, given) for root, given in zip(roots, grads, strict=True)]
@@ -163,7 +178,7 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
         return
     if value and tensor._data.dtype.kind not in "fcV":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if value and tensor._inference:
+    if value and tensor._inference and not modes.grad.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode "
                            "is not allowed.")  # fmt: skip
     tensor._requires_grad = value

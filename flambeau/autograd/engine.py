@@ -8,6 +8,7 @@ needed. Leaves are filled last.
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -25,9 +26,12 @@ from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
 class Task:
     """One call of backward or grad."""
 
-    __slots__ = ("captures", "heap", "keep", "leaves", "needed", "pending")
+    __slots__ = ("captures", "heap", "keep", "leaves", "needed", "notes", "pending", "roots")
 
-    def __init__(self, keep: bool, captures: dict[Any, list[int]], needed: Any) -> None:
+    def __init__(self, roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]],
+                 needed: Any) -> None:  # fmt: skip
+        self.roots = roots
+        self.notes: dict[Any, Any] = {}  # what hooks on several tensors remember
         self.keep = keep  # keep saved values for another backward
         self.captures = captures  # edge -> positions in the result of `grad`
         self.needed = needed  # nodes that lead to `inputs`; None: all
@@ -81,12 +85,35 @@ class Task:
             if not self.keep:
                 node.release()
             for edge, part in zip(node.edges, grads, strict=False):
-                if edge is None or part is None:
-                    continue
-                if needed is not None and edge not in needed and edge not in captures:
-                    continue
-                self.send(edge, part)
+                wanted = needed is None or edge in needed or edge in captures
+                if wanted and edge is not None and part is not None:
+                    self.send(edge, part)
         return captured
+
+
+class Running(threading.local):
+    """The innermost backward pass of this thread."""
+
+    task: Any = None
+
+
+running = Running()
+
+
+def edges_reached(task: Task) -> set[Any]:
+    """The nodes and leaves that a backward pass sends gradients to."""
+    if task.needed is not None:
+        return task.needed | set(task.captures)
+    reached: set[Any] = set()
+    stack = [edge for edge in task.roots if edge is not None]
+    while stack:
+        edge = stack.pop()
+        if edge in reached:
+            continue
+        reached.add(edge)
+        if isinstance(edge, Node):
+            stack.extend(e for e in edge.edges if e is not None and e not in reached)
+    return reached
 
 
 class Anomaly:
@@ -134,7 +161,7 @@ def run_pre_hooks(node: Node, grad: Any) -> Any:
         for hook in list(node.hooks.get(kind, {}).values()):
             replaced = hook(grad)
             if replaced is not None:
-                grad = _check_replacement(replaced, grad)
+                grad = _check_replacement(replaced, grad, hook)
     for hook in list(node.hooks.get("pre", {}).values()):
         many = tuple(grad) if isinstance(grad, list) else (grad,)
         replaced = hook(many)
@@ -143,11 +170,12 @@ def run_pre_hooks(node: Node, grad: Any) -> Any:
     return grad
 
 
-def _check_replacement(replaced: Any, grad: Tensor) -> Tensor:
+def _check_replacement(replaced: Any, grad: Tensor, hook: Any) -> Tensor:
     if not isinstance(replaced, Tensor):
-        raise TypeError(f"expected Tensor, but hook returned '{type(replaced).__name__}'")
+        raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
     if replaced.shape != grad.shape:
-        raise RuntimeError("hook '<unknown>' has changed the size of value")
+        name = getattr(hook, "__name__", "<unknown>")
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
 
 
@@ -179,10 +207,10 @@ def backward(
     for position, edge in enumerate(inputs or ()):
         captures.setdefault(edge, []).append(position)
     needed = None if inputs is None else nodes_leading_to(roots, captures)
-    task = Task(keep_graph, captures, needed)
+    task = Task(roots, keep_graph, captures, needed)
     state = modes.grad
-    before = state.enabled
-    state.enabled = create_graph
+    before, outer = state.enabled, running.task
+    state.enabled, running.task = create_graph, task
     try:
         for edge, grad in zip(roots, grads, strict=True):
             if needed is None or edge in needed or edge in captures:
@@ -190,7 +218,7 @@ def backward(
         captured = task.run()
         return _finish(task, captured, len(inputs or ()), accumulate, create_graph)
     finally:
-        state.enabled = before
+        state.enabled, running.task = before, outer
 
 
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
@@ -217,7 +245,7 @@ def run_leaf_hooks(leaf: Tensor, grad: Tensor) -> Tensor:
     for hook in list(leaf._hooks.get("tensor", {}).values()):
         replaced = hook(grad)
         if replaced is not None:
-            grad = _check_replacement(replaced, grad)
+            grad = _check_replacement(replaced, grad, hook)
     for hook in list(leaf._hooks.get("node_pre", {}).values()):
         replaced = hook((grad,))
         if replaced is not None:

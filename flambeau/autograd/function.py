@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +33,10 @@ class FunctionCtx:
         """Keep tensors for backward; None entries are kept too. Call once, in `forward`."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError("save_for_backward can only save variables, but argument "
-                                f"{tensors.index(tensor)} is of type {type(tensor).__name__}")  # fmt: skip
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument "
+                    f"{tensors.index(tensor)} is of type {type(tensor).__name__}"
+                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -77,7 +79,7 @@ class CustomNode(Node, FunctionCtx):
                 tools.zeros(*meta) if g is None and meta is not None else g
                 for g, meta in zip(grads, self.results, strict=True)
             ]
-        returned = self.function.backward(self, *grads)
+        returned = _backward_of(self.function)(self, *grads)
         if not isinstance(returned, tuple):
             returned = (returned,)
         return self._checked(returned)
@@ -96,7 +98,7 @@ class CustomNode(Node, FunctionCtx):
         ):
             if not is_tensor:
                 if part is not None:
-                    raise RuntimeError(f"function {name} returned a gradient different from None "
+                    raise RuntimeError(f"function {name} returned a gradient different than None "
                                        f"at position {position + 1}, but the corresponding forward "
                                        "input was not a Variable")  # fmt: skip
                 continue
@@ -128,6 +130,16 @@ def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     return all(a in (1, b) for a, b in zip(small, tail, strict=True))
 
 
+def _backward_of(function: type[Function]) -> Callable[..., Any]:
+    """The user's `backward`, or `vjp`, its other name."""
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
+                           "allowed. You should only implement one of them.")  # fmt: skip
+    return function.vjp
+
+
 class _FunctionMeta(type):
     def __init__(cls, name: str, bases: Any, namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
@@ -144,8 +156,17 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     _node_class: type[CustomNode]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            f"Legacy autograd function with non-static forward method is deprecated. Please use "
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
             "new-style autograd function with static forward method. (Example: "
             "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
@@ -208,9 +229,6 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
     for position, result in enumerate(outputs):
         if isinstance(result, Tensor):
             outputs[position] = _own(node, inputs, result, recording)
-        elif not many and result is not None:
-            raise TypeError(f"{cls.__name__}.forward: expected Tensor or tuple of Tensor (got "
-                            f"{type(result).__name__}) for return value 0")  # fmt: skip
     if recording:
         _link(node, outputs)
         _save(node, inputs, outputs)
@@ -224,11 +242,19 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
     dirty = any(result is t for t in node._dirty)
     if dirty:
         if recording:
-            check_inplace(result, True)
+            _check_dirty(result)
         return result
     if any(result is t for t in inputs):
         return view_of(result, result._data)
     return result
+
+
+def _check_dirty(result: Tensor) -> None:
+    """The errors of in-place writes, which have happened already."""
+    try:
+        check_inplace(result, True)
+    except RuntimeError as error:
+        raise RuntimeError(str(error).replace("is being used", "has been used")) from None
 
 
 def _link(node: CustomNode, outputs: list[Any]) -> None:
@@ -248,6 +274,8 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
             continue
         result._node = link
         result._requires_grad = True
+        if result._base is not None:
+            result._creation = "custom" if len(outputs) == 1 else "multiple"
 
 
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
@@ -304,5 +332,3 @@ class _Poison(Function):
         raise RuntimeError("trying to differentiate twice a function that was marked with "
                            "@once_differentiable")  # fmt: skip
 
-
-_ = OrderedDict

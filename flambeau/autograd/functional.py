@@ -24,22 +24,22 @@ def _as_tuple(value: Any, role: str, function: str) -> tuple[bool, tuple[Tensor,
     many = isinstance(value, tuple)
     items = value if many else (value,)
     for position, item in enumerate(items):
-        if not isinstance(item, Tensor):
-            where = f"Value at index {position} of the tuple" if many else "but it"
-            if many:
-                raise TypeError(f"The {role} given to {function} must be either a Tensor or a tuple "
-                                f"of Tensors but the value at index {position} has type "
-                                f"{type(item)}.")  # fmt: skip
-            raise TypeError(f"The {role} given to {function} must be either a Tensor or a tuple of "
-                            f"Tensors {where[:0]}but the given {role} has type {type(item)}.")  # fmt: skip
+        if isinstance(item, Tensor):
+            continue
+        where = f"value at index {position}" if many else f"given {role}"
+        raise TypeError(
+            f"The {role} given to {function} must be either a Tensor or a tuple of Tensors but the "
+            f"{where} has type {type(item)}."
+        )
     return many, tuple(items)
 
 
 def _prepare(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """Inputs to differentiate by: views of the given ones, or fresh leaves."""
-    if create_graph:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs)  # type: ignore[attr-defined]
-    return tuple(x.detach().requires_grad_() for x in inputs)  # type: ignore[attr-defined]
+    return tuple(
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
+        for x in inputs
+    )
 
 
 def _finish(value: Any, create_graph: bool) -> Any:

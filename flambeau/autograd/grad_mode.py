@@ -38,14 +38,21 @@ class _Region:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            sent = None
+            step: Callable[[], Any] = generator.__next__
             while True:
-                with self.again():
-                    try:
-                        item = generator.send(sent)
-                    except StopIteration as stop:
-                        return stop.value
-                sent = yield item
+                try:
+                    with self.again():
+                        item = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step = functools.partial(generator.send, (yield item))
+                except GeneratorExit:
+                    with self.again():
+                        generator.close()
+                    raise
+                except BaseException as error:  # the consumer's, handed on into the generator
+                    step = functools.partial(generator.throw, error)
 
         return wrapper
 

@@ -115,7 +115,8 @@ def _analytical(output: Tensor, inputs: list[Tensor]) -> list[np.ndarray]:
         start[index] = part
         found = grad(output, inputs, wrap(start), retain_graph=True, allow_unused=True)
         for row, x, g in zip(rows, inputs, found, strict=True):
-            row.append(_real_parts(np.zeros(x._data.shape, x._data.dtype) if g is None else g._data))
+            data = np.zeros(x._data.shape, x._data.dtype) if g is None else g._data
+            row.append(_real_parts(data))
     return [np.stack(row) if row else np.zeros((0, 0)) for row in rows]
 
 

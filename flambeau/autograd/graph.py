@@ -114,6 +114,9 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
     title = "AccumulateGrad"
 
+    def name(self) -> str:
+        return f"torch::autograd::{self.title}"
+
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         return add_hook(self.variable, "node_post", hook)
 
@@ -265,7 +268,7 @@ def _unpacked(kept: Packed) -> Tensor:
     result = kept.unpack(kept.packed)
     if not isinstance(result, Tensor):
         raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
-                        f"result of type {type(result)}")  # fmt: skip
+                        f"result of type {type(result).__name__}")  # fmt: skip
     return result
 
 
@@ -276,7 +279,8 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
         alias._data = kept.data
         return _with_history(alias, node, kept.index)
     if version_of(tensor) != version:
-        raise modified_error(tensor, version)
+        made_by = f", which is output {kept.index} of {short_title(node)},"
+        raise modified_error(tensor, version, made_by)
     return tensor
 
 
@@ -298,13 +302,12 @@ def output_node(source: Node, index: int) -> OutputNode:
 TENSOR_NAMES: Callable[[Tensor], str]
 
 
-def modified_error(tensor: Tensor, version: int) -> RuntimeError:
+def modified_error(tensor: Tensor, version: int, made_by: str = "") -> RuntimeError:
     """Torch's error for a saved tensor that an in-place operation has changed."""
     name = tensor.dtype.scalar_name
     kind = {"Bool": "torch.BoolTensor"}.get(name, f"torch.{name}Tensor")
     shape = ", ".join(map(str, tensor.shape))
-    made_by = ""
-    if tensor._node is not None:
+    if not made_by and tensor._node is not None:
         source = getattr(tensor._node, "source", tensor._node)
         made_by = f", which is output {tensor.output_nr} of {short_title(source)},"
     return RuntimeError(

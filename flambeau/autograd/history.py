@@ -150,6 +150,9 @@ class CopySlices(Node):
             slice_.copy_(inner[0])
         return (result, *inner[1:])
 
+    def name(self) -> str:
+        return f"torch::autograd::{self.title}"
+
     def release(self) -> None:
         self.inner.release()
 
@@ -168,8 +171,22 @@ NO_GRAD_VIEW = (
     "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 INFERENCE_VIEW = (
-    "A view was created in inference mode and {verb} modified inplace in normal mode."
+    "A view was created in inference mode and {verb} modified inplace in normal mode. Given that "
+    "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+    "moving both the view and the inplace either both inside the inference_mode block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
+CUSTOM_FUNCTION = (
+    "Output {index} of {title} is a view and {verb} modified inplace. This view was created inside "
+    "a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading "
+    "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
+    "the custom Function."
+)
+REASONS = {
+    "no_grad": NO_GRAD_VIEW, "inference": INFERENCE_VIEW, "multiple": MULTIPLE,
+    "custom": CUSTOM_FUNCTION,
+}  # fmt: skip
 DIRECT = "is being"
 INDIRECT = "its base or another view of its base has been"
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -181,12 +198,18 @@ INFERENCE = (
 )
 
 
+def is_inference(tensor: Tensor) -> bool:
+    """Whether a tensor, or what it is a view of, was made in inference mode."""
+    root = tensor._root
+    return tensor._inference if root is None else tensor._inference or root._inference
+
+
 def check_inplace(tensor: Tensor, recorded: bool) -> None:
     """Raise torch's errors for writes that are not allowed. Call before the memory changes.
 
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
     """
-    if tensor._inference and not modes.grad.inference:
+    if is_inference(tensor) and not modes.grad.inference:
         raise RuntimeError(INFERENCE)
     if not modes.grad.enabled:
         return
@@ -202,11 +225,9 @@ def check_inplace(tensor: Tensor, recorded: bool) -> None:
 
 
 def _creation_error(view: Tensor, verb: str) -> str:
-    if view._creation == "no_grad":
-        return NO_GRAD_VIEW.format(verb=verb)
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
-    return MULTIPLE.format(index=view.output_nr, title=title, verb=verb)
+    return REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
 
 
 def bump(tensor: Tensor) -> None:
@@ -266,9 +287,13 @@ def limit_view(source: Tensor, view: Tensor) -> None:
     """Note on a view of a tensor why in-place writes to it may be wrong."""
     if source._requires_grad and not modes.grad.enabled:
         view._requires_grad = True
-        view._creation = "no_grad"
+        view._creation = _why_unrecorded()
     elif source._creation:
         view._creation = source._creation
+
+
+def _why_unrecorded() -> str:
+    return "inference" if modes.grad.inference else "no_grad"
 
 
 def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
@@ -277,7 +302,9 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
     family = base if base._base is None else base._base
     version = root._version_count
     limited = base._requires_grad and not modes.grad.enabled
-    creation = "no_grad" if limited else "multiple" if modes.grad.enabled else base._creation
+    creation = "multiple" if modes.grad.enabled else base._creation
+    if limited:
+        creation = _why_unrecorded()
     results = []
     for part in parts:
         result = new(Tensor)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor, method
+from flambeau.autograd import engine
 from flambeau.autograd.graph import Node, RemovableHandle, add_hook
 from flambeau.autograd.history import edge_of
 
@@ -18,6 +20,19 @@ NOT_LEAF = (
     "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more informations."
 )
+
+WRONG_DTYPE = (
+    "attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{wanted}'. "
+    "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
+    "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+    "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+    "downstream systems that assume they match."
+)
+C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+}  # fmt: skip
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
@@ -40,10 +55,14 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad._data.dtype != tensor._data.dtype:
-        raise RuntimeError(f"assigned grad has data of a different type than the tensor: expected "
-                           f"{tensor.dtype}, got {grad.dtype}")  # fmt: skip
+        given = C_NAMES.get(grad.dtype.name, grad.dtype.name)
+        raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=tensor.dtype.scalar_name))
     if grad._data.shape != tensor._data.shape:
-        raise RuntimeError("assigned grad has data of a different size")
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad._data.shape)}' to a tensor of "
+            f"size '{list(tensor._data.shape)}'. Please ensure that the gradient and the tensor "
+            "are the same size"
+        )
 
 
 def _del_grad(self: Tensor) -> None:
@@ -141,28 +160,43 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    collected: list[Any] = [None] * len(tensors)
-    seen = [0]
-
-    def hook_for(position: int) -> Callable[[Tensor], None]:
-        def hook(grad: Tensor) -> None:
-            if mode == "any":
-                if not seen[0]:
-                    seen[0] = 1
-                    fn(grad)
-                return
-            collected[position] = grad
-            seen[0] += 1
-            if seen[0] == len(tensors):
-                grads = list(collected)
-                collected[:] = [None] * len(tensors)
-                seen[0] = 0
-                fn(grads)
-
-        return hook
-
+    edges = [edge_of(tensor) for tensor in tensors]
+    collect = _Collector(edges, fn) if mode == "all" else _First(fn)
     handles = tuple(
-        add_hook(edge_of(tensor), "tensor", hook_for(position))
-        for position, tensor in enumerate(tensors)
+        add_hook(edge, "tensor", functools.partial(collect, position))
+        for position, edge in enumerate(edges)
     )
     return MultiHandle(handles)
+
+
+class _First:
+    """Calls a function with the first gradient of each backward pass."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, position: int, grad: Tensor) -> None:
+        notes = engine.running.task.notes
+        if self not in notes:
+            notes[self] = True
+            self.function(grad)
+
+
+class _Collector:
+    """Calls a function with all gradients, once those that a backward pass reaches are known."""
+
+    def __init__(self, edges: list[Any], function: Callable[..., Any]) -> None:
+        self.edges = edges
+        self.function = function
+
+    def __call__(self, position: int, grad: Tensor) -> None:
+        task = engine.running.task
+        if self not in task.notes:
+            reached = engine.edges_reached(task)
+            missing = sum(edge in reached for edge in self.edges)
+            task.notes[self] = [missing, [None] * len(self.edges)]
+        note = task.notes[self]
+        note[0] -= 1
+        note[1][position] = grad
+        if note[0] == 0:
+            self.function(note[1])

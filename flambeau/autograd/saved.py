@@ -9,7 +9,6 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import engine
-from flambeau.autograd.graph import Node
 
 
 class saved_tensors_hooks:
@@ -111,5 +110,3 @@ def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode looks for NaN gradients."""
     return engine.Anomaly.check_nan
 
-
-_ = Node

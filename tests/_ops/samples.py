@@ -75,7 +75,6 @@ LINES: list[tuple[str, list[Any]]] = [
     ("pow.Tensor_Scalar", [[P(2, 3), 2.5], [R(2, 3), 3], [R(2), 0], [R(2), 2]]),
     ("pow.Scalar", [[2.5, R(2, 3)]]),
     ("frexp.Tensor", [[R(2, 3)]]),
-    ("poisson", [[P(2, 3)]]),
     # ---- pointwise, several tensors: broadcast each way
     ("""add.Tensor sub.Tensor rsub.Tensor mul.Tensor maximum minimum fmax fmin _clamp_high_tensor
      _clamp_low_tensor clamp_max.Tensor clamp_min.Tensor atan2 hypot logaddexp logaddexp2
@@ -364,6 +363,16 @@ REFUSED: dict[str, Sample] = {
         call(R(1, 1, 1, 2, 1), R(1, 1, 2, 3, 2), R(1, 1, 2, 1, 3), 0, 0, False),
 }  # fmt: skip
 """Rows whose derivative torch does not have either: their formulas raise."""
+
+DRAWN: dict[str, Sample] = {
+    "bernoulli": call(U(2, 3)),
+    "bernoulli.p": call(R(2, 3), 0.4),
+    "normal.Tensor_Tensor": call(R(2, 3), P(2, 3)),
+    "normal.Tensor_float": call(R(2, 3), 1.5),
+    "normal.float_Tensor": call(0.5, P(2, 3)),
+    "poisson": call(P(2, 3)),
+}
+"""Rows that draw random numbers: their gradient is 0 by definition."""
 
 ALSO_COMPLEX = frozenset(
     """

@@ -17,7 +17,7 @@ from flambeau._ops.op import REGISTRY, Op
 from flambeau._ops.recording import Plan
 from flambeau.autograd import gradcheck, gradgradcheck
 from tests._ops.sample_values import Sample, differentiable_call
-from tests._ops.samples import ALSO_COMPLEX, REAL_ONLY, REFUSED, TABLE, TWICE, samples_of
+from tests._ops.samples import ALSO_COMPLEX, DRAWN, REAL_ONLY, REFUSED, TABLE, TWICE, samples_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:index_reduce", "ignore:The reduce argument")
 
@@ -56,12 +56,12 @@ def check_formulas(op: Op) -> None:
 
 
 def test_every_differentiable_row_has_samples() -> None:
-    missing = [name for name in DIFFERENTIABLE if name not in {*TABLE, *REFUSED}]
+    missing = [name for name in DIFFERENTIABLE if name not in {*TABLE, *REFUSED, *DRAWN}]
     assert not missing, "rows without a line in samples.py: " + ", ".join(missing)
 
 
 def test_every_sample_belongs_to_a_row() -> None:
-    assert {*TABLE, *TWICE, *ALSO_COMPLEX, *REAL_ONLY, *REFUSED} <= set(DIFFERENTIABLE)
+    assert {*TABLE, *TWICE, *ALSO_COMPLEX, *REAL_ONLY, *REFUSED, *DRAWN} <= set(DIFFERENTIABLE)
 
 
 CASES = [
@@ -92,3 +92,10 @@ def test_a_missing_derivative_is_an_error(name: str) -> None:
     first = result[0] if isinstance(result, tuple) else result
     with pytest.raises(RuntimeError, match="is not implemented|not differentiable"):
         first.sum().backward()
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_numbers_have_no_gradient(name: str) -> None:
+    run, inputs = differentiable_call(REGISTRY[name], function_of(name), DRAWN[name], 0)
+    run(*inputs).sum().backward()
+    assert all((x.grad == 0).all() for x in inputs)
