@@ -1,10 +1,7 @@
-"""`torch.masked`: reductions over the elements that a mask lets through."""
+"""`torch.masked`: reductions over the elements that a mask lets through, found in their rows."""
 
 from __future__ import annotations
 
-from flambeau._ops.namespace import get
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.lookup import names_of
 
-globals().update(
-    {name.removeprefix("masked."): get(name) for name in BY_NAME if name.startswith("masked.")}
-)
+__getattr__, __dir__ = names_of("masked")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,14 @@ from flambeau._ops.op import BY_NAME
 def names_of(namespace: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of the module `flambeau.<namespace>`."""
     prefix = f"{namespace}."
+    module = f"flambeau.{namespace}"
 
     def find(name: str) -> Any:
-        path = prefix + name
-        return get(path) if path in BY_NAME else missing(f"flambeau.{namespace}", name)
+        if prefix + name not in BY_NAME:
+            return missing(module, name)
+        found = get(prefix + name)
+        setattr(sys.modules[module], name, found)
+        return found
 
     def listed() -> list[str]:
         return sorted(name.removeprefix(prefix) for name in BY_NAME if name.startswith(prefix))

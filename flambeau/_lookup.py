@@ -1,0 +1,70 @@
+"""Names of the package `flambeau` itself that are made or imported when first used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau._core.missing import missing
+from flambeau._ops.namespace import get
+from flambeau._ops.op import BY_NAME
+from flambeau._tensor.tensor import Tensor
+
+MODULES = frozenset((
+    "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
+    "serialization", "special", "testing", "utils", "version", "types", "return_types",
+    "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
+))  # fmt: skip
+"""Submodules that `import torch` alone makes usable."""
+
+FILES = {
+    "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
+    "_ops.random": "Generator",
+    "_tensor.interop": "from_dlpack to_dlpack",
+    "_ops.typed": (
+        "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor "
+        "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor"
+    ),
+    "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled",
+    "hook": "install uninstall",
+    "serialization": "save load",
+}
+"""File below `flambeau` and the names in it."""
+
+HOME = {name: file for file, names in FILES.items() for name in names.split()}
+
+
+def find(name: str) -> Any:
+    """`flambeau.<name>`, if it was not imported with the package.
+
+    Raises:
+        NotImplementedInFlambeau: PyTorch has the name.
+        AttributeError: PyTorch has no such name either.
+    """
+    if _is_function(name):
+        return get(name)
+    if name in HOME:
+        return getattr(importlib.import_module(f"flambeau.{HOME[name]}"), name)
+    if name in MODULES and importlib.util.find_spec(f"flambeau.{name}"):
+        return importlib.import_module(f"flambeau.{name}")
+    if _is_inplace_function(name):
+        return getattr(Tensor, name)
+    return missing("flambeau", name)
+
+
+def names() -> Iterator[str]:
+    """Everything that `find` finds, except functions that work in place."""
+    yield from (name for name in BY_NAME if "." not in name and _is_function(name))
+    yield from HOME
+    yield from MODULES
+
+
+def _is_function(name: str) -> bool:
+    return name in BY_NAME and any(op.function for op in BY_NAME[name])
+
+
+def _is_inplace_function(name: str) -> bool:
+    """`torch.relu_(x)` is `x.relu_()`."""
+    return name.endswith("_") and name[:-1] in BY_NAME and hasattr(Tensor, name)
