@@ -307,6 +307,8 @@ def run(program: list[Step], library: Any) -> Outcome:
         except Exception as error:
             outcome.steps.append({"error": type(error).__name__, "text": str(error)})
             continue
+        if result.requires_grad and not result.is_floating_point():
+            result = result.detach()  # torch lets such views be, and trips over them later
         machine.pool.append(result)
         if result.numel() > 200:
             machine.pool.pop()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._ops import outputs
 from flambeau._ops.copying import assign
 from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
@@ -263,10 +264,13 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
     Of several values for one position the last one stays; with `accumulate` all are added.
     """
     key = checked_key(data.shape, indices)
+    filling = not accumulate and _is_masked_fill(key, values)
+    if not filling:
+        outputs.check_no_overlap(data, [values, *[item for item in key if item is not FULL]])
     if 0 in data.shape:
         _check_empty_dims(data.shape, integer_indices(data.shape, key))
     if data.dtype != values.dtype:
-        if accumulate or not _is_masked_fill(key, values):
+        if not filling:
             raise RuntimeError(
                 "Index put requires the source and destination dtypes match, got "
                 f"{_name(data)} for the destination and {_name(values)} for the source."

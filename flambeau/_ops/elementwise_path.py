@@ -81,7 +81,7 @@ class Path:
             result = dispatch.watched(self.op, self.plain, values)
         else:
             result = self.plain(*values)
-        return result if out is None else outputs.write_out(self.op, out, result)
+        return result if out is None else outputs.write_out(self.op, out, result, values)
 
     def plain(self, *values: Any) -> Tensor:
         """The long way without modes."""
@@ -257,7 +257,7 @@ def _unary_text(op: Op, names: list[str]) -> str:
         f"        a = {x}._data",
         "    except AttributeError:",
         f"        return general({x}, out=out)",
-        "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
+        f"    if watch.active or out is not None or {irregular('a')}:",
         f"        return general({x}, out=out)",
         *_kernel_lines("kernels[a.dtype](a, out=...)", "raise"),
         *_record(op, f"{x}._requires_grad", x),
@@ -268,8 +268,8 @@ def _unary_text(op: Op, names: list[str]) -> str:
 
 def irregular(array: str) -> str:
     """The test for layouts that the general rules have to hand on."""
-    return (f"({array}.ndim > 1 and (not {array}.flags.c_contiguous"
-            f" or {array}.base is not None and 1 in {array}.shape))")  # fmt: skip
+    return (f"({array}.ndim > 1 and not {array}.flags.c_contiguous)"
+            f" or ({array}.base is not None and 1 in {array}.shape)")  # fmt: skip
 
 
 def _scaling_lines(x: str, y: str) -> list[str]:

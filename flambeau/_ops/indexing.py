@@ -277,7 +277,6 @@ def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
         items = Items(part.shape, as_items(index))
         part, indices = apply_to_array(part, items.steps), items.indices
     if indices:
-        outputs.check_no_overlap(part, [value, *[t._data for t in indices if t is not None]])
         arrays = [None if tensor is None else tensor._data for tensor in indices]
         with cpu.quiet():
             advanced.index_put.write(part, arrays, without_leading_ones(value), False)
@@ -291,7 +290,8 @@ def assign_part(part: np.ndarray, value: np.ndarray) -> None:
     if value.ndim and value.shape != part.shape:
         value = views.expand.body(without_leading_ones(value), part.shape)
     outputs.check_overlap(part)
-    outputs.check_partly_same(part, value)
+    if value.ndim:
+        outputs.check_partly_same(part, value)
     with cpu.quiet():
         assign(part, value)
 

@@ -26,7 +26,7 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
 
 
 APART = frozenset(
-    ("index_put", "index_add", "index_copy", "index_reduce", "scatter", "scatter_add",
+    ("index_add", "index_copy", "index_reduce", "scatter", "scatter_add",
      "scatter_reduce")
 )  # fmt: skip
 """Rows whose operands may not lie in the memory that they write to."""
@@ -82,8 +82,7 @@ class KernelInplace:
         """A writer: it changes the target's own memory."""
         target: Tensor = values[0]
         if self.op.name in APART:
-            operands = [v._data for v in _tensors(values[1:])]
-            outputs.check_no_overlap(target._data, operands)
+            self._check_apart(values)
         before = target
         if recorded and self.needs_before:
             before = wrap(cpu.copy(target._data))
@@ -93,6 +92,15 @@ class KernelInplace:
         else:
             bump(target)
         return target
+
+    def _check_apart(self, values: tuple[Any, ...]) -> None:
+        """Operands from the target's own memory are an error, after the row's own checks."""
+        target, *rest = values
+        try:
+            outputs.check_no_overlap(target._data, [v._data for v in _tensors(rest)])
+        except RuntimeError:
+            self.plain(wrap(cpu.copy(target._data)), *rest)
+            raise
 
     def _through_copy(self, values: tuple[Any, ...]) -> Tensor:
         """A composite without formulas: its recorded result is copied into the target."""

@@ -239,7 +239,8 @@ class Prepared:
             placed = cpu.empty_strided(data.shape, strides, data.dtype)
             placed[...] = data
             return placed
-        if data.base is None and (strides is not None or data.flags.c_contiguous):
+        plain = strides is not None or (data.flags.c_contiguous and 0 not in data.strides)
+        if data.base is None and plain:
             return data
         return np.array(data, order="C" if strides is None else "K")
 

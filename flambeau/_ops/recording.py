@@ -18,7 +18,7 @@ from flambeau._ops.schema import Argument
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
-from flambeau.autograd.history import bump, edge_of, rebase
+from flambeau.autograd.history import NOWHERE, bump, edge_of, rebase
 
 
 class RowNode(Node):
@@ -101,7 +101,7 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
         "save_input": save_input, "save_result": save_result, "watch": modes.watch,
-        "note": _note, "bump": bump, "rebase": rebase, "output_node": graph.output_node,
+        "note": _note, "bump": bump, "nowhere": NOWHERE, "rebase": rebase, "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs, "link_list": _link_list,
     }  # fmt: skip
@@ -158,6 +158,10 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines.append(f"    if not ({wanted}):")
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
+    for argument in plan.targets:
+        if not argument.is_list:
+            edge = plan.edges[argument.name]
+            lines += [f"    if {edge} is nowhere:", f"        {edge} = None"]
     lines += _node_text(plan, inplace)
     if inplace:
         lines += ["    bump(result)", "    rebase(result, node)"]

@@ -87,7 +87,9 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
     if not data.size and 0 not in size:
         data = storage.array[: storage.nbytes() // itemsize * itemsize].view(data.dtype)
         source = new(Tensor)
-        source._data, source._root, source._base = data, input._root or input, input._base or input
+        source._data = data
+        source._root = input if input._root is None else input._root
+        source._base = input if input._base is None else input._base
         return ops._as_strided(source, size, stride, start)  # type: ignore[no-any-return]
     return ops._as_strided(input, size, stride, start - have)  # type: ignore[no-any-return]
 

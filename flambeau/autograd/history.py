@@ -60,7 +60,22 @@ def edge_of(tensor: Tensor) -> Any:
     if not (tensor._requires_grad or base._requires_grad):
         return None
     _refresh(tensor, base)
-    return tensor if tensor._node is None else tensor._node
+    return NOWHERE if tensor._node is None else tensor._node
+
+
+class Nowhere(Node):
+    """Where gradients of an unrecorded view go: it requires grad, as its base does, and yet no
+    gradient can flow to the base."""
+
+    __slots__ = ()
+    title = "Nowhere"
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        return ()
+
+
+NOWHERE = Nowhere()
+NOWHERE.sequence_number, NOWHERE.edges, NOWHERE.hooks, NOWHERE.saved = 0, (), None, ()
 
 
 def _refresh(view: Tensor, base: Tensor) -> None:
