@@ -127,7 +127,12 @@ class Optimizer:
                 grad = parameter._grad
                 if grad is None:
                     continue
-                self.update(parameter, -grad if negate else grad, self.state[parameter], group)
+                state = self.state_of(parameter, group)
+                self.update(parameter, -grad if negate else grad, state, group)
+
+    def state_of(self, parameter: Any, group: Group) -> State:
+        """What is kept from step to step for a parameter."""
+        return self.state[parameter]
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """One step of one parameter."""

@@ -39,6 +39,9 @@ class SGD(Optimizer):
             "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
 
+    def state_of(self, parameter: Any, group: Group) -> State:
+        return self.state[parameter] if group["momentum"] else {}
+
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         momentum = group["momentum"]
         if group["weight_decay"]:

@@ -1,0 +1,333 @@
+"""Optimizers and schedules over 30 steps with many options: the numbers and states of torch."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as reference
+
+import flambeau
+
+STEPS = 30
+OPTIONS: dict[str, dict[str, list[Any]]] = {
+    "SGD": {"lr": [0.1], "momentum": [0, 0.9], "dampening": [0, 0.2], "nesterov": [False, True],
+            "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Adam": {"lr": [0.05], "betas": [(0.9, 0.999), (0.5, 0.8)], "eps": [1e-8, 1e-3],
+             "weight_decay": [0, 0.1], "amsgrad": [False, True], "maximize": [False, True]},
+    "AdamW": {"lr": [0.05], "weight_decay": [1e-2, 0.3], "amsgrad": [False, True],
+              "maximize": [False, True]},
+    "RMSprop": {"lr": [0.02], "alpha": [0.99, 0.5], "momentum": [0, 0.9], "centered": [False, True],
+                "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Adagrad": {"lr": [0.1], "lr_decay": [0, 0.1], "initial_accumulator_value": [0, 0.5],
+                "weight_decay": [0, 0.1], "maximize": [False, True]},
+}  # fmt: skip
+
+
+def combinations(name: str) -> list[dict[str, Any]]:
+    """All options of an optimizer that go together."""
+    names, values = zip(*OPTIONS[name].items(), strict=True)
+    made = [dict(zip(names, chosen, strict=True)) for chosen in itertools.product(*values)]
+    return [
+        options
+        for options in made
+        if not (options.get("nesterov") and (not options["momentum"] or options["dampening"]))
+    ]
+
+
+CASES = [(name, options) for name in OPTIONS for options in combinations(name)]
+
+
+def parameters(library: Any, dtype: str) -> list[Any]:
+    rng = np.random.default_rng(0)
+    shapes = ((3, 2), (4,), ())
+    made = [library.tensor(rng.normal(size=shape)).to(getattr(library, dtype)) for shape in shapes]
+    return [p.requires_grad_() for p in made]
+
+
+def loss_of(params: list[Any], step: int) -> Any:
+    """Uneven curvature, and one parameter that has no gradient in every third step."""
+    total = ((params[0] - 1) ** 2).sum() + (params[2] * 3 - 1) ** 2
+    return total if step % 3 == 0 else total + (params[1] ** 4).sum() * 0.1
+
+
+def run(library: Any, name: str, options: dict[str, Any], dtype: str, closure: bool) -> Any:
+    params = parameters(library, dtype)
+    groups = [{"params": params[:1], "lr": options["lr"] / 2}, {"params": params[1:]}]
+    optimizer = getattr(library.optim, name)(groups, **options)
+    losses = []
+    for step in range(STEPS):
+
+        def evaluate(step: int = step) -> Any:
+            optimizer.zero_grad()
+            loss = loss_of(params, step)
+            loss.backward()
+            return loss
+
+        if closure:
+            losses.append(float(optimizer.step(evaluate).detach()))
+        else:
+            losses.append(float(evaluate().detach()))
+            optimizer.step()
+    return losses, [array(p) for p in params], described(optimizer.state_dict())
+
+
+def array(tensor: Any) -> np.ndarray:
+    return tensor.detach().double().numpy()
+
+
+def described(value: Any) -> Any:
+    """A state dict with arrays in place of tensors."""
+    if isinstance(value, dict):
+        return {key: described(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [described(item) for item in value]
+    return array(value) if hasattr(value, "detach") else value
+
+
+def assert_close(ours: Any, theirs: Any, where: str = "") -> None:
+    if isinstance(theirs, dict):
+        assert list(ours) == list(theirs), where
+        for key in theirs:
+            assert_close(ours[key], theirs[key], f"{where}.{key}")
+    elif isinstance(theirs, (list, tuple)):
+        assert len(ours) == len(theirs), where
+        for position, item in enumerate(theirs):
+            assert_close(ours[position], item, f"{where}[{position}]")
+    elif isinstance(theirs, (np.ndarray, float)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6, err_msg=where)
+    else:
+        assert ours == theirs, where
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=lambda value: str(value)[:60])
+def test_thirty_steps(name: str, options: dict[str, Any]) -> None:
+    assert_close(*[run(lib, name, options, "float64", False) for lib in (flambeau, reference)])
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_single_precision_with_a_closure(name: str) -> None:
+    options = combinations(name)[-1]
+    ours, theirs = (run(lib, name, options, "float32", True) for lib in (flambeau, reference))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4)
+    assert ours[2]["param_groups"] == theirs[2]["param_groups"]
+
+
+WRONG = [
+    ("SGD", {"lr": -1.0}), ("SGD", {"lr": 0.1, "momentum": -1.0}),
+    ("SGD", {"lr": 0.1, "nesterov": True}), ("SGD", {"lr": 0.1, "weight_decay": -1.0}),
+    ("Adam", {"lr": -1.0}), ("Adam", {"betas": (1.0, 0.9)}), ("Adam", {"betas": (0.9, 1.5)}),
+    ("Adam", {"eps": -1.0}), ("Adam", {"weight_decay": -1.0}), ("AdamW", {"lr": -1.0}),
+    ("RMSprop", {"alpha": -1.0}), ("RMSprop", {"momentum": -1.0}), ("RMSprop", {"eps": -1.0}),
+    ("Adagrad", {"lr_decay": -1.0}), ("Adagrad", {"initial_accumulator_value": -1.0}),
+    ("Adagrad", {"eps": -1.0}), ("Adam", {"unknown": 1}),
+]  # fmt: skip
+
+
+def error_of(action: Any, library: Any) -> Any:
+    try:
+        action(library)
+    except Exception as error:
+        return type(error).__name__, str(error).split("\n")[0]
+    return None
+
+
+@pytest.mark.parametrize(("name", "options"), WRONG, ids=str)
+def test_wrong_options(name: str, options: dict[str, Any]) -> None:
+    def build(library: Any) -> Any:
+        return getattr(library.optim, name)(parameters(library, "float64"), **options)
+
+    assert error_of(build, flambeau) == error_of(build, reference)
+
+
+MISUSES = {
+    "no parameters": lambda t: t.optim.SGD([], lr=0.1),
+    "a tensor": lambda t: t.optim.SGD(t.ones(2), lr=0.1),
+    "not tensors": lambda t: t.optim.SGD([1, 2], lr=0.1),
+    "not a leaf": lambda t: t.optim.SGD([t.ones(2, requires_grad=True) * 2], lr=0.1),
+    "the same twice": lambda t: t.optim.SGD(
+        [{"params": [p := t.ones(2, requires_grad=True)]}, {"params": [p]}], lr=0.1
+    ),
+    "a set": lambda t: t.optim.SGD({t.ones(2, requires_grad=True)}, lr=0.1),
+    "group without params": lambda t: t.optim.SGD([{"lr": 0.1}], lr=0.1),
+    "other group count": lambda t: t.optim.SGD([t.ones(1)], lr=0.1).load_state_dict(
+        {"state": {}, "param_groups": []}
+    ),
+    "other parameter count": lambda t: t.optim.SGD([t.ones(1)], lr=0.1).load_state_dict(
+        {"state": {}, "param_groups": [{"params": [0, 1]}]}
+    ),
+    "not an optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
+    "step with a bad number": lambda t: t.optim.lr_scheduler.ConstantLR(
+        t.optim.SGD([t.ones(1)], lr=0.1), factor=2.0
+    ),
+    "cycle without steps": lambda t: t.optim.lr_scheduler.OneCycleLR(
+        t.optim.SGD([t.ones(1)], lr=0.1), max_lr=1.0
+    ),
+    "wrong count of functions": lambda t: t.optim.lr_scheduler.LambdaLR(
+        t.optim.SGD([t.ones(1)], lr=0.1), [abs, abs]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_misuse(name: str) -> None:
+    assert error_of(MISUSES[name], flambeau) == error_of(MISUSES[name], reference)
+
+
+SCHEDULES: dict[str, Any] = {
+    "LambdaLR": [{"lr_lambda": lambda epoch: 0.9**epoch},
+                 {"lr_lambda": [lambda epoch: 0.9**epoch, lambda epoch: 1 / (epoch + 1)]}],
+    "MultiplicativeLR": [{"lr_lambda": lambda epoch: 0.95}],
+    "StepLR": [{"step_size": 7}, {"step_size": 3, "gamma": 0.5}],
+    "MultiStepLR": [{"milestones": [3, 3, 11], "gamma": 0.5}],
+    "ConstantLR": [{}, {"factor": 0.25, "total_iters": 8}],
+    "LinearLR": [{}, {"start_factor": 0.5, "end_factor": 0.1, "total_iters": 12}],
+    "ExponentialLR": [{"gamma": 0.9}],
+    "PolynomialLR": [{}, {"total_iters": 20, "power": 2.0}],
+    "CosineAnnealingLR": [{"T_max": 10}, {"T_max": 7, "eta_min": 0.01}],
+    "CosineAnnealingWarmRestarts": [{"T_0": 4}, {"T_0": 3, "T_mult": 2, "eta_min": 0.01}],
+    "OneCycleLR": [
+        {"max_lr": 1.0, "total_steps": STEPS + 1},
+        {"max_lr": [1.0, 0.5], "epochs": 7, "steps_per_epoch": 5, "anneal_strategy": "linear"},
+        {"max_lr": 1.0, "total_steps": 40, "three_phase": True, "cycle_momentum": False},
+        {"max_lr": 1.0, "total_steps": 40, "pct_start": 0.5, "div_factor": 5.0,
+         "final_div_factor": 100.0, "base_momentum": 0.7, "max_momentum": 0.9},
+    ],
+    "CyclicLR": [
+        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 4},
+        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 4, "step_size_down": 2,
+         "mode": "triangular2", "cycle_momentum": False},
+        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "mode": "exp_range", "gamma": 0.9},
+    ],
+}  # fmt: skip
+SCHEDULE_CASES = [
+    (name, options)
+    for name in SCHEDULES
+    if hasattr(flambeau.optim.lr_scheduler, name)
+    for options in SCHEDULES[name]
+]
+
+
+def two_groups(library: Any) -> Any:
+    params = parameters(library, "float64")
+    return library.optim.SGD(
+        [{"params": params[:1], "lr": 0.5}, {"params": params[1:]}], lr=0.2, momentum=0.9
+    )
+
+
+def rates(optimizer: Any) -> list[Any]:
+    return [[group["lr"], group["momentum"]] for group in optimizer.param_groups]
+
+
+def schedule(library: Any, name: str, options: dict[str, Any]) -> Any:
+    optimizer = two_groups(library)
+    scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
+    found = [rates(optimizer)]
+    for _ in range(STEPS):
+        optimizer.step()
+        scheduler.step()
+        found.append([rates(optimizer), scheduler.get_last_lr(), scheduler.last_epoch])
+    return found, sorted(scheduler.state_dict())
+
+
+@pytest.mark.parametrize(("name", "options"), SCHEDULE_CASES, ids=lambda value: str(value)[:50])
+def test_schedule(name: str, options: dict[str, Any]) -> None:
+    ours, theirs = (schedule(library, name, options) for library in (flambeau, reference))
+    assert_close(ours[0], theirs[0])
+    assert ours[1] == theirs[1]
+
+
+def test_every_schedule_is_tried() -> None:
+    module = flambeau.optim.lr_scheduler
+    base = module.LRScheduler
+    own = {n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, base)}
+    special = {"LRScheduler", "_LRScheduler", "SequentialLR", "ChainedScheduler"}
+    assert own - special - {"ReduceLROnPlateau"} <= set(SCHEDULES)
+
+
+PLATEAU = [
+    {}, {"mode": "max", "factor": 0.5, "patience": 2}, {"threshold": 0.5, "threshold_mode": "abs"},
+    {"cooldown": 2, "patience": 1, "min_lr": [0.01, 0.02]}, {"patience": 0, "eps": 0.1},
+]  # fmt: skip
+
+
+@pytest.mark.skipif(
+    not hasattr(flambeau.optim.lr_scheduler, "ReduceLROnPlateau"), reason="no ReduceLROnPlateau"
+)
+@pytest.mark.parametrize("options", PLATEAU, ids=str)
+def test_plateau(options: dict[str, Any]) -> None:
+    results = []
+    for library in (flambeau, reference):
+        optimizer = two_groups(library)
+        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+        rng, found = np.random.default_rng(1), []
+        for step in range(STEPS):
+            optimizer.step()
+            scheduler.step(float(rng.random() / (step // 10 + 1)))
+            found.append([rates(optimizer), scheduler.num_bad_epochs])
+        results.append(found)
+    assert_close(*results)
+
+
+def sequential(library: Any) -> Any:
+    module, optimizer = library.optim.lr_scheduler, two_groups(library)
+    first = module.ConstantLR(optimizer, factor=0.1, total_iters=4)
+    second = module.ExponentialLR(optimizer, gamma=0.9)
+    return optimizer, module.SequentialLR(optimizer, [first, second], milestones=[4])
+
+
+def chained(library: Any) -> Any:
+    module, optimizer = library.optim.lr_scheduler, two_groups(library)
+    first = module.ConstantLR(optimizer, factor=0.1, total_iters=4)
+    second = module.ExponentialLR(optimizer, gamma=0.9)
+    return optimizer, module.ChainedScheduler([first, second])
+
+
+@pytest.mark.skipif(
+    not hasattr(flambeau.optim.lr_scheduler, "SequentialLR"), reason="no schedules of schedules"
+)
+@pytest.mark.parametrize("build", [sequential, chained])
+def test_schedules_of_schedules(build: Any) -> None:
+    results = []
+    for library in (flambeau, reference):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            optimizer, scheduler = build(library)
+        found = [rates(optimizer)]
+        for _ in range(10):
+            optimizer.step()
+            scheduler.step()
+            found.append([rates(optimizer), scheduler.get_last_lr()])
+        results.append(found)
+    assert_close(*results)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_state_can_be_carried_over(name: str) -> None:
+    """A state dict of torch after 5 steps can be loaded here; the next steps are torch's."""
+    options = combinations(name)[0]
+    params = parameters(reference, "float64")
+    optimizer = getattr(reference.optim, name)(params, **options)
+    for step in range(5):
+        loss_of(params, step).backward()
+        optimizer.step()
+    ours = [flambeau.tensor(array(p)).requires_grad_() for p in params]
+    taken = getattr(flambeau.optim, name)(ours, **options)
+    taken.load_state_dict(converted(optimizer.state_dict()))
+    for step in range(5):
+        for library_params, stepper in ((params, optimizer), (ours, taken)):
+            stepper.zero_grad()
+            loss_of(library_params, step).backward()
+            stepper.step()
+    assert_close([array(p) for p in ours], [array(p) for p in params])
+
+
+def converted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: converted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [converted(item) for item in value]
+    return flambeau.tensor(value.numpy()) if isinstance(value, reference.Tensor) else value
