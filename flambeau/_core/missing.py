@@ -73,8 +73,23 @@ def missing(module_name: str, attribute: str) -> NoReturn:
     raise AttributeError(f"module '{module}' has no attribute '{attribute}'", name=attribute)
 
 
+class MissingAttribute:
+    """Stands in the class Tensor for an attribute that only PyTorch's tensors have.
+
+    `hasattr` is False and a subclass may define it. `Tensor.__getattr__` would need no stand-ins,
+    but where a class has one, Python 3.11 reads every attribute of its instances the slow way:
+    small operators took a third longer.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        missing_from_tensor(self.name)
+
+
 def missing_from_tensor(attribute: str) -> NoReturn:
-    """Raise for an attribute that a Tensor has not; for `Tensor.__getattr__`.
+    """Raise for an attribute that a Tensor has not.
 
     Raises:
         NotImplementedInFlambeau: PyTorch's tensors have it.

@@ -400,3 +400,14 @@ PROVIDES = {
 }
 
 SETTABLE = "imag real"
+
+MISSING = """
+apply_ as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim
+dequantize dim_order eig grad_dtype hash_tensor index indices int_repr ipu is_coalesced
+is_distributed lstsq map2_ map_ module_load mtia pin_memory q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream
+reinforce renorm renorm_ resize resize_as resize_as_sparse_ row_indices share_memory_
+slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm
+storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
+to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr type_as values volatile xpu
+"""

@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
+from flambeau._core.missing import MissingAttribute
 from flambeau._ops import index
 from flambeau._tensor.tensor import Tensor, constructors
 
@@ -99,13 +100,16 @@ class LazyProperty(LazyAttribute):
 
 
 def attach_all() -> None:
-    """Put a stand-in on Tensor for every attribute of the index."""
+    """Put a stand-in on Tensor for every attribute of the index, and for what PyTorch's have."""
     settable = set(index.SETTABLE.split())
     for module, names in index.ATTRIBUTES.items():
         for name in names.split():
             if name not in Tensor.__dict__:
                 kind = LazyProperty if name in settable else LazyAttribute
                 setattr(Tensor, name, kind(name, module))
+    for name in index.MISSING.split():
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, MissingAttribute(name))
     for module, names in index.PROVIDES.items():
         for name in names.split():
             constructors.setdefault(name, _provider(name, module))

@@ -1,4 +1,4 @@
-"""Writes `index.py`: which module of rows holds which name.
+"""Writes `index.py`: which module of rows holds which name, and what Tensor has not.
 
     python -m flambeau._ops.write_index          # write it
     python -m flambeau._ops.write_index --check  # exit 1 if it is not up to date
@@ -15,6 +15,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from flambeau._core.missing import torch_names
 from flambeau._ops import op as table
 from flambeau._ops.loading import MACHINERY, PACKAGE, LazyAttribute, modules
 from flambeau._tensor.tensor import Tensor, constructors
@@ -77,13 +78,22 @@ def _home(value: Any, fallback: str) -> str:
     return short if name.startswith(f"{PACKAGE}.") and short not in MACHINERY else fallback
 
 
+def _missing(present: set[str]) -> set[str]:
+    """Attributes of PyTorch's tensors that ours have not."""
+    prefix = "torch.Tensor."
+    names = {name.removeprefix(prefix) for name in torch_names() if name.startswith(prefix)}
+    return {name for name in names - present if "." not in name and not hasattr(Tensor, name)}
+
+
 def text() -> str:
     """The text of `index.py`."""
     found = Findings()
+    missing = _missing(set().union(*found.attributes.values()))
     parts = [
         '"""Which module holds which name. Written by `python -m flambeau._ops.write_index`."""\n',
         _table("NAMES", found.names), _table("ATTRIBUTES", found.attributes),
         _table("PROVIDES", found.provides), f"SETTABLE = {_words(found.settable)}\n",
+        f"MISSING = {_words(missing)}\n",
     ]  # fmt: skip
     return "\n".join(parts)
 
