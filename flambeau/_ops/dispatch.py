@@ -222,7 +222,8 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     if not plain:
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},))",
-                  *(["        return result if out is None else write_out(op, out, result)"]
+                  *(["        return result if out is None else "
+                     f"write_out(op, out, result, ({listed},))"]
                     if op.out else ["        return result"])]  # fmt: skip
     for argument in op.schema.arguments:
         if argument.is_tensor and argument.is_list and op.kind != "composite":
@@ -232,7 +233,8 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     lines += _run_lines(op, listed)
     lines += _record_lines(op, listed)
     if op.out and not plain:
-        lines += ["    if out is not None:", "        return write_out(op, out, result)"]
+        lines += ["    if out is not None:",
+                  f"        return write_out(op, out, result, ({listed},))"]  # fmt: skip
     lines.append("    return result")
     return "\n".join(lines) + "\n"
 

@@ -12,6 +12,7 @@ from flambeau._core.device import check_available
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.outputs import EXACT, SAME
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._ops.positions import INTEGERS, LONG, at_least_1d, check_range, type_name
 from flambeau._tensor.tensor import Tensor, wrap
@@ -20,6 +21,8 @@ from flambeau._tensor.tensor import Tensor, wrap
 @kernel(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     out=True,
+    out_type=EXACT,
+    out_apart=True,
     backward={
         "self": lambda grad, self_shape, dim, index: ops.scatter_add(
             ops.new_zeros(grad, self_shape), dim, index, grad
@@ -51,6 +54,8 @@ def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
 @kernel(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out=True,
+    out_type=SAME,
+    out_apart=True,
     backward={
         "self": lambda grad, self_shape, dim, index: ops.index_add(
             ops.new_zeros(grad, self_shape), dim, index, grad
@@ -97,6 +102,9 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
 @kernel(
     "take(Tensor self, Tensor index) -> Tensor",
     out=True,
+    out_type="take(): self and out expected to have the same dtype, but got self.dtype = {want} "
+    "and out.dtype = {have}",
+    out_apart=True,
     backward={
         "self": lambda grad, self_shape, index: ops.put(
             ops.new_zeros(grad, self_shape), index, grad, True
@@ -148,6 +156,8 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
 @kernel(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     out=True,
+    out_type=SAME,
+    out_apart=True,
     backward={
         "self": lambda grad, self_shape, self_dtype, mask: _masked_select_grad(
             grad, self_shape, mask

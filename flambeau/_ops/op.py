@@ -43,7 +43,8 @@ class Op:
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
                  node: str | None = None, node_whole: str | None = None,
-                 inplace: bool = False, out: bool = False,
+                 inplace: bool = False, out: bool = False, out_type: str = "",
+                 out_apart: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
@@ -60,6 +61,8 @@ class Op:
         self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
         self.inplace = inplace
         self.out = out
+        self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`
+        self.out_apart = out_apart  # whether `out=` may lie nowhere in the inputs' memory
         starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
         self.method = starts_with_self if method is None else method
         self.function = function

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.promotion import category
 from flambeau._core.layout import is_dense
+from flambeau._core.promotion import category
 from flambeau._ops.op import Op
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor.tensor import Tensor
@@ -39,12 +39,15 @@ def check_out(op: Op, out: Tensor, *inputs: Any) -> None:
         raise TypeError(f"{op.public}(): argument 'out' must be Tensor, not {type(out).__name__}")
 
 
-def write_out(op: Op, out: Any, result: Any) -> Any:
-    """Store a result in `out`, resizing it if it has another shape; returns `out`."""
+def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
+    """Store a result in `out`, resizing it if it has another shape; returns `out`.
+
+    `inputs`: the arguments of the call; `out` may not lie partly in their memory.
+    """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)):
         for target, part in zip(out, result, strict=True):
-            check_same_type(target, part)
-            write_out(op, target, part)
+            check_type(target, part, op, op.out_type or EXACT)
+            write_out(op, target, part, inputs)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
     check_out(op, out)
     if result.requires_grad or (out.requires_grad and result is not out):
@@ -52,12 +55,30 @@ def write_out(op: Op, out: Any, result: Any) -> Any:
             f"{op.public}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    if op.out_type:
+        check_type(out, result, op, op.out_type)
     check_cast(result._data.dtype, out._data.dtype)
+    if op.out_apart:
+        check_overlap(out._data)
+        check_no_overlap(out._data, [tensor._data for tensor in tensors_in(inputs)])
     resize_output(out, result._data.shape)
     check_overlap(out._data)
+    if op.kind == "pointwise":
+        check_partial_overlap(out, inputs)
     out._data[...] = result._data
     bump(out)
     return out
+
+
+def tensors_in(values: Any) -> list[Tensor]:
+    """The tensors among arguments, those in lists included."""
+    found = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += [item for item in value if isinstance(item, Tensor)]
+    return found
 
 
 C_NAMES = {
@@ -69,12 +90,23 @@ C_NAMES = {
 """Element types as some of torch's messages name them."""
 
 
-def check_same_type(out: Tensor, result: Tensor) -> None:
-    """Operators with several results take `out` tensors of just the results' types."""
-    if isinstance(out, Tensor) and out.dtype is not result.dtype:
-        want, have = C_NAMES[result.dtype.scalar_name], out.dtype.scalar_name
-        raise RuntimeError(f"Expected out tensor to have dtype {want}, but got "
-                           f"{C_NAMES.get(have, have)} instead")  # fmt: skip
+EXACT = "Expected out tensor to have dtype {c_want}, but got {c_have} instead"
+FOUND = "Found dtype {have} but expected {want}"
+SAME = "{name}(): self and result must have the same scalar type"
+"""Errors for `out=` of another type than the result's: what rows give as `out_type`."""
+
+
+def check_type(out: Tensor, result: Tensor, op: Op, text: str) -> None:
+    """Some operators only write to tensors of just the result's type; `text` is their error."""
+    if not isinstance(out, Tensor) or out.dtype is result.dtype:
+        return
+    want, have = result.dtype.scalar_name, out.dtype.scalar_name
+    raise RuntimeError(
+        text.format(
+            name=op.public, want=want, have=have, c_want=C_NAMES.get(want, want),
+            c_have=C_NAMES.get(have, have),
+        )
+    )  # fmt: skip
 
 
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:

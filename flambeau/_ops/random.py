@@ -273,7 +273,8 @@ def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
-        "Generator? generator=None) -> Tensor", out=True)  # fmt: skip
+        "Generator? generator=None) -> Tensor", out=True,
+        out_type="multinomial expects {want} tensor out, got: {have}")  # fmt: skip
 def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
 ) -> np.ndarray:

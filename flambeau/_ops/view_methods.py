@@ -11,6 +11,7 @@ from flambeau._core.layout import contiguous_format
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
+from flambeau._ops.outputs import EXACT, write_out
 from flambeau._tensor.tensor import Tensor
 
 
@@ -249,22 +250,16 @@ def _copy_of_view(name: str) -> None:
             result = tuple([_fresh(part) for part in result])
         else:
             result = _fresh(result)
-        return result if out is None else _written(function_row, out, result)
+        return result if out is None else write_out(function_row, out, result)
 
     function.__name__ = f"{name}_copy"
     function.__doc__ = f"`{name}` as a copy."
-    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=name == "narrow")
+    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=name == "narrow", out_type=EXACT)
     function_row = row(function)
 
 
 def _fresh(tensor: Tensor) -> Tensor:
     return ops.clone(tensor, memory_format=contiguous_format)  # type: ignore[no-any-return]
-
-
-def _written(row: Any, out: Any, result: Any) -> Any:
-    from flambeau._ops.outputs import write_out
-
-    return write_out(row, out, result)
 
 
 for _name in COPIES:
