@@ -351,8 +351,10 @@ def _joint_lines(formula: Formula, call: str, slots: dict[str, str]) -> list[str
              f"    {', '.join('g_' + name for name in formula.targets)}, = "
              f"{call} if any(wanted) else (None,) * {len(formula.targets)}"]  # fmt: skip
     for name in formula.targets:
-        lines += [f"    if g_{name} is not None:",
-                  f"        g_{name} = fit(g_{name}, *metas[{slots[name]}])"]  # fmt: skip
+        # formulas may give a gradient to an optional input that is not there
+        slot = slots[name]
+        lines += [f"    if g_{name} is not None and edges[{slot}] is not None:",
+                  f"        g_{name} = fit(g_{name}, *metas[{slot}])"]  # fmt: skip
     return lines
 
 
