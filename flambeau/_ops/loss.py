@@ -345,6 +345,9 @@ def functional_huber_loss(
     """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`."""
     if target._data.shape != input._data.shape:
         warn_sizes(input, target)
+    if isinstance(delta, (complex, str)):
+        raise TypeError("huber_loss(): argument 'delta' (position 4) must be float, not "
+                        f"{type(delta).__name__}")  # fmt: skip
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:

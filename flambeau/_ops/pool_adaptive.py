@@ -182,7 +182,7 @@ def _fractional_rows(spatial: int) -> None:
         images = data if batched else data[None]
         _check_samples(images, random_samples, spatial)
         values, indices = fractional_pool.fractional_max_pool(
-            images, tuple(kernel_size), output, random_samples
+            images, tuple(kernel_size), output, random_samples[: len(images)]
         )
         return values.reshape(shape), indices.reshape(shape)
 
