@@ -139,8 +139,11 @@ def test_default_dtype(default: str) -> None:
         try:
             x = library.tensor([1, 2])
             imaginary = default != "bfloat16"  # torch has no complex type for it
-            made = [x / 2, x + 1.5, x.sin(), library.tensor(1.5), library.tensor(1j if imaginary else 1.0), x + (1j if imaginary else 1.0),
-                    library.ones(2), x * 2.0]  # fmt: skip
+            unit = 1j if imaginary else 1.0
+            made = [
+                x / 2, x + 1.5, x.sin(), library.tensor(1.5), library.tensor(unit), x + unit,
+                library.ones(2), x * 2.0,
+            ]  # fmt: skip
             results.append([name_of(value.dtype) for value in made])
         finally:
             library.set_default_dtype(library.float32)

@@ -383,7 +383,8 @@ def _view_record_lines(op: Op, listed: str) -> list[str]:
     """Record a view, and note why in-place writes to it may be limited."""
     source = binder.python_name(op, op.schema.arguments[0])
     several = op.schema.return_types[0].endswith("[]")
-    lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count:"]
+    lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count "
+             "or not grad_state.enabled:"]  # fmt: skip
     if not several:
         lines.append(f"        limit_view({source}, result)")
     if op.backward:

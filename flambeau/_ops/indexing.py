@@ -22,7 +22,7 @@ from flambeau._ops.op import REGISTRY
 from flambeau._ops.scalars import scalar_array
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, new, wrap
-from flambeau.autograd.history import bump, rewritten, view_of
+from flambeau.autograd.history import bump, limit_view, rewritten, view_of
 
 watch = modes.watch
 grad_state = modes.grad
@@ -91,9 +91,8 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         else:
             start, stop, _ = index.indices(data.shape[0])
             slice_recorder.call(self, 0, start, stop, 1, result)
-    elif self._requires_grad:
-        result._requires_grad = True
-        result._creation = "no_grad"
+    elif not grad_state.enabled:
+        limit_view(self, result)
     if self._creation:
         result._creation = self._creation
     return result  # type: ignore[no-any-return]

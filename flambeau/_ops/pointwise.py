@@ -15,7 +15,7 @@ from flambeau._compiler.expr import trace
 from flambeau._compiler.numpy_source import as_ufunc, compile_kernel
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.layout import is_dense
+from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import BOOL, FLOAT, category, combine, dtype_of_number, promote_types
 from flambeau._ops.op import Op
 from flambeau._runtime import cpu
@@ -232,17 +232,17 @@ class Prepared:
         data = kernel(*self.arrays, out=...)
         if self.compute in dt.HALVES and data.dtype == FLOAT32:
             data = data.astype(self.result.numpy_dtype)
+        if not self.shape:
+            return data if data.base is None else np.array(data)
         strides = None
         if len(self.shape) > 1:
             strides = result_strides(self.tensors, self.shape, self.numbers)
-        if strides is not None and cpu.element_strides(data) != strides:
-            placed = cpu.empty_strided(data.shape, strides, data.dtype)
-            placed[...] = data
-            return placed
-        plain = strides is not None or (data.flags.c_contiguous and 0 not in data.strides)
-        if data.base is None and plain:
+        wanted = contiguous_strides(data.shape) if strides is None else strides
+        if data.base is None and cpu.element_strides(data) == wanted:
             return data
-        return np.array(data, order="C" if strides is None else "K")
+        placed = cpu.empty_strided(data.shape, wanted, data.dtype)
+        placed[...] = data
+        return placed
 
 
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:

@@ -158,7 +158,7 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines.append(f"    if not ({wanted}):")
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
-    for argument in plan.targets:
+    for argument in plan.targets if len(plan.targets) > 1 else ():
         if not argument.is_list:
             edge = plan.edges[argument.name]
             lines += [f"    if {edge} is nowhere:", f"        {edge} = None"]

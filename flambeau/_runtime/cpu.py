@@ -65,8 +65,6 @@ def preserved_strides(data: np.ndarray) -> tuple[int, ...] | None:
 
     None stands for row-major.
     """
-    if data.ndim < 2:
-        return None
     strides = element_strides(data)
     if strides == contiguous_strides(data.shape):
         return None

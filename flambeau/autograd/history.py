@@ -300,8 +300,9 @@ def join_family(source: Tensor, view: Tensor) -> None:
 
 def limit_view(source: Tensor, view: Tensor) -> None:
     """Note on a view of a tensor why in-place writes to it may be wrong."""
-    if source._requires_grad and not modes.grad.enabled:
-        view._requires_grad = True
+    if not modes.grad.enabled:
+        if source._requires_grad:
+            view._requires_grad = True
         view._creation = _why_unrecorded()
     elif source._creation:
         view._creation = source._creation
@@ -316,10 +317,9 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
     root = base if base._root is None else base._root
     family = base if base._base is None else base._base
     version = root._version_count
-    limited = base._requires_grad and not modes.grad.enabled
-    creation = "multiple" if modes.grad.enabled else base._creation
-    if limited:
-        creation = _why_unrecorded()
+    recording = modes.grad.enabled
+    limited = base._requires_grad and not recording
+    creation = "multiple" if recording else _why_unrecorded()
     results = []
     for part in parts:
         result = new(Tensor)
