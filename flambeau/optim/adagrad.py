@@ -9,6 +9,7 @@ from flambeau.optim.optimizer import (
     Optimizer,
     State,
     check_range,
+    check_rate,
     count,
     new_step,
     zeros_like,
@@ -32,6 +33,7 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
+        check_rate(lr)
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
         check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")

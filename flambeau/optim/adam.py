@@ -5,16 +5,33 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+from flambeau._tensor.tensor import Tensor
 from flambeau.optim.optimizer import (
     Group,
     Optimizer,
     State,
     check_range,
+    check_rate,
     count,
     new_step,
     number,
     zeros_like,
 )
+
+
+def check_betas(betas: Any, foreach: bool | None, capturable: bool) -> None:
+    """Both betas are numbers, or both tensors of one element."""
+    tensors = [isinstance(beta, Tensor) for beta in betas]
+    if tensors[0] != tensors[1]:
+        raise ValueError("betas must be either both floats or both Tensors")
+    for index, beta in enumerate(betas):
+        if not tensors[index]:
+            continue
+        if foreach and not capturable:
+            raise ValueError(f"betas[{index}] as a Tensor is not supported for capturable=False "
+                             "and foreach=True")  # fmt: skip
+        if beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{index}] must be 1-element")
 
 
 class Adam(Optimizer):
@@ -41,11 +58,13 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        check_rate(lr, foreach, capturable)
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_range(0.0 <= betas[0] < 1.0, f"Invalid beta parameter at index 0: {betas[0]}")
         check_range(0.0 <= betas[1] < 1.0, f"Invalid beta parameter at index 1: {betas[1]}")
         check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_betas(betas, foreach, capturable)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,

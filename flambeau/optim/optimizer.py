@@ -6,6 +6,7 @@ the formula in its docstring, with operators on tensors. The base walks the grou
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -63,11 +64,7 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         group = param_group
-        group["params"] = self._listed(group["params"])
-        names = [item[0] for item in group["params"] if isinstance(item, tuple)]
-        if names:
-            group["param_names"] = names
-            group["params"] = [item[1] for item in group["params"]]
+        self._take_names(group)
         for parameter in group["params"]:
             self._check_parameter(parameter)
         for name, default in self.defaults.items():
@@ -77,6 +74,22 @@ class Optimizer:
             group.setdefault(name, default)
         self._check_unique(group["params"])
         self.param_groups.append(group)
+
+    def _take_names(self, group: Group) -> None:
+        """Split pairs (name, parameter); either all parameters have names or none has."""
+        params = self._listed(group["params"])
+        names = [item[0] for item in params if isinstance(item, tuple)]
+        if names and len(names) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names "
+                             "are missing")  # fmt: skip
+        if any(("param_names" in other) != bool(names) for other in self.param_groups):
+            state = "with" if names else "without"
+            raise ValueError("all optimizer param groups should be with/without names. cannot add "
+                             f"param group {state} names to the optimizer")  # fmt: skip
+        if names:
+            group["param_names"] = names
+            params = [item[1] for item in params]
+        group["params"] = params
 
     @staticmethod
     def _listed(params: Any) -> list[Any]:
@@ -98,7 +111,13 @@ class Optimizer:
 
     def _check_unique(self, params: list[Tensor]) -> None:
         if len(set(map(id, params))) != len(params):
-            raise ValueError("some parameters appear more than once in the parameter list")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
+                UserWarning,
+                stacklevel=4,
+            )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if known & set(map(id, params)):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -287,6 +306,16 @@ def _cast(parameter: Tensor, value: Any, name: str | None) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return type(value)(_cast(parameter, item, None) for item in value)  # type: ignore[call-arg]
     return value
+
+
+def check_rate(lr: Any, foreach: bool | None = None, capturable: bool = False) -> None:
+    """A learning rate may be a tensor of one element, but not where steps run over lists."""
+    if not isinstance(lr, Tensor):
+        return
+    if foreach and not capturable:
+        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+    if lr.numel() != 1:  # type: ignore[attr-defined]
+        raise ValueError("Tensor lr must be 1-element")
 
 
 def check_range(valid: bool, text: str) -> None:

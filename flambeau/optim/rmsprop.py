@@ -9,6 +9,7 @@ from flambeau.optim.optimizer import (
     Optimizer,
     State,
     check_range,
+    check_rate,
     count,
     new_step,
     zeros_like,
@@ -35,6 +36,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
+        check_rate(lr)
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_range(momentum >= 0.0, f"Invalid momentum value: {momentum}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.optimizer import Group, Optimizer, State, check_range
+from flambeau.optim.optimizer import Group, Optimizer, State, check_range, check_rate
 
 
 class SGD(Optimizer):
@@ -28,6 +28,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
+        check_rate(lr)
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(momentum >= 0.0, f"Invalid momentum value: {momentum}")
         check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
