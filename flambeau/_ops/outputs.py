@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.layout import is_dense
+from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import category
 from flambeau._ops.op import Op
 from flambeau._runtime.cpu import address, element_strides
@@ -123,17 +124,27 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
             UserWarning,
             stacklevel=4,
         )
-    out._data = np.empty(shape, out._data.dtype)
-    out._storage = None
+    _resize(out, shape)
 
 
-def inplace_array(target: Tensor, data: np.ndarray) -> None:
+def _resize(out: Tensor, shape: tuple[int, ...]) -> None:
+    """In the same memory where it is large enough or belongs to others; else in new memory."""
+    if out._storage is None and out._root is None and out._data.size < prod(shape):
+        out._data = np.empty(shape, out._data.dtype)
+        return
+    from flambeau._ops.storage_views import resize_memory
+
+    resize_memory(out, shape, contiguous_strides(shape))
+
+
+def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False) -> None:
     """Overwrite a tensor with a result that broadcasts to it and casts to its type."""
     mine = target._data
     check_cast(data.dtype, mine.dtype)
     if data.shape != mine.shape:
         check_inplace_shape(mine.shape, data.shape)
-    check_overlap(mine)
+    if not repeatable:
+        check_overlap(mine)
     np.copyto(mine, data, casting="unsafe")
 
 

@@ -180,6 +180,8 @@ def _elements(storage: Storage, numpy_dtype: Any) -> np.ndarray:
 def _grow(storage: Storage, nbytes: int) -> None:
     """Give a storage at least so many bytes; tensors that look at it already keep the old ones."""
     if nbytes > storage.nbytes():
+        if not storage.resizable:
+            raise RuntimeError("Trying to resize storage that is not resizable")
         grown = np.zeros(nbytes, np.uint8)
         grown[: storage.nbytes()] = storage.array
         storage.array, storage.start = grown, address(grown)
@@ -238,11 +240,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         strides = contiguous_strides(size)
     if size == self._data.shape and memory_format is None:
         return self
-    _resize(self, size, strides)
+    resize_memory(self, size, strides)
     return self
 
 
-def _resize(target: Tensor, size: tuple[int, ...], strides: Sequence[int]) -> None:
+def resize_memory(target: Tensor, size: tuple[int, ...], strides: Sequence[int]) -> None:
+    """Another size from the start of the same memory; what is missing is added."""
     data = target._data
     itemsize, count = data.itemsize, prod(size)
     storage = storage_of(target)

@@ -13,24 +13,28 @@ from flambeau._runtime.cpu import address, owner_of
 class Storage:
     """A block of memory that tensors view. `torch.UntypedStorage` is its public name."""
 
-    __slots__ = ("__weakref__", "array", "start")
+    __slots__ = ("__weakref__", "array", "resizable", "start")
 
     def __init__(self, size: int | np.ndarray = 0, *, device: Any = None) -> None:
         if isinstance(size, int):
             size = np.zeros(size, np.uint8)
         self.array: np.ndarray = size  # one-dimensional, uint8
+        self.resizable = True  # not where others own the memory
         self.start = address(size)
 
     @classmethod
     def under(cls, data: np.ndarray) -> Storage:
         """All the memory that the owner of `data` holds."""
-        return cls.exactly(owner_of(data))
+        result = cls.exactly(owner_of(data))
+        result.resizable = True
+        return result
 
     @classmethod
     def exactly(cls, data: np.ndarray) -> Storage:
         """The memory from the first to the last element of `data`, as for foreign arrays."""
         result = cls(_as_bytes(data))
         result.start = address(data)  # an empty array has a place too
+        result.resizable = False
         return result
 
     def data_ptr(self) -> int:
