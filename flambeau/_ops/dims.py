@@ -21,6 +21,8 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dims, each once. None and () stand for all dims."""
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         return tuple(range(ndim))
+    if isinstance(dims, str):
+        raise TypeError(f"dims have to be ints, not {dims!r}")
     if isinstance(dims, int) or not isinstance(dims, Sequence):
         dims = (int(dims),)
     wrapped = tuple([wrap_dim(int(dim), ndim) for dim in dims])

@@ -123,7 +123,7 @@ class Path:
                 return number_tensor(number)
         if isinstance(value, np.ndarray):
             return wrap(value)
-        if self.op.numbers in ("other", "both"):
+        if self.op.numbers in ("other", "both") and len(self.arguments) > 1:
             raise binder.no_overload_error(self.name, [self.op], values, {})
         error = binder.argument_error(self.op, list(values))
         raise error or TypeError(f"{self.name}(): bad argument at position {position + 1}")
@@ -149,8 +149,9 @@ class Path:
     def inplace(self, target: Tensor, *rest: Any) -> Tensor:
         """`target.op_(...)`: written through to the memory of `target`."""
         if modes.watch.active:
-            result = dispatch.watched(self.op, self._inplace, (target, *rest))
-            return result  # type: ignore[no-any-return]
+            return dispatch.watched(  # type: ignore[no-any-return]
+                self.op, self._inplace, (target, *rest)
+            )
         return self._inplace(target, *rest)
 
     def _inplace(self, target: Tensor, *rest: Any) -> Tensor:
@@ -391,9 +392,7 @@ def _record(op: Op, flags: str, arguments: str) -> list[str]:
 
 def _long_text(op: Op, names: list[str]) -> str:
     name = op.public.rpartition(".")[2]
-    return (
-        f"{_head(op, names, name, out=True)}\n    return general({', '.join(names)}, out=out)\n"
-    )
+    return f"{_head(op, names, name, out=True)}\n    return general({', '.join(names)}, out=out)\n"
 
 
 SHORT = {1: _unary_text, 2: _binary_text}
@@ -479,4 +478,3 @@ def _inplace_binary_text(op: Op, head: str, x: str, y: str) -> str:
     ]
     text = "\n".join(lines) + "\n"
     return text.replace("promote_bool or ", "True or " if op.promote != "default" else "")
-

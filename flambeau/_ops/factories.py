@@ -84,9 +84,7 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> 
 def require_grad(tensor: Tensor) -> None:
     """The option `requires_grad=True` of a function that makes a tensor."""
     if tensor._data.dtype.kind not in "fcV":
-        raise RuntimeError(
-            "Only Tensors of floating point and complex dtype can require gradients"
-        )
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     tensor.requires_grad = True
 
 
@@ -171,6 +169,8 @@ def full(
     if not isinstance(size, (tuple, list)):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not "
                         f"{type(size).__name__}")  # fmt: skip
+    if fill_value is None:
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not NoneType")
     if dtype is None:
         dtype = dtype_of_number(fill_value) if out is None else out.dtype
     numpy_dtype = options(dtype, layout, device)

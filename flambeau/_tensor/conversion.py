@@ -1,4 +1,4 @@
-"""Between tensors, Python values and ndarrays: `tensor`, `from_numpy`, `numpy`, `item`, `tolist`."""
+"""Between tensors, Python values and ndarrays: `tensor`, `from_numpy`, `numpy`, `tolist`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def tensor(
     check_available(device)
     if isinstance(data, Tensor):
         warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone()"
-            " or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
             "torch.tensor(sourceTensor).",
             UserWarning,
             stacklevel=2,
@@ -127,10 +128,10 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> 
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} "
                          f"(got {len(data)})")  # fmt: skip
-    if depth == len(shape) - 1 and len(data) and type(data[0]) in (float, int):
-        if all(type(item) in (float, int, bool) for item in data):
-            flat.extend(data)
-            return
+    is_row = depth == len(shape) - 1 and len(data) and type(data[0]) in (float, int)
+    if is_row and all(type(item) in (float, int, bool) for item in data):
+        flat.extend(data)
+        return
     for item in data:
         _flatten(item, shape, depth + 1, flat)
 
@@ -250,7 +251,7 @@ SCALAR_OF_GRAD = (
 def _single(self: Tensor) -> Any:
     data = self._data
     if data.size != 1:
-        raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+        raise ValueError("only one element tensors can be converted to Python scalars")
     if self._requires_grad:
         warnings.warn(SCALAR_OF_GRAD, UserWarning, stacklevel=3)
     return data.item()

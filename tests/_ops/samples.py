@@ -357,6 +357,7 @@ REFUSED: dict[str, Sample] = {
     "scatter.value_reduce": call(R(2, 3), 1, I([[0, 0]]), 1.5, reduce="multiply"),
     "_ctc_loss_backward": call(R(1), R(4, 1, 3), I([[1, 2]]), [4], [2], N(R(1)), N(R(1, 4, 5)), 0,
                                False),
+    "bernoulli.p": call(R(2, 3), 0.4),
     "geqrf": call(R(3, 2)),
     "grid_sampler_2d_backward": call(R(1, 1, 2, 2), R(1, 1, 3, 3), R(1, 2, 2, 2), 0, 0, False),
     "grid_sampler_3d_backward":
@@ -366,7 +367,6 @@ REFUSED: dict[str, Sample] = {
 
 DRAWN: dict[str, Sample] = {
     "bernoulli": call(U(2, 3)),
-    "bernoulli.p": call(R(2, 3), 0.4),
     "normal.Tensor_Tensor": call(R(2, 3), P(2, 3)),
     "normal.Tensor_float": call(R(2, 3), 1.5),
     "normal.float_Tensor": call(0.5, P(2, 3)),
