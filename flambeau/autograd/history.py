@@ -60,7 +60,12 @@ def edge_of(tensor: Tensor) -> Any:
     if not (tensor._requires_grad or base._requires_grad):
         return None
     _refresh(tensor, base)
-    return NOWHERE if tensor._node is None else tensor._node
+    if tensor._node is None:  # a view may be a leaf of its own, unless it was made unrecorded
+        return NOWHERE if tensor._creation in UNRECORDED else tensor
+    return tensor._node
+
+
+UNRECORDED = ("no_grad", "inference")
 
 
 class Nowhere(Node):
