@@ -20,7 +20,8 @@ class device:
     def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None) -> None:
         chosen = device if type is None else type
         if isinstance(chosen, int):
-            chosen, index = "cuda", chosen
+            index = chosen
+            chosen = "cuda"
         if hasattr(chosen, "type"):
             chosen, index = chosen.type, chosen.index
         if not isinstance(chosen, str):

@@ -163,8 +163,8 @@ def multi_head_attention_forward(
                                       need_weights)  # fmt: skip
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     if use_separate_proj_weight:
-        weights = [q_proj_weight, k_proj_weight, v_proj_weight]
-        q, k, v = _separate_projection([query, key, value], weights, in_proj_bias)
+        projections = [q_proj_weight, k_proj_weight, v_proj_weight]
+        q, k, v = _separate_projection([query, key, value], projections, in_proj_bias)
     else:
         _check(in_proj_weight is not None,
                "use_separate_proj_weight is False but in_proj_weight is None")  # fmt: skip
@@ -192,10 +192,11 @@ def multi_head_attention_forward(
     mask = _merged_mask(mask, padding, batch, num_heads)
     dropout = dropout_p if training else 0.0
     sizes = (rows, batch, num_heads, size)
+    weights: Any = None
     if need_weights:
         result, weights = _explicit(q, k, v, mask, dropout, sizes, average_attn_weights)
     else:
-        result, weights = _fused(q, k, v, mask, dropout, sizes, is_causal), None
+        result = _fused(q, k, v, mask, dropout, sizes, is_causal)
     result = ops.nn.functional.linear(result, out_proj_weight, out_proj_bias)
     result = result.view(rows, batch, result.shape[1])
     if batched:

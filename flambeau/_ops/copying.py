@@ -65,15 +65,13 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
         return None
     needed = {lay.channels_last: 4, lay.channels_last_3d: 5}[memory_format]
     if len(shape) != needed:
-        raise RuntimeError(
-            f"required rank {needed} tensor to use {memory_format.name} format"
-        )
+        raise RuntimeError(f"required rank {needed} tensor to use {memory_format.name} format")
     return lay.channels_last_strides(shape)
 
 
 @kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", backward={
     "self": lambda grad: grad,
-})
+})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
     """A copy in new memory; gradients flow through."""
     return copy_in_format(data, data.dtype, memory_format)
@@ -82,7 +80,7 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
 @kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
         " -> Tensor", node="ToCopyBackward0", method=False, backward={
     "self": lambda grad: grad,
-})
+})  # fmt: skip
 def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:
     """A copy in another type."""
     wanted = data.dtype if dtype is None else dtype.numpy_dtype
@@ -245,7 +243,7 @@ def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
 @kernel("_copied(Tensor self, Tensor src) -> Tensor", node="CopyBackwards", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad),
     "src": lambda grad, src_shape: ops.sum_to_size(grad, src_shape),
-})
+})  # fmt: skip
 def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The row that `copy_` is recorded as."""
     return source
@@ -297,7 +295,7 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
 
 
 @kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
-        order=0, backward={"self": lambda grad: ops.zeros_like(grad)})
+        order=0, backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def fill(data: np.ndarray, value: Any) -> np.ndarray:
     """Every element set to a number."""
     strides = cpu.preserved_strides(data)
@@ -309,7 +307,7 @@ def fill(data: np.ndarray, value: Any) -> np.ndarray:
 
 @kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
         order=1, backward={"self": lambda grad: ops.zeros_like(grad),
-                           "value": lambda grad: grad.sum()})
+                           "value": lambda grad: grad.sum()})  # fmt: skip
 def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Every element set to the value of a 0-dim tensor."""
     if value.ndim:
@@ -321,7 +319,7 @@ def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 @kernel("zero(Tensor self) -> Tensor", inplace=True, function=False, node="ZeroBackward0",
-        backward={"self": lambda grad: ops.zeros_like(grad)})
+        backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def zero(data: np.ndarray) -> np.ndarray:
     """Every element set to 0."""
     return np.zeros_like(data)

@@ -130,8 +130,8 @@ def _check_weight(input: Any, weight: Any, count: int) -> None:
                            f"{list(weight.shape)}")  # fmt: skip
 
 
-_histogram = namedtuple("histogram", ("hist", "bin_edges"))
-_histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))
+_histogram = namedtuple("histogram", ("hist", "bin_edges"))  # type: ignore[name-match]
+_histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))  # type: ignore[name-match]
 for _type in (_histogram, _histogramdd):
     _type.__module__ = "torch.return_types"
 

@@ -52,10 +52,11 @@ class Recorder:
 def base_scope(op: Op) -> dict[str, Any]:
     """Names that generated functions use."""
     return {
-        "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap, "ndarray": np.ndarray,
-        "watch": modes.watch, "grad_state": modes.grad, "rewritten": rewritten,
-        "enter_quiet": cpu.enter_quiet, "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET,
-        "recorder": Recorder(op), "join_family": join_family, "limit_view": limit_view,
+        "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap,
+        "ndarray": np.ndarray, "watch": modes.watch, "grad_state": modes.grad,
+        "rewritten": rewritten, "enter_quiet": cpu.enter_quiet,
+        "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET, "recorder": Recorder(op),
+        "join_family": join_family, "limit_view": limit_view,
         "views_of": views_of, "explain": explain, "watched": watched,
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
@@ -182,13 +183,11 @@ def result_type(op: Op) -> Any:
     if not all(names):
         return tuple_of
     title = op.name if op.namespace else op.public
-    known = RESULT_TYPES.get(title)
-    if known is None:
-        known = namedtuple(title, names, rename=True)  # type: ignore[misc]
-        known.__module__ = "torch.return_types"
-        known.__repr__ = _result_text
-        RESULT_TYPES[title] = known
-    return known._make
+    if title not in RESULT_TYPES:
+        made = RESULT_TYPES[title] = namedtuple(title, names, rename=True)  # type: ignore[misc]
+        made.__module__ = "torch.return_types"
+        made.__repr__ = _result_text  # type: ignore[method-assign,assignment]
+    return RESULT_TYPES[title]._make
 
 
 def _result_text(self: Any) -> str:
@@ -214,9 +213,12 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     lines = [f"def {name}({_parameters(op, sizes, plain)}):"]
     if sizes:
         name_ = _size_name(op)
-        lines += [f"    if len({name_}) == 1:", f"        {name_} = size_list({name_})",
-                  f"    elif named or not {name_}:",
-                  f"        {name_} = named_sizes(op, {name_}, named)"]
+        lines += [
+            f"    if len({name_}) == 1:",
+            f"        {name_} = size_list({name_})",
+            f"    elif named or not {name_}:",
+            f"        {name_} = named_sizes(op, {name_}, named)",
+        ]
     elif not plain:
         lines += _numpy_name_lines(op)
     if not plain:
@@ -321,8 +323,11 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
         "    try:",
         f"        data = {call}",
         "    except (AttributeError, TypeError) as error:",
-        *([f"        return fallback(op, ({listed},), error)"] if op.fallback else
-          [f"        raise explain(op, ({listed},), error) from None"]),
+        *(
+            [f"        return fallback(op, ({listed},), error)"]
+            if op.fallback
+            else [f"        raise explain(op, ({listed},), error) from None"]
+        ),
     ]
     source = binder.python_name(op, op.schema.arguments[0])
     if op.schema.return_types[0].endswith("[]"):
@@ -344,8 +349,8 @@ def _wrap_lines(op: Op) -> list[str]:
     if len(op.schema.returns) > 1:
         return ["    result = results([None if part is None else wrap(part) for part in data])"]
     if op.schema.return_types[0] == "Tensor":
-        return ["    result = new(Tensor)",
-                "    result._data = data if data.__class__ is ndarray else asarray(data)"]  # fmt: skip
+        data = "data if data.__class__ is ndarray else asarray(data)"
+        return ["    result = new(Tensor)", f"    result._data = {data}"]
     if op.schema.return_types[0].endswith("[]"):
         return ["    result = tuple([wrap(part) for part in data])"]
     return ["    result = data"]

@@ -211,8 +211,8 @@ def aminmax(data: np.ndarray, dim: int | None, keepdim: bool) -> Any:
     check_not_empty(data, axes, "aminmax")
     refuse(data, "bool int float", "aminmax_cpu")
     working = working_array(data)
-    smallest = np.minimum.reduce(working, axes, keepdims=keepdim)
-    largest = np.maximum.reduce(working, axes, keepdims=keepdim)
+    smallest = np.minimum.reduce(working, axes, keepdims=keepdim)  # type: ignore[call-overload]
+    largest = np.maximum.reduce(working, axes, keepdims=keepdim)  # type: ignore[call-overload]
     return finished(smallest, data.dtype), finished(largest, data.dtype)
 
 

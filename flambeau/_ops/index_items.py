@@ -84,7 +84,7 @@ class Items:
         self.steps.append(("select", self.dim, index))
         del self.shape[self.dim]
 
-    def slice(self, item: slice) -> None:
+    def sliced(self, item: slice) -> None:
         slice_step(item)
         if self.dim >= len(self.shape):  # behind a second Ellipsis
             self._behind_all_dims(item)
@@ -150,7 +150,7 @@ def _mask_dims(item: Tensor) -> int:
 
 
 HANDLERS: dict[type, Callable[..., None]] = {
-    int: Items.integer, slice: Items.slice, EllipsisType: Items.ellipsis,
+    int: Items.integer, slice: Items.sliced, EllipsisType: Items.ellipsis,
     type(None): Items.new_dim, bool: Items.boolean, Tensor: Items.tensor,
 }  # fmt: skip
 

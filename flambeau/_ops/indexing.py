@@ -112,10 +112,10 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
             return view_of(self, part)
     _check_zero_dim(self._data, index)
     items = Items(self._data.shape, as_items(index), optimize=index.__class__ is not slice)
-    part = apply_steps(self, items.steps)
+    view = apply_steps(self, items.steps)
     if items.indices:
-        return _get_advanced(part, items.indices)
-    return ops.alias(self) if part is self else part  # type: ignore[no-any-return]
+        return _get_advanced(view, items.indices)
+    return ops.alias(self) if view is self else view  # type: ignore[no-any-return]
 
 
 def _short_view(data: np.ndarray, index: Any) -> np.ndarray | None:

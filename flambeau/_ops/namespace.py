@@ -96,7 +96,7 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         path = f"{self._prefix}{name}"
         if path in BY_NAME:
-            function = get(path)
+            function: Any = get(path)
         elif any(known.startswith(f"{path}.") for known in BY_NAME):
             function = Namespace(f"{path}.")
         else:

@@ -275,9 +275,9 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         block = slice(samples.start * group, samples.stop * group)
         normalise_rows(rows[block], eps, result[block], mean[block], rstd[block])
         if scale is not None:
-            planes[samples] *= scale
+            planes[samples] *= scale  # type: ignore[misc]
         if shift is not None:
-            planes[samples] += shift
+            planes[samples] += shift  # type: ignore[misc]
     kept = input.dtype if weight is None else weight.dtype
     stats = [narrow(stat, kept).reshape(N, group) for stat in (mean, rstd)]
     return narrow(result, input.dtype).reshape(input.shape), *stats
@@ -316,7 +316,7 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
     planes = widen(grad_out).reshape(N, C, HxW)
     rstds = widen(rstd).reshape(-1)
     normalised = rows - widen(mean).reshape(-1, 1)
-    normalised *= rstds[:, None]
+    normalised *= rstds[:, None]  # type: ignore[misc]
     kept = input.dtype if weight is None else weight.dtype
     of_weight = of_bias = result = None
     if output_mask[1]:

@@ -77,12 +77,12 @@ def _norm(data: np.ndarray, order: float, axes: tuple[int, ...], keepdim: bool) 
         return np.sqrt(add_up(data * data, axes, data.dtype, keepdim))
     size = np.abs(data)
     if order == 0:
-        return np.add.reduce(size != 0, axes, size.dtype, keepdims=keepdim)
+        return np.add.reduce(size != 0, axes, size.dtype, keepdims=keepdim)  # type: ignore[call-overload]
     if order == 1:
         return add_up(size, axes, size.dtype, keepdim)
     if math.isinf(order):
         ufunc = np.maximum if order > 0 else np.minimum
-        return ufunc.reduce(size, axes, keepdims=keepdim)
+        return ufunc.reduce(size, axes, keepdims=keepdim)  # type: ignore[call-overload]
     power = size.dtype.type(order)
     return add_up(size**power, axes, size.dtype, keepdim) ** size.dtype.type(1 / order)
 

@@ -39,7 +39,7 @@ class Op:
     """One row of the operator table."""
 
     module: str  # the module of rows that it stands in
-    write: Body | None = None  # writes the result into the first argument: see `writers.writer`
+    write: Any = None  # a function: writes the result into the first argument: see `writers.writer`
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
                  node: str | None = None, node_whole: str | None = None,

@@ -60,11 +60,11 @@ def _gather_planes(data: Array, indices: Array, rank: int) -> Array:
 
 
 def _max_numbers(data: Array, spatial: int, numbers: tuple[Any, ...], ceil_mode: bool) -> Any:
-    """The numbers for each dim and the spatial shape of the result."""
+    """The numbers for each dim, and last the spatial shape of the result."""
     each = _numbers(f"max_pool{spatial}d", spatial, *numbers)
     shape = pool_check.max_pool_output_shape(data.shape, *each, ceil_mode)
     refuse(data, "int float", f"max_pool{spatial}d")
-    return each, shape[-spatial:]
+    return [*each, shape[-spatial:]]
 
 
 def _max_pool_rows(spatial: int) -> None:
@@ -89,8 +89,7 @@ def _max_pool_rows(spatial: int) -> None:
                      ceil_mode: bool) -> tuple[Array, Array]:  # fmt: skip
         """The largest value of every window, and its position in its flattened plane."""
         given = (kernel_size, stride, padding, dilation)
-        numbers, output = _max_numbers(data, spatial, given, ceil_mode)
-        return pool.max_pool_with_indices(data, *numbers, output)
+        return pool.max_pool_with_indices(data, *_max_numbers(data, spatial, given, ceil_mode))
 
     def compare(grad: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any,
                 dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -105,8 +104,7 @@ def _max_pool_rows(spatial: int) -> None:
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""
         given = (kernel_size, stride, padding, dilation)
-        numbers, output = _max_numbers(data, spatial, given, ceil_mode)
-        return pool.max_pool(data, *numbers, output)
+        return pool.max_pool(data, *_max_numbers(data, spatial, given, ceil_mode))
 
     def pick_again(grad: Any, self: Any, kernel_size: Any, stride: Any, padding: Any,
                    dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -204,7 +202,7 @@ def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
                dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
     """The largest value of every window of a signal `(N, C, L)` or `(C, L)`."""
     numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation)
-    pool_check.max_pool1d_output_size(input._data.shape, *numbers, ceil_mode)
+    pool_check.max_pool1d_output_size(input._data.shape, *[*numbers, ceil_mode])
     if not input._requires_grad:
         refuse(input._data, "float", "max_pool1d_impl")
     pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
@@ -295,7 +293,10 @@ def _avg_pool_rows(spatial: int) -> None:
         numbers, output = _avg_numbers(
             data, spatial, kernel_size, stride, padding, ceil_mode, divisor_override
         )
-        return pool.avg_pool(data, *numbers, output, count_include_pad, divisor_override)
+        kernel, step, margin = numbers
+        return pool.avg_pool(
+            data, kernel, step, margin, output, count_include_pad, divisor_override
+        )
 
     def pool_again(grad: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                    count_include_pad: bool, divisor_override: Any) -> Any:  # fmt: skip

@@ -101,7 +101,8 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
         "save_input": save_input, "save_result": save_result, "watch": modes.watch,
-        "note": _note, "bump": bump, "nowhere": NOWHERE, "rebase": rebase, "output_node": graph.output_node,
+        "note": _note, "bump": bump, "nowhere": NOWHERE, "rebase": rebase,
+        "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs, "link_list": _link_list,
     }  # fmt: skip

@@ -203,7 +203,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
                  tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip
     """Pieces cut at the given positions, or a number of nearly equal pieces."""
     given = [indices_or_sections, sections, indices, tensor_indices_or_sections]
-    wanted = next((value for value in given if value is not None), None)
+    wanted: Any = next((value for value in given if value is not None), None)
     if input._data.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
                            "tensor with 0 dims")  # fmt: skip

@@ -72,8 +72,10 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of anything that speaks DLPack."""
     if not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError(f"from_dlpack(): {type(ext_tensor).__name__} has no __dlpack__ method; bare "
-                        "capsules are not implemented in flambeau 0.1")  # fmt: skip
+        raise TypeError(
+            f"from_dlpack(): {type(ext_tensor).__name__} has no __dlpack__ method; bare capsules "
+            "are not implemented in flambeau 0.1"
+        )
     array = np.from_dlpack(ext_tensor) if copy is None else np.from_dlpack(ext_tensor, copy=copy)
     if not array.flags.writeable:
         array = np.array(array)
@@ -138,7 +140,7 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
 
 def rebuild(data: np.ndarray, name: str, requires_grad: bool, cls: type, state: Any) -> Tensor:
     """Pickle's way back to a tensor."""
-    result = new(cls)
+    result: Any = new(cls)
     result._data = data if data.dtype == dt.BY_NAME[name].numpy_dtype else data.view(
         dt.BY_NAME[name].numpy_dtype)  # fmt: skip
     result._requires_grad = requires_grad

@@ -162,9 +162,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     return self._data.shape == other._data.shape
 
 
-TYPE_NAMES = {
-    entry: f"torch.{entry.scalar_name}Tensor" for entry in dt.ALL
-}
+TYPE_NAMES = {entry: f"torch.{entry.scalar_name}Tensor" for entry in dt.ALL}
 
 
 @method

@@ -175,7 +175,7 @@ def wrap(data: Any) -> Tensor:
 
 
 def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
-    result = new(cls)
+    result: Any = new(cls)
     result._data = tensor._data
     result._storage = tensor._storage
     return result  # type: ignore[no-any-return]

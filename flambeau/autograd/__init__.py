@@ -43,6 +43,3 @@ def __getattr__(name: str) -> Any:
     from flambeau._core.missing import missing
 
     return missing(__name__, name)
-
-
-

@@ -92,10 +92,8 @@ class CustomNode(Node, FunctionCtx):
         if len(returned) < count or any(part is not None for part in extra):
             raise RuntimeError(f"function {name} returned an incorrect number of gradients "
                                f"(expected {count}, got {len(returned)})")  # fmt: skip
-        found = []
-        for position, (is_tensor, part) in enumerate(
-            zip(self.positions, returned, strict=False)
-        ):
+        found: list[Any] = []
+        for position, (is_tensor, part) in enumerate(zip(self.positions, returned, strict=False)):
             if not is_tensor:
                 if part is not None:
                     raise RuntimeError(f"function {name} returned a gradient different than None "
@@ -279,7 +277,8 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
 
 
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
-    kept, versions = [], []
+    kept: list[Any] = []
+    versions = []
     for tensor in node._to_save:
         position = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
@@ -314,7 +313,8 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         many = isinstance(outputs, tuple)
         poisoned = [
             _Poison.apply(o.detach(), *[a for a in args if isinstance(a, Tensor)])  # type: ignore[attr-defined]
-            if isinstance(o, Tensor) else o
+            if isinstance(o, Tensor)
+            else o
             for o in (outputs if many else (outputs,))
         ]
         return tuple(poisoned) if many else poisoned[0]
@@ -331,4 +331,3 @@ class _Poison(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with "
                            "@once_differentiable")  # fmt: skip
-

@@ -165,9 +165,7 @@ def _check_no_gradient(func: Any, inputs: Any, wanted: list[Tensor], eps: float,
                 continue
             numerical = _numerical(func, inputs, x, index, eps)
             if not np.allclose(numerical, 0, rtol, atol):
-                raise GradcheckError(
-                    "Numerical gradient for function expected to be zero"
-                )
+                raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def gradgradcheck(
@@ -211,5 +209,3 @@ def _random_start(output: Tensor) -> Tensor:
     result = wrap(np.asarray(values, output._data.dtype))
     result._requires_grad = True
     return result
-
-

@@ -156,9 +156,7 @@ class CopySlices(Node):
     def apply(self, grad: Any) -> tuple[Any, ...]:
         geometry = self.geometry
         window = (geometry.shape, geometry.strides, geometry.offset)
-        result = tools.new_empty_strided(
-            grad, self.base_geometry.shape, self.base_geometry.strides
-        )
+        result = tools.new_empty_strided(grad, self.base_geometry.shape, self.base_geometry.strides)
         result.copy_(grad)
         slice_ = tools.as_strided(result, *window)
         inner = self.inner.apply(tools.clone(slice_))
@@ -342,7 +340,7 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
 
 def alias_of(tensor: Tensor, cls: type = Tensor) -> Tensor:
     """A tensor over the same memory and version count, without history: `detach`."""
-    result = new(cls)
+    result: Any = new(cls)
     result._data = tensor._data
     result._root = tensor if tensor._root is None else tensor._root
     return result  # type: ignore[no-any-return]

@@ -109,4 +109,3 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode looks for NaN gradients."""
     return engine.Anomaly.check_nan
-

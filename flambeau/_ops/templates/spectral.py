@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,8 @@ def _check_svd(a: Array) -> None:
     check_kernel(a, "linalg_svd_cpu")
 
 
-def _converging(compute: Callable, a: Array):  # noqa: ANN202 - one array or a triple of them
+def _converging(compute: Callable[[], Any], a: Array) -> Any:
+    """What `compute` returns, or torch's error for the matrices that did not converge."""
     failed = np.isnan(a).any((-2, -1)).astype(np.int32)
     raise_first_failure(np.asarray(failed), "linalg.svd", _NOT_FINITE)
     try:
