@@ -56,9 +56,11 @@ FAMILIES = {
     "layers.sparse": "Embedding EmbeddingBag",
     "layers.loss": (
         "L1Loss MSELoss NLLLoss NLLLoss2d PoissonNLLLoss GaussianNLLLoss KLDivLoss BCELoss "
-        "BCEWithLogitsLoss HingeEmbeddingLoss MultiLabelMarginLoss SmoothL1Loss HuberLoss "
-        "SoftMarginLoss CrossEntropyLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss "
-        "MarginRankingLoss MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss CTCLoss"
+        "BCEWithLogitsLoss SmoothL1Loss HuberLoss CrossEntropyLoss MultiLabelSoftMarginLoss CTCLoss"
+    ),
+    "layers.margin_loss": (
+        "HingeEmbeddingLoss MultiLabelMarginLoss SoftMarginLoss CosineEmbeddingLoss "
+        "MarginRankingLoss MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "layers.linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
     "layers.adaptive": "AdaptiveLogSoftmaxWithLoss",

@@ -29,7 +29,7 @@ FILES = {
     "linear": ("layers.linear",),
     "linear_cross_entropy": ("layers.linear_cross_entropy",),
     "linear_cross_entropy_options": ("layers.linear_cross_entropy",),
-    "loss": ("layers.loss", "layers.linear_cross_entropy"),
+    "loss": ("layers.loss", "layers.margin_loss", "layers.linear_cross_entropy"),
     "module": ("module", "module_hooks", "module_state"),
     "normalization": ("layers.normalization",),
     "padding": ("layers.padding",),
