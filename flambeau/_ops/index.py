@@ -88,6 +88,7 @@ grid_sampler_3d grid_sampler_3d_backward nn.functional.affine_grid nn.functional
 _block_diag atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
 cartesian_prod combinations meshgrid
 """,
+    "hashing": "hash_tensor",
     "index_writes": """
 index_add index_copy index_fill index_reduce masked_fill masked_scatter put
 """,
@@ -215,6 +216,7 @@ pixel_shuffle pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
     "reductions": """
 all any count_nonzero logsumexp mean nanmean nansum prod sum sum_to_size trace
 """,
+    "renorm": "renorm",
     "rounding": """
 abs absolute ceil copysign fix floor frac frexp isfinite isinf isnan isneginf isposinf isreal
 nan_to_num nextafter round sgn sign signbit special.round trunc
@@ -317,6 +319,7 @@ fill fill_ float half int is_contiguous long short to zero zero_
     "gather": """
 argwhere gather index_select masked_select nonzero nonzero_static take take_along_dim
 """,
+    "hashing": "hash_tensor",
     "index_writes": """
 index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce index_reduce_
 masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
@@ -345,6 +348,7 @@ triu triu_
     "reductions": """
 all any count_nonzero logsumexp mean nanmean nansum prod sum sum_to_size trace
 """,
+    "renorm": "renorm renorm_",
     "rounding": """
 abs abs_ absolute absolute_ ceil ceil_ copysign copysign_ fix fix_ floor floor_ frac frac_ frexp
 isfinite isinf isnan isneginf isposinf isreal nan_to_num nan_to_num_ nextafter nextafter_ round
@@ -403,11 +407,11 @@ SETTABLE = "imag real"
 
 MISSING = """
 apply_ as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim
-dequantize dim_order eig grad_dtype hash_tensor index indices int_repr ipu is_coalesced
-is_distributed lstsq map2_ map_ module_load mtia pin_memory q_per_channel_axis
-q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream
-reinforce renorm renorm_ resize resize_as resize_as_sparse_ row_indices share_memory_
-slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm
-storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
-to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr type_as values volatile xpu
+dequantize dim_order eig grad_dtype index indices int_repr ipu is_coalesced is_distributed lstsq
+map2_ map_ module_load mtia pin_memory q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
+resize_as_sparse_ row_indices share_memory_ slice_inverse smm solve sparse_dim sparse_mask
+sparse_resize_ sparse_resize_and_clear_ sspaddmm storage storage_type symeig to_dense to_mkldnn
+to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+type_as values volatile xpu
 """

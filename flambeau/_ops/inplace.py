@@ -53,7 +53,7 @@ class KernelInplace:
     def __init__(self, op: Op) -> None:
         self.op = op
         self.recorder = dispatch.Recorder(op) if op.backward else None
-        self.plain = dispatch.Plain(op) if op.kind != "composite" else op.body
+        self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
         self.write = write_function(op) if op.write else None
         self.needs_before = bool(op.backward) and Plan(op).uses_self()
 
@@ -112,6 +112,19 @@ class KernelInplace:
         result = self.plain(*values)
         target: Any = values[0]
         return target.copy_(result)  # type: ignore[no-any-return]
+
+
+def positional(op: Op) -> Callable[..., Any]:
+    """The body of a composite, called with all arguments by position."""
+    names = [argument.name for argument in op.schema.arguments if argument.keyword_only]
+    if not names:
+        return op.body
+    count = len(op.schema.arguments) - len(names)
+
+    def call(*values: Any) -> Any:
+        return op.body(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+    return call
 
 
 def write_function(op: Op) -> Callable[..., None]:

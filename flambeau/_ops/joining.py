@@ -91,6 +91,7 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
 @kernel(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     out=True,
+    out_apart=True,
     method=False,
     backward={"tensors": lambda grad, tensors_shape, dim: cat_grads(grad, tensors_shape, dim)},
 )

@@ -238,9 +238,15 @@ def adjoint(input: Tensor) -> Any:
 COPIES = (
     "alias", "as_strided", "diagonal", "expand", "permute", "select", "slice", "split",
     "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-    "view_as_complex", "view_as_real", "narrow",
+    "view_as_complex", "view_as_real",
 )  # fmt: skip
 """Views that have a form `<name>_copy`, which returns new memory."""
+
+
+IMPROVE = (
+    "(Could this error message be improved?  If so, please report an enhancement request to "
+    "PyTorch.)"
+)
 
 
 def _copy_of_view(name: str) -> None:
@@ -254,12 +260,28 @@ def _copy_of_view(name: str) -> None:
 
     function.__name__ = f"{name}_copy"
     function.__doc__ = f"`{name}` as a copy."
-    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=name == "narrow", out_type=EXACT)
+    row = composite(f"{name}_copy(Tensor self) -> Tensor", method=False, out_type=EXACT)
     function_row = row(function)
 
 
 def _fresh(tensor: Tensor) -> Tensor:
     return ops.clone(tensor, memory_format=contiguous_format)  # type: ignore[no-any-return]
+
+
+@composite("narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+           out_type=f"Expected self.dtype() == output.dtype() to be true, but got false.  {IMPROVE}"
+           )  # fmt: skip
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Any:
+    """`narrow` as a copy."""
+    shape = input._data.shape
+    if shape and dim >= len(shape):
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but "
+                           f"got false.  {IMPROVE}")  # fmt: skip
+    if shape and length < 0:
+        size = shape[wrap_dim(dim, len(shape))]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    result = _fresh(ops.narrow(input, dim, start, length))
+    return result if out is None else write_out(narrow_copy, out, result)
 
 
 for _name in COPIES:
