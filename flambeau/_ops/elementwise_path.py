@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._ops import binder, dispatch, outputs
+from flambeau._ops import elementwise_text as texts
 from flambeau._ops import pointwise as kind
 from flambeau._ops.op import Op
 from flambeau._runtime import cpu
@@ -21,38 +22,15 @@ def make_pointwise(op: Op) -> Callable[..., Any]:
     path = Path(op)
     operands = [a for a in op.schema.arguments if kind.is_operand(a)]
     tensors = [a for a in operands if a.is_tensor and not a.optional]
-    if has_alpha(op) or len(op.schema.arguments) == len(operands) == len(tensors) <= 2:
+    if texts.has_alpha(op) or len(op.schema.arguments) == len(operands) == len(tensors) <= 2:
         text = SHORT[len(tensors)](op, path.names)
-    elif takes_numbers(op):
-        text = _numbers_text(op, path.names)
+    elif texts.takes_numbers(op):
+        text = texts.numbers(op, path.names)
     else:
-        text = _long_text(op, path.names)
+        text = texts.long(op, path.names)
     function = dispatch.compile_function(op.full_name, text, path.scope(), path.name)
     function.path = path
     return dispatch.finish(function, op)
-
-
-def takes_numbers(op: Op) -> bool:
-    """Whether a row is a function of tensors and then numbers: `leaky_relu(x, 0.01)`."""
-    rest = op.schema.arguments[leading_tensors(op) :]
-    return leading_tensors(op) > 0 and all(
-        a.type in ("Scalar", "float") and not a.optional and not a.is_list for a in rest
-    )  # fmt: skip
-
-
-def leading_tensors(op: Op) -> int:
-    """How many tensors a row begins with."""
-    count = 0
-    for argument in op.schema.arguments:
-        if not argument.is_tensor or argument.is_list or argument.optional:
-            break
-        count += 1
-    return count
-
-
-def has_alpha(op: Op) -> bool:
-    """Whether a row multiplies its second operand by `alpha`."""
-    return kind.is_factor(op.schema.arguments[-1])
 
 
 class Path:
@@ -242,166 +220,13 @@ def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
     return other * alpha
 
 
-# ---- templates
-
-
-def _head(op: Op, names: list[str], name: str, out: bool) -> str:
-    text = binder.signature_text(op, "out=None" if out else "")
-    return f"def {name}({text}):"
-
-
-def _unary_text(op: Op, names: list[str]) -> str:
-    (x,) = names
-    lines = [
-        _head(op, names, op.public.rpartition(".")[2], out=True),
-        "    try:",
-        f"        a = {x}._data",
-        "    except AttributeError:",
-        f"        return general({x}, out=out)",
-        f"    if watch.active or out is not None or {irregular('a')}:",
-        f"        return general({x}, out=out)",
-        *_kernel_lines("kernels[a.dtype](a, out=...)", "raise"),
-        *_record(op, f"{x}._requires_grad", x),
-        "    return result",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def irregular(array: str) -> str:
-    """The test for layouts that the general rules have to hand on."""
-    return (f"({array}.ndim > 1 and not {array}.flags.c_contiguous)"
-            f" or ({array}.base is not None and 1 in {array}.shape)")  # fmt: skip
-
-
-def _scaling_lines(x: str, y: str) -> list[str]:
-    return ["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"]
-
-
-def _binary_text(op: Op, names: list[str], *, operator: bool = False) -> str:
-    x, y = names
-    name = op.public.rpartition(".")[2]
-    scaling = has_alpha(op) and not operator
-    general = f"operator({x}, {y})" if operator else f"general({x}, {y}, out=out)"
-    out_test = "" if operator else "out is not None or "
-    lines = [
-        f"def {name}({x}, {y}):" if operator else _head(op, names, name, out=True),
-        *(_scaling_lines(x, y) if scaling else []),
-        *_operand_lines(op, x, y, general),
-        f"    if ({out_test}watch.active or dtype is not b.dtype",
-        f"            or {irregular('a')}",
-        f"            or {irregular('b')}):",
-        f"        return {general}",
-        *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
-        *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
-        "    return result",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
-    """The arrays of two operands; a number beside a tensor becomes a cached 0-dim tensor."""
-    number = [
-        "        if kind is float or kind is int:",
-        f"            number = scalars.get(({y}, kind, dtype))",
-        "            if number is None:",
-        f"                number = scalar_tensor({y}, dtype)",
-        "            if number is None:",
-        f"                return {general}",
-        f"            {y} = number",
-    ]
-    return [
-        *([f"    kind = {y}.__class__"] if op.numbers != "none" else []),
-        "    try:",
-        f"        a = {x}._data",
-        "        dtype = a.dtype",
-        *(number if op.numbers != "none" else []),
-        f"        b = {y}._data",
-        "    except AttributeError:",
-        f"        return {general}",
-    ]
-
-
-def _mixed_lines(names: list[str], count: int, general: str) -> list[str]:
-    """The arrays of `count` tensors of one type, and 0-dim arrays of the numbers that follow."""
-    lines = ["    try:", f"        a = {names[0]}._data", "        dtype = a.dtype"]
-    lines += [f"        a{i} = {names[i]}._data" for i in range(1, count)]
-    lines += ["    except AttributeError:", f"        return {general}"]
-    for i in range(1, count):
-        lines += [f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:",
-                  f"        return {general}"]  # fmt: skip
-    for number in names[count:]:
-        lines += [
-            f"    kind = {number}.__class__",
-            "    if kind is not float and kind is not int:",
-            f"        return {general}",
-            f"    n_{number} = scalars.get(({number}, kind, dtype))",
-            f"    if n_{number} is None:",
-            f"        n_{number} = scalar_tensor({number}, dtype)",
-            f"        if n_{number} is None:",
-            f"            return {general}",
-        ]
-    return lines
-
-
-def _mixed_arrays(names: list[str], count: int) -> str:
-    arrays = ["a", *[f"a{i}" for i in range(1, count)]]
-    return ", ".join([*arrays, *[f"n_{number}._data" for number in names[count:]]])
-
-
-def _numbers_text(op: Op, names: list[str]) -> str:
-    """Tensors and then numbers."""
-    name = op.public.rpartition(".")[2]
-    general = f"general({', '.join(names)}, out=out)"
-    count = leading_tensors(op)
-    flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
-    kernel = f"kernels[dtype]({_mixed_arrays(names, count)}, out=...)"
-    lines = [
-        _head(op, names, name, out=True),
-        *_mixed_lines(names, count, general),
-        "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
-        f"        return {general}",
-        *_kernel_lines(kernel, f"return {general}"),
-        *_record(op, flags, ", ".join(names)),
-        "    return result",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _kernel_lines(call: str, failure: str) -> list[str]:
-    return [
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        data = {call}",
-        "    except ValueError as error:",
-        f"        {failure}",
-        "    finally:",
-        "        leave_quiet(token)",
-        "    result = new(Tensor)",
-        "    result._data = data",
-    ]
-
-
-def _record(op: Op, flags: str, arguments: str) -> list[str]:
-    if not op.backward:
-        return []
-    return [
-        f"    if ({flags} or rewritten.count) and grad_state.enabled:",
-        f"        recorder.call({arguments}{', 1' if has_alpha(op) else ''}, result)",
-    ]
-
-
-def _long_text(op: Op, names: list[str]) -> str:
-    name = op.public.rpartition(".")[2]
-    return f"{_head(op, names, name, out=True)}\n    return general({', '.join(names)}, out=out)\n"
-
-
-SHORT = {1: _unary_text, 2: _binary_text}
+SHORT = {1: texts.unary, 2: texts.binary}
 
 
 def make_operator(op: Op) -> Callable[..., Any]:
     """The form of a binary row behind Python's operators."""
     path = Path(op)
-    text = _binary_text(op, path.names, operator=True)
+    text = texts.binary(op, path.names, operator=True)
     function = dispatch.compile_function(f"{op.full_name} operator", text, path.scope(), path.name)
     return dispatch.finish(function, op)
 
@@ -413,68 +238,10 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     head = f"def {name}({binder.signature_text(op)}):"
     target, *rest = path.names
     if len(rest) == len(path.names) - 1 == 1 and op.schema.arguments[1].type == "Tensor":
-        text = _inplace_binary_text(op, head, target, rest[0])
-    elif takes_numbers(op):
-        text = _inplace_numbers_text(op, head, path.names)
+        text = texts.inplace_binary(op, head, target, rest[0])
+    elif texts.takes_numbers(op):
+        text = texts.inplace_numbers(op, head, path.names)
     else:
         text = f"{head}\n    return inplace({', '.join(path.names)})\n"
     function = dispatch.compile_function(f"{op.full_name} inplace", text, path.scope(), name)
     return dispatch.finish(function, op)
-
-
-def _inplace_numbers_text(op: Op, head: str, names: list[str]) -> str:
-    """Short path: float tensors that need no recording, and numbers."""
-    x, count = names[0], leading_tensors(op)
-    general = f"inplace({', '.join(names)})"
-    if op.promote == "bool":
-        return f"{head}\n    return {general}\n"
-    views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
-    wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
-    lines = [
-        head,
-        *_mixed_lines(names, count, general),
-        "    if (watch.active or dtype.kind != 'f' or rewritten.count",
-        f"            or {x}._inference{views} or not a.flags.c_contiguous",
-        f"            or (({wanted} or {x}._creation) and grad_state.enabled)):",
-        f"        return {general}",
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        f"        kernels[dtype]({_mixed_arrays(names, count)}, out=a)",
-        "    except ValueError:",
-        f"        return {general}",
-        "    finally:",
-        "        leave_quiet(token)",
-        f"    {x}._version_count += 1",
-        f"    return {x}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _inplace_binary_text(op: Op, head: str, x: str, y: str) -> str:
-    """Short path: tensors of one type that need no recording, result of the same shape."""
-    lines = [
-        head,
-        *(_scaling_lines(x, y) if has_alpha(op) else []),
-        *_operand_lines(op, x, y, f"inplace({x}, {y})"),
-        "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
-        f"            or {x}._inference or {x}._root is not None or {y}._root is not None",
-        "            or not a.flags.c_contiguous",
-        f"            or (({x}._requires_grad or {y}._requires_grad or {x}._creation)",
-        "                and grad_state.enabled)):",
-        f"        return inplace({x}, {y})",
-        "    token = enter_quiet(QUIET)",
-        "    try:",
-        "        kernels[dtype](a, b, out=a)",
-        "    except ValueError:",
-        f"        return inplace({x}, {y})",
-        "    finally:",
-        "        leave_quiet(token)",
-        f"    root = {x}._root",
-        "    if root is None:",
-        f"        {x}._version_count += 1",
-        "    else:",
-        "        root._version_count += 1",
-        f"    return {x}",
-    ]
-    text = "\n".join(lines) + "\n"
-    return text.replace("promote_bool or ", "True or " if op.promote != "default" else "")
