@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,8 @@ class FunctionCtx:
     _dirty: tuple[Any, ...] = ()
     _non_differentiable: tuple[Any, ...] = ()
     _materialize = True
+    _recorded = False
+    _node: Callable[[], Any]
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward; None entries are kept too. Call once, in `forward`."""
@@ -58,28 +61,50 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept; an error if it was freed or changed in place."""
-        node: Any = self
-        if getattr(node, "saved", ()) is None:
-            raise RuntimeError(FREED)
-        if not isinstance(node, Node):
+        if not self._recorded:
             return self._to_save
+        node = self._node()
+        if node is None or node.saved is None:
+            raise RuntimeError(FREED)
         return tuple(unpack(node, position) for position in range(len(node.saved)))
 
 
-class CustomNode(Node, FunctionCtx):
-    """The node of one call of a Function; it is also the `ctx` that the user sees."""
+class Context(FunctionCtx):
+    """The `ctx` of one call. It is not the node, so that users may call their attributes anything.
 
-    __slots__ = ("needs_input_grad", "results")
+    What nodes have (`next_functions`, `metadata`, `register_hook`, ...) is found on it too.
+    """
+
+    def __init__(self, node: CustomNode, needs_input_grad: tuple[bool, ...]) -> None:
+        self._node = weakref.ref(node)
+        self.needs_input_grad = needs_input_grad
+
+    def __getattr__(self, name: str) -> Any:
+        node = None if name.startswith("__") else self._node()
+        if node is None or not hasattr(Node, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(node, name)
+
+
+class CustomNode(Node):
+    """The node of one call of a Function."""
+
+    __slots__ = ("context", "input_metas", "positions", "results")
     function: type[Function]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(object.__getattribute__(self, "context"), name)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         grads = grad if isinstance(grad, list) else [grad]
-        if self._materialize:
+        if self.context._materialize:
             grads = [
                 tools.zeros(*meta) if g is None and meta is not None else g
                 for g, meta in zip(grads, self.results, strict=True)
             ]
-        returned = _backward_of(self.function)(self, *grads)
+        returned = _backward_of(self.function)(self.context, *grads)
         if not isinstance(returned, tuple):
             returned = (returned,)
         return self._checked(returned)
@@ -200,21 +225,22 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         tensors = [a for a in args if isinstance(a, Tensor)]
         recording = modes.grad.enabled and any(t.requires_grad for t in tensors)
         node.positions = tuple(isinstance(a, Tensor) for a in args)
-        node.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        context = node.context = Context(node, needs_input_grad)
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
         node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
-        output = _run(cls, node, args, kwargs)
+        output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
 
 
-def _run(cls: type[Function], node: CustomNode, args: Any, kwargs: Any) -> Any:
+def _run(cls: type[Function], context: Context, args: Any, kwargs: Any) -> Any:
     before = modes.grad.enabled
     modes.grad.enabled = False
     try:
         if cls.setup_context is Function.setup_context:
-            return cls.forward(node, *args, **kwargs)
+            return cls.forward(context, *args, **kwargs)
         output = cls.forward(*args, **kwargs)
-        cls.setup_context(node, args, output)
+        cls.setup_context(context, args, output)
         return output
     finally:
         modes.grad.enabled = before
@@ -237,7 +263,7 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
 
 def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
     """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
-    dirty = any(result is t for t in node._dirty)
+    dirty = any(result is t for t in node.context._dirty)
     if dirty:
         if recording:
             _check_dirty(result)
@@ -263,10 +289,10 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
     for position, result in enumerate(outputs):
         if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
             continue
-        if any(result is t for t in node._non_differentiable):
+        if any(result is t for t in node.context._non_differentiable):
             continue
         link = node if len(outputs) == 1 else output_node(node, position)
-        if any(result is t for t in node._dirty):
+        if any(result is t for t in node.context._dirty):
             bump(result)
             rebase(result, link)
             continue
@@ -279,7 +305,7 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
     kept: list[Any] = []
     versions = []
-    for tensor in node._to_save:
+    for tensor in node.context._to_save:
         position = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
             kept.append(None)
@@ -289,7 +315,8 @@ def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
             kept.append(_saved_input(tensor))
         versions.append(0 if tensor is None else version_of(tensor))
     node.saved, node.versions = tuple(kept), tuple(versions)
-    node._to_save = ()
+    node.context._to_save = ()
+    node.context._recorded = True
 
 
 def _saved_input(tensor: Tensor) -> Any:

@@ -240,6 +240,8 @@ def check_inplace(tensor: Tensor, recorded: bool) -> None:
         raise RuntimeError(_creation_error(tensor, DIRECT))
     if base._requires_grad and base._node is None:
         raise RuntimeError(LEAF_VIEW)
+    if tensor._node is None and (tensor._requires_grad or base._requires_grad):
+        raise RuntimeError(LEAF)  # its base gained history, which this view has not taken up yet
 
 
 def _creation_error(view: Tensor, verb: str) -> str:
