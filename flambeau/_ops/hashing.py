@@ -33,5 +33,5 @@ def hash_tensor(data: np.ndarray, dim: Any, keepdim: bool, mode: int) -> np.ndar
         if data.shape[axis] == 0:
             raise IndexError(f"hash_tensor: Expected reduction dim {axis} to have non-zero size.")
     refuse(data, "bool int float", "xor_sum_cpu")
-    found = np.bitwise_xor.reduce(_bits(data), axis=axes, keepdims=keepdim)
+    found = np.bitwise_xor.reduce(_bits(data), axes, keepdims=keepdim)  # type: ignore[call-overload]
     return finished(found, np.uint64)
