@@ -80,7 +80,7 @@ def _fits_list(argument: Argument, value: Any) -> bool:
     if not isinstance(value, (list, tuple)):
         return False
     if argument.type == "Tensor":
-        return all(isinstance(item, Tensor) or item is None for item in value)
+        return all(isinstance(item, Tensor) or (item is None and argument.gaps) for item in value)
     return all(_fits_one(argument.type, item) for item in value[:1])
 
 

@@ -23,6 +23,7 @@ class Argument:
     default: Any
     keyword_only: bool
     written: bool  # the alias mark (a!): the operator writes to it
+    gaps: bool = False  # Tensor?[]: elements of the list may be None
 
     @property
     def is_tensor(self) -> bool:
@@ -108,6 +109,7 @@ def _parse_argument(text: str, keyword_only: bool) -> Argument:
         default=REQUIRED if match["default"] is None else _parse_default(match["default"]),
         keyword_only=keyword_only,
         written="!" in (match["alias"] or ""),
+        gaps=is_list and match["inner"] is not None,
     )
 
 
