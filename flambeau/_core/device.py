@@ -26,13 +26,13 @@ class device:
             chosen, index = chosen.type, chosen.index
         if not isinstance(chosen, str):
             raise TypeError(f"device(): argument 'type' must be str, not {_name(chosen)}")
-        kind, _, number = chosen.partition(":")
+        kind, colon, number = chosen.partition(":")
         if kind not in KINDS:
             kinds = ", ".join(KINDS)
             raise RuntimeError(
                 f"Expected one of {kinds} device type at start of device string: {chosen}"
             )
-        if number:
+        if colon:
             index = _parse_index(chosen, number, index)
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", index)

@@ -15,6 +15,7 @@ from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.storage import Storage
 
 new = object.__new__
+watch = modes.watch
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -169,7 +170,7 @@ def wrap(data: Any) -> Tensor:
     """A new tensor over an ndarray (NumPy scalars become 0-dim arrays)."""
     result = new(Tensor)
     result._data = data if type(data) is np.ndarray else np.asarray(data)
-    if modes.watch.active and modes.grad.inference:
+    if watch.active and modes.grad.inference:
         modes.mark_inference(result)
     return result  # type: ignore[no-any-return]
 

@@ -25,7 +25,7 @@ def test_forms(given: tuple, type_: str, index: int | None, shown: str) -> None:
     assert hash(torch.device(str(device))) == hash(device)
 
 
-@pytest.mark.parametrize("text", ["nowhere", "cuda:x", "", "cuda:-1"])
+@pytest.mark.parametrize("text", ["nowhere", "cpu:", "cuda:x", "", "cuda:-1"])
 def test_wrong_texts(text: str) -> None:
     with pytest.raises(RuntimeError):
         torch.device(text)
