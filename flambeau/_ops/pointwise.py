@@ -71,7 +71,12 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         return refuse
 
 
-dt.on_default_change.append(lambda: [table.clear() for table in Kernels.tables])
+def _forget_kernels() -> None:
+    for table in Kernels.tables:
+        table.clear()
+
+
+dt.on_default_change.append(_forget_kernels)
 
 
 def is_factor(argument: Any) -> bool:
