@@ -11,7 +11,7 @@ import inspect
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -1298,7 +1298,14 @@ def _forward(t: Any, forward: Any) -> Any:
     })  # fmt: skip
 
 
-reference.set_warn_always(True)  # torch gives some warnings once per process only
+@pytest.fixture(autouse=True)
+def _every_warning() -> Iterator[None]:
+    """torch gives some warnings once per process only."""
+    reference.set_warn_always(True)
+    yield
+    reference.set_warn_always(False)
+
+
 NAMES = [n for n, f in vars(Scenarios).items() if inspect.isfunction(f)]
 
 

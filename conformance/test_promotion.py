@@ -130,6 +130,7 @@ def test_result_type() -> None:
         assert not differs(*results), (dtype, number)
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("default", ["float16", "bfloat16", "float32", "float64"])
 def test_default_dtype(default: str) -> None:
     """What integers and Python numbers become."""
