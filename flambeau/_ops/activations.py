@@ -41,7 +41,8 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
 
 
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-           dtypes="int float", method=False, promote="tensors", label="threshold_cpu", backward={
+           dtypes="int float", method=False, promote="tensors", label="threshold_cpu",
+           node_inplace="ThresholdBackward1", backward={
     "self": lambda grad, self, threshold: ops.where(self <= threshold, 0.0, grad),
 })  # fmt: skip
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
@@ -50,7 +51,7 @@ def threshold(self: Any, threshold: Any, value: Any) -> Any:
 
 
 @pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
-           label="leaky_relu_cpu", backward={
+           label="leaky_relu_cpu", node_inplace="LeakyReluBackward1", backward={
     "self": lambda grad, self, negative_slope: ops.where(
         self > 0, grad, grad * negative_slope),
 })  # fmt: skip
@@ -118,7 +119,8 @@ def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) ->
 
 
 @pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-           **FLOATS, label="elu_cpu", backward={"self": _elu_grad})  # fmt: skip
+           **FLOATS, label="elu_cpu", node_inplace="EluBackward1",
+           backward={"self": _elu_grad})  # fmt: skip
 def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
     below = E.expm1(self * input_scale) * (alpha * scale)
@@ -126,6 +128,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
+           node_inplace="CeluBackward1",
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
 })  # fmt: skip

@@ -11,6 +11,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, pointwise
+from flambeau._ops.outputs import FOUND
 from flambeau._tensor.tensor import Tensor
 
 
@@ -229,7 +230,7 @@ def fmod(self: Any, other: Any) -> Any:
     return E.checked_fmod(self, other)
 
 
-@pointwise("neg(Tensor self) -> Tensor", dtypes="int float complex",
+@pointwise("neg(Tensor self) -> Tensor", out_type=FOUND, dtypes="int float complex",
            refusals=NO_BOOL_NEGATION, backward={
     "self": lambda grad: -grad,
 })  # fmt: skip

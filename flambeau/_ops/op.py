@@ -43,6 +43,7 @@ class Op:
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
                  node: str | None = None, node_whole: str | None = None,
+                 node_inplace: str | None = None,
                  inplace: bool = False, out: bool = False, out_type: str = "",
                  out_apart: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
@@ -59,6 +60,7 @@ class Op:
         self.backward = backward
         self.node = node or default_title(self.name)
         self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
+        self.node_inplace = node_inplace  # the node's name after an in-place call, if another
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`

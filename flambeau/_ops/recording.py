@@ -274,8 +274,9 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     apply = compile_function(
         f"backward {plan.op.full_name}", _apply_text(plan, outputs), scope, "apply"
     )
-    return type(plan.op.node, (RowNode,), {
-        "__slots__": (), "apply": apply, "title": plan.op.node, "outputs": outputs,
+    title = plan.op.node_inplace if inplace and plan.op.node_inplace else plan.op.node
+    return type(title, (RowNode,), {
+        "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
     })  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, kernel, pointwise
+from flambeau._ops.outputs import FOUND, NOT_BOOL
 from flambeau._runtime import cpu
 
 ROUNDED = {"self": zero_like}
@@ -36,35 +37,38 @@ def _no_complex(name: str) -> dict[str, Exception]:
     return {"complex": NotImplementedError(f"{name} is not supported for complex inputs")}
 
 
-@pointwise("floor(Tensor self) -> Tensor", dtypes="int float", label="floor_vml_cpu",
+@pointwise("floor(Tensor self) -> Tensor", out_type=FOUND,
+           dtypes="int float", label="floor_vml_cpu",
            refusals=_no_complex("floor"), backward=ROUNDED)  # fmt: skip
 def floor(self: Any) -> Any:
     """Round down."""
     return E.floor_floats(self)
 
 
-@pointwise("ceil(Tensor self) -> Tensor", dtypes="int float", label="ceil_vml_cpu",
+@pointwise("ceil(Tensor self) -> Tensor", out_type=FOUND, dtypes="int float", label="ceil_vml_cpu",
            refusals=_no_complex("ceil"), backward=ROUNDED)  # fmt: skip
 def ceil(self: Any) -> Any:
     """Round up."""
     return E.ceil_floats(self)
 
 
-@pointwise("trunc(Tensor self) -> Tensor", dtypes="int float", label="trunc_vml_cpu",
+@pointwise("trunc(Tensor self) -> Tensor", out_type=FOUND,
+           dtypes="int float", label="trunc_vml_cpu",
            refusals=_no_complex("trunc"), backward=ROUNDED)  # fmt: skip
 def trunc(self: Any) -> Any:
     """Round towards zero."""
     return E.trunc_floats(self)
 
 
-@pointwise("frac(Tensor self) -> Tensor", dtypes="float", label="frac_cpu",
+@pointwise("frac(Tensor self) -> Tensor", out_type=FOUND, dtypes="float", label="frac_cpu",
            backward={"self": lambda grad: grad})  # fmt: skip
 def frac(self: Any) -> Any:
     """The part after the point, with the sign of the input."""
     return self - E.trunc(self)
 
 
-@pointwise("round(Tensor self) -> Tensor", order=0, dtypes="int float", label="round_vml_cpu",
+@pointwise("round(Tensor self) -> Tensor", out_type=FOUND,
+           order=0, dtypes="int float", label="round_vml_cpu",
            backward=ROUNDED)  # fmt: skip
 def round(self: Any) -> Any:
     """Round to the nearest integer; halves to the even one."""
@@ -85,7 +89,8 @@ def _round_to(x: np.ndarray, decimals: np.ndarray) -> Any:
 add_primitive("round_to", _round_to)
 
 
-@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor", dtypes="float", order=1,
+@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor", out_type=FOUND,
+           dtypes="float", order=1,
            promote="tensors", label="round_cpu", backward=ROUNDED,
            node="RoundBackward1")  # fmt: skip
 def round_decimals(self: Any, decimals: Any) -> Any:
@@ -111,7 +116,8 @@ add_primitive("sign_of", _sign)
 add_primitive("sgn", _sgn)
 
 
-@pointwise("sign(Tensor self) -> Tensor", dtypes="bool int float", backward=ROUNDED, refusals={
+@pointwise("sign(Tensor self) -> Tensor", out_type=FOUND,
+           dtypes="bool int float", backward=ROUNDED, refusals={
     "complex": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
                                    "numbers. Please use torch.sgn instead.")})  # fmt: skip
 def sign(self: Any) -> Any:
@@ -128,13 +134,14 @@ def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
     return ops.where(self == 0, 0.0, slope)
 
 
-@pointwise("sgn(Tensor self) -> Tensor", backward={"self": _sgn_grad})
+@pointwise("sgn(Tensor self) -> Tensor", out_type=FOUND, backward={"self": _sgn_grad})
 def sgn(self: Any) -> Any:
     """`sign`, and `input / abs(input)` for complex numbers."""
     return E.sgn(self)
 
 
-@pointwise("signbit(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
+@pointwise("signbit(Tensor self) -> Tensor", out_type=NOT_BOOL,
+           promote="bool", dtypes="bool int float",
            inplace=False, refusals={
     "complex": NotImplementedError("signbit is not implemented for complex tensors.")})  # fmt: skip
 def signbit(self: Any) -> Any:
@@ -175,7 +182,8 @@ def isfinite(self: Any) -> Any:
     return E.isfinite(self)
 
 
-@pointwise("isposinf(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
+@pointwise("isposinf(Tensor self) -> Tensor", out_type=NOT_BOOL, promote="bool",
+           dtypes="bool int float",
            inplace=False, refusals={
     "complex": RuntimeError("isposinf does not support complex inputs.")})  # fmt: skip
 def isposinf(self: Any) -> Any:
@@ -183,7 +191,8 @@ def isposinf(self: Any) -> Any:
     return E.logical_and(E.isinf(self), self > 0)
 
 
-@pointwise("isneginf(Tensor self) -> Tensor", promote="bool", dtypes="bool int float",
+@pointwise("isneginf(Tensor self) -> Tensor", out_type=NOT_BOOL, promote="bool",
+           dtypes="bool int float",
            inplace=False, refusals={
     "complex": RuntimeError("isneginf does not support complex inputs.")})  # fmt: skip
 def isneginf(self: Any) -> Any:

@@ -123,6 +123,7 @@ def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
 @reduction(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)"
     " -> (Tensor values, Tensor indices)",
+    out_type="output values must be of same type as input",
     out_apart=True,
     nondifferentiable=("indices",),
     backward={"self": _selected},
