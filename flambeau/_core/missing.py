@@ -7,12 +7,9 @@ The public names of PyTorch are listed in `torch_names.txt`, written by
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import NoReturn
 
 from .._version import __version__
-
-NAMES_FILE = Path(__file__).with_name("torch_names.txt")
 
 SHORT_VERSION = ".".join(__version__.split(".")[:2])
 
@@ -38,9 +35,12 @@ def torch_names() -> frozenset[str]:
     In the file, a line that starts at the margin names a namespace and is followed by indented
     lines with the names in it.
     """
+    from pathlib import Path  # it would be a fifth of the time that `import flambeau` takes
+
+    file = Path(__file__).with_name("torch_names.txt")
     names = []
     namespace = ""
-    for line in NAMES_FILE.read_text(encoding="utf-8").splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             continue
         if not line.startswith(" "):
