@@ -168,12 +168,36 @@ def view(m: Machine, x: int, a: int, b: int, c: int, d: int) -> Any:
     return (t.view, t.reshape)[b % 2](shape)
 
 
+def _squeeze(t: Any, a: int, b: int) -> Any:
+    """One dim only where that removes it: torch takes a stale view by a squeeze that changes
+    nothing for a leaf."""
+    dim = _dim(t, b)
+    if a % 2 or (t.dim() and t.shape[dim] != 1):
+        return t.squeeze()
+    return t.squeeze(dim)
+
+
+def _as_strided(t: Any, a: int, b: int, c: int) -> Any:
+    if not t.numel():
+        return t.view(-1)
+    return t.as_strided((2, 1 + a % 2), (b % 3, 1), c % 2)
+
+
+def _target(t: Any) -> Any:
+    """What an in-place operation is tried on: not windows that overlap, where the result of
+    reading and writing the same places is undefined."""
+    places = np.zeros(1, int)
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        if stride:
+            places = (places[:, None] + np.arange(size) * stride).ravel()
+    return t.clone() if len(set(places.tolist())) < len(places) else t
+
+
 VIEWS: dict[str, Callable[..., Any]] = {
     "transpose": lambda m, x, a, b, c, d: m.tensor(x).transpose(
         _dim(m.tensor(x), a), _dim(m.tensor(x), b)),
     "unsqueeze": lambda m, x, a, b, c, d: m.tensor(x).unsqueeze(a % (m.tensor(x).dim() + 1)),
-    "squeeze": lambda m, x, a, b, c, d: (
-        m.tensor(x).squeeze() if a % 2 else m.tensor(x).squeeze(_dim(m.tensor(x), b))),
+    "squeeze": lambda m, x, a, b, c, d: _squeeze(m.tensor(x), a, b),
     "expand": lambda m, x, a, b, c, d: m.tensor(x).expand(2, *m.tensor(x).shape) if a % 2 else (
         m.tensor(x).expand(*[3 if n == 1 else -1 for n in m.tensor(x).shape])),
     "narrow": lambda m, x, a, b, c, d: m.tensor(x).narrow(_dim(m.tensor(x), a), b % 3, c % 3),
@@ -191,8 +215,7 @@ VIEWS: dict[str, Callable[..., Any]] = {
     "split": lambda m, x, a, b, c, d: m.tensor(x).split(1 + a % 2, _dim(m.tensor(x), b))[c % 2],
     "chunk": lambda m, x, a, b, c, d: m.tensor(x).chunk(1 + a % 3, _dim(m.tensor(x), b))[0],
     "detach": lambda m, x, a, b, c, d: m.tensor(x).detach(),
-    "as_strided": lambda m, x, a, b, c, d: m.tensor(x).as_strided(
-        (2, 1 + a % 2), (b % 3, 1), c % 2),
+    "as_strided": lambda m, x, a, b, c, d: _as_strided(m.tensor(x), a, b, c),
     "view_as": lambda m, x, a, b, c, d: m.tensor(x).view_as(m.tensor(a)),
 }  # fmt: skip
 
@@ -200,7 +223,8 @@ VIEWS: dict[str, Callable[..., Any]] = {
 def _write(name: str) -> Callable[..., Any]:
     def step(m: Machine, x: int, a: int, b: int, c: int, d: int) -> Any:
         other = (m.tensor(a), 2, 0.5, m.tensor(b))[c % 4]
-        return getattr(m.tensor(x), name)(_defined(m.tensor(x), other))
+        target = _target(m.tensor(x))
+        return getattr(target, name)(_defined(target, other))
 
     return step
 
@@ -219,9 +243,13 @@ def _write_unary(name: str, *extra: Any) -> Callable[..., Any]:
     return lambda m, x, a, b, c, d: getattr(m.tensor(x), name)(*extra)
 
 
+def _rewrite(name: str) -> Callable[..., Any]:
+    return lambda m, x, a, b, c, d: getattr(_target(m.tensor(x)), name)()
+
+
 WRITES: dict[str, Callable[..., Any]] = {
     **{name: _write(name) for name in ("add_", "mul_", "sub_", "div_")},
-    **{name: _write_unary(name) for name in ("zero_", "neg_", "abs_", "square_")},
+    **{name: _rewrite(name) for name in ("zero_", "neg_", "abs_", "square_")},
     "fill_": lambda m, x, a, b, c, d: m.tensor(x).fill_((1.5, 2, m.tensor(a))[b % 3]),
     "copy_": lambda m, x, a, b, c, d: m.tensor(x).copy_(_defined(m.tensor(x), m.tensor(a))),
     "clamp_": lambda m, x, a, b, c, d: m.tensor(x).clamp_(min=-0.5),
@@ -247,6 +275,11 @@ def _binary(name: str) -> Callable[..., Any]:
     return step
 
 
+def _plain(t: Any) -> Any:
+    """The same values in a tensor whose dims of size 1 have the strides of a new one."""
+    return t.reshape(-1).reshape(t.shape)
+
+
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     **{n: _binary(n) for n in ("add", "sub", "mul", "div", "maximum", "eq", "gt", "remainder")},
     **{n: _write_unary(n) for n in ("exp", "neg", "abs", "square", "clone", "contiguous", "sum",
@@ -259,7 +292,7 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "cat": lambda m, x, a, b, c, d: m.library.cat([m.tensor(x), m.tensor(a)], _dim(m.tensor(x), b)),
     "stack": lambda m, x, a, b, c, d: m.library.stack([m.tensor(x), m.tensor(x)], a % 2),
     "where": lambda m, x, a, b, c, d: m.library.where(m.tensor(x) > 0, m.tensor(x), m.tensor(a)),
-    "matmul": lambda m, x, a, b, c, d: (m.tensor(x) @ m.tensor(a)) * 1,
+    "matmul": lambda m, x, a, b, c, d: _plain((m.tensor(x) @ m.tensor(a)) * 1),
     "pow": lambda m, x, a, b, c, d: m.tensor(x) ** 2,
     "masked_fill": lambda m, x, a, b, c, d: m.tensor(x).masked_fill(m.tensor(x) > 0, 0.5),
 }  # fmt: skip

@@ -36,6 +36,8 @@ def compare(theirs: Outcome, ours: Outcome) -> str | None:
         found = _differs(want, got)
         if found:
             return f"step {position}: {found}"
+    if any("report a bug" in str(g) for g in theirs.grads):
+        return None  # torch fails an assertion of its own
     if len(theirs.grads) != len(ours.grads):
         return f"gradients: {theirs.grads} against {ours.grads}"
     for position, (want, got) in enumerate(zip(theirs.grads, ours.grads, strict=True)):
@@ -54,6 +56,8 @@ def _differs(want: Any, got: Any) -> str | None:
         return None if want is None and got is None else f"{want} against {got}"
     if ("error" in want) != ("error" in got):
         return f"{want} against {got}"
+    if "error" in want and "has been modified inplace" in want["text"]:
+        return None  # any error will do: torch looks at stale views before it looks at arguments
     if "error" in want:
         return None if want["error"] == got["error"] else f"{want} against {got}"
     return _differing_field(want, got)

@@ -62,7 +62,7 @@ def _check_added(name: str, data: np.ndarray, dim: int, index: np.ndarray,
         )
     mine, theirs = list(data.shape), list(source.shape)
     del mine[dim : dim + 1], theirs[dim : dim + 1]
-    if mine != theirs:
+    if mine != theirs or (not data.ndim and source.size != 1):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(data.shape)} source.shape = {list(source.shape)}"
@@ -85,6 +85,8 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
     dim = wrap_dim(dim, data.ndim)
     _check_added("index_add", data, dim, index, source)
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
+    if not data.size:
+        return  # nothing is looked up, not even an index that is out of range
     check_range(index, data.shape[dim], dim)
     if alpha != 1:
         source = source * checked_number(alpha, source.dtype)

@@ -55,13 +55,14 @@ class KernelInplace:
         self.recorder = dispatch.Recorder(op) if op.backward else None
         self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
         self.write = write_function(op) if op.write else None
+        self.repeatable = op.name in REPEATABLE
         self.needs_before = bool(op.backward) and Plan(op).uses_self()
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
         check_inplace(target, recorded)
-        if self.op.name not in REPEATABLE:
+        if not self.repeatable:
             outputs.check_overlap(target._data)
         if self.write is not None:
             return self._write(values, recorded and self.recorder is not None)
@@ -74,12 +75,12 @@ class KernelInplace:
         finally:
             modes.grad.enabled = enabled
         if not recorded or self.recorder is None:
-            outputs.inplace_array(target, result._data)
+            outputs.inplace_array(target, result._data, repeatable=self.repeatable)
             bump(target)
             return target
         before = new(Tensor)
         before._data = cpu.copy(target._data)
-        outputs.inplace_array(target, result._data)
+        outputs.inplace_array(target, result._data, repeatable=self.repeatable)
         self.recorder.inplace(before, *rest, target)
         return target
 

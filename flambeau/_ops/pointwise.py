@@ -213,15 +213,18 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
 class Prepared:
     """The operands of one call, promoted and broadcast-checked, ready for a kernel."""
 
-    __slots__ = ("arrays", "compute", "numbers", "result", "shape", "tensors")
+    __slots__ = ("arrays", "compute", "layouts", "numbers", "result", "shape")
 
     def __init__(self, op: Op, operands: list[Any]) -> None:
         self.compute = compute_dtype(op, operands)
         self.result = dt.bool_ if op.promote == "bool" else self.compute
-        self.tensors = [operand._data for operand in operands if isinstance(operand, Tensor)]
-        self.numbers = len(self.tensors) < len(operands)
-        self.shape = broadcast_shape([a.shape for a in self.tensors])
+        tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+        self.numbers = len(tensors) < len(operands)
+        self.shape = broadcast_shape([tensor._data.shape for tensor in tensors])
         self.arrays = [self._array(operand) for operand in operands]
+        self.layouts = [tensor._data for tensor in tensors]
+        if len(operands) == 1 and self.arrays[0] is not self.layouts[0]:
+            self.layouts = [converted_layout(self.layouts[0])]
 
     def _array(self, operand: Any) -> np.ndarray:
         numpy_dtype = self.compute.numpy_dtype
@@ -241,13 +244,21 @@ class Prepared:
             return data if data.base is None else np.array(data)
         strides = None
         if len(self.shape) > 1:
-            strides = result_strides(self.tensors, self.shape, self.numbers)
+            strides = result_strides(self.layouts, self.shape, self.numbers)
         wanted = contiguous_strides(data.shape) if strides is None else strides
         if data.base is None and cpu.element_strides(data) == wanted:
             return data
         placed = cpu.empty_strided(data.shape, wanted, data.dtype)
         placed[...] = data
         return placed
+
+
+def converted_layout(data: np.ndarray) -> np.ndarray:
+    """An array laid out as a copy of `data` in another type: torch converts a single operand
+    first, and then goes by the copy's layout."""
+    strides = cpu.preserved_strides(data)
+    return np.empty(data.shape, bool) if strides is None else cpu.empty_strided(
+        data.shape, strides, np.dtype(bool))  # fmt: skip
 
 
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
