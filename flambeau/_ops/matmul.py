@@ -17,6 +17,7 @@ from flambeau._ops.arithmetic import conj
 from flambeau._ops.linear import C_NAMES
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.outputs import EXACT, INPUT
 from flambeau._ops.templates.precision import refuse, widen
 from flambeau._tensor.tensor import Tensor
 
@@ -126,6 +127,7 @@ def _of_self(grad: Any, mat2: Any) -> Any:
 @kernel(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     out=True,
+    out_type=EXACT,
     autocast="lower",
     backward={
         "self": _of_self,
@@ -175,6 +177,7 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
 @kernel(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     out=True,
+    out_type=EXACT,
     autocast="lower",
     backward={
         "self": _of_self,
@@ -217,6 +220,7 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     out=True,
+    out_type=INPUT,
     backward={
         "self": lambda grad, tensor: grad * conj(tensor),
         "tensor": lambda grad, self: grad * conj(self),
@@ -235,6 +239,7 @@ def dot(left: np.ndarray, right: np.ndarray) -> Any:
 @kernel(
     "vdot(Tensor self, Tensor other) -> Tensor",
     out=True,
+    out_type=INPUT,
     backward={
         "self": lambda grad, other: conj(grad) * other,
         "other": lambda grad, self: grad * self,

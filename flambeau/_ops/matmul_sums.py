@@ -27,6 +27,7 @@ from flambeau._ops.matmul import (
 )
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.templates.precision import refuse, widen
 from flambeau._ops.views import expand
 
@@ -72,6 +73,7 @@ def of_input(grad: Any, beta: Any) -> Any:
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace=True,
     out=True,
+    out_type=EXACT,
     autocast="lower",
     backward={
         "self": of_input,
@@ -118,6 +120,7 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace=True,
     out=True,
+    out_type=EXACT,
     autocast="lower",
     backward={
         "self": of_input,
@@ -151,6 +154,7 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
     " -> Tensor",
     inplace=True,
     out=True,
+    out_type=EXACT,
     autocast="lower",
     backward={
         "self": of_input,

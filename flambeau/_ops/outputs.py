@@ -93,6 +93,7 @@ C_NAMES = {
 
 EXACT = "Expected out tensor to have dtype {c_want}, but got {c_have} instead"
 FOUND = "Found dtype {have} but expected {want}"
+INPUT = "result dtype {have} does not match input dtype {want}"
 NOT_BOOL = "{name} does not support non-boolean outputs."
 SAME = "{name}(): self and result must have the same scalar type"
 """Errors for `out=` of another type than the result's: what rows give as `out_type`."""
