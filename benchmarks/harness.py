@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+WARM_UP = 30  # steps not counted: operators are built and modules imported when first used
+
 Build = Callable[[Any], Callable[[], Any]]
 
 
@@ -46,6 +48,8 @@ def steps_for(step: Callable[[], Any], seconds: float) -> int:
 def measure(case: Case, libraries: list[Any], rounds: int = 7, seconds: float = 0.1) -> list[float]:
     """The median seconds per step under each library, from alternating rounds."""
     steps = [case.build(library) for library in libraries]
+    for step in steps:
+        once(step, WARM_UP)
     counts = [steps_for(step, seconds) for step in steps]
     times: list[list[float]] = [[] for _ in steps]
     for _ in range(rounds):

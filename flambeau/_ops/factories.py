@@ -195,6 +195,12 @@ def filling(value: Any, numpy_dtype: Any) -> np.ndarray:
 
 def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
     """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor."""
+    data = tensor._data
+    if data.base is None and data.flags.c_contiguous and (
+        dtype is layout is device is memory_format is None
+    ):  # fmt: skip
+        check_available(None)
+        return np.empty(data.shape, data.dtype)
     numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, device)
     data = tensor._data
     if memory_format is None or memory_format is lay.preserve_format:

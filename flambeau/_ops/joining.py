@@ -83,6 +83,10 @@ def cat_grads(grad: Any, shapes: Any, dim: int) -> Any:
     ]
 
 
+FEW = 8
+"""Up to this many arrays are stacked as last dim one by one: less work than joining them."""
+
+
 def _is_skipped(shape: tuple[int, ...]) -> bool:
     """Empty vectors join with anything, as they always did in torch."""
     return shape == (0,)
@@ -194,6 +198,11 @@ def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
             )
     ndim = len(first)
     dim = wrap_dim(dim, ndim + 1)
+    if dim == ndim and len(arrays) <= FEW and len({array.dtype for array in arrays}) == 1:
+        result = np.empty((*first, len(arrays)), arrays[0].dtype)
+        for position, array in enumerate(arrays):
+            result[..., position] = array
+        return result
     if dim == ndim:
         arrays = [array[..., None] for array in arrays]
         return cat.body(arrays, dim)  # type: ignore[no-any-return]

@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau._core import modes
-from flambeau._tensor.tensor import Tensor, method, provides
+from flambeau._tensor.tensor import Tensor, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import tools
 from flambeau.autograd.history import NOWHERE, edge_of
@@ -144,7 +146,7 @@ def _start_grad(root: Tensor, given: Any) -> Tensor:
         if root._data.dtype.kind == "c":
             raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                                f"got {root.dtype}")  # fmt: skip
-        return tools.ones_like(root.detach())  # type: ignore[no-any-return]
+        return wrap(np.ones(root._data.shape, root._data.dtype))
     if given.shape != root.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "

@@ -276,6 +276,12 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
     """
     data = grad._data
+    if sharers <= 0 and data.base is None and data.flags.c_contiguous and (
+        leaf._data.flags.c_contiguous
+    ):  # fmt: skip
+        result = new(Tensor)
+        result._data = data
+        return result  # type: ignore[no-any-return]
     strides = cpu.element_strides(leaf._data)
     kept = cpu.element_strides(data)
     wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)

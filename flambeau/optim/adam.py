@@ -13,6 +13,8 @@ from flambeau.optim.optimizer import (
     check_range,
     check_rate,
     count,
+    is_plain,
+    memory_of,
     new_step,
     number,
     zeros_like,
@@ -83,13 +85,17 @@ class Adam(Optimizer):
                 parameter.mul_(1 - lr * group["weight_decay"])
             else:
                 grad = grad + parameter * group["weight_decay"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.add_((grad - mean) * (1 - beta1))
-        square.mul_(beta2).add_((grad * grad.conj()) * (1 - beta2))
+        values = (parameter, grad, state["exp_avg"], state["exp_avg_sq"])
+        rate, correction = lr / (1 - beta1**step), sqrt(1 - beta2**step)
+        if not (group["amsgrad"] or group["differentiable"]) and is_plain(parameter):
+            values = memory_of(values)
+        parameter, grad, mean, square = values
+        mean += (grad - mean) * (1 - beta1)
+        square *= beta2
+        square += grad * grad.conj() * (1 - beta2)
         if group["amsgrad"]:
             square = _largest(state, square)
-        denominator = square.sqrt() / sqrt(1 - beta2**step) + group["eps"]
-        parameter.add_((mean / denominator) * (-lr / (1 - beta1**step)))
+        parameter -= mean / (square**0.5 / correction + group["eps"]) * rate
 
     @staticmethod
     def _start(parameter: Any, state: State, group: Group) -> None:

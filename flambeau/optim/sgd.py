@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.optimizer import Group, Optimizer, State, check_range, check_rate
+from flambeau.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    check_rate,
+    is_plain,
+    memory_of,
+    number,
+)
 
 
 class SGD(Optimizer):
@@ -54,4 +63,6 @@ class SGD(Optimizer):
             else:
                 velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad + momentum * velocity if group["nesterov"] else velocity
-        parameter.add_(grad * -group["lr"])
+        if not group["differentiable"] and is_plain(parameter):
+            parameter, grad = memory_of((parameter, grad))
+        parameter -= grad * number(group["lr"])
