@@ -5,6 +5,7 @@ Usage: `python benchmarks/startup.py`
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -20,9 +21,11 @@ print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 def measure(module: str, runs: int = 7) -> tuple[float, float]:
     """Median (seconds, MB) of importing a module; the first run may compile: not counted."""
     samples = []
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     for _ in range(runs + 1):
         command = [sys.executable, "-c", PROBE.format(module=module)]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        text = done.stdout
         samples.append([float(part) for part in text.split()])
     return tuple(statistics.median(column) for column in zip(*samples[1:], strict=True))  # type: ignore[return-value]
 

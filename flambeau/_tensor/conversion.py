@@ -51,10 +51,15 @@ def tensor(
     return result
 
 
+FLOATS = {float}
+
+
 def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
     """New memory with the values of anything that `tensor` accepts."""
     wanted = None if dtype is None else dtype.numpy_dtype
     if type(data) is float:
+        return np.array(data, wanted or dt.Defaults.numpy_dtype)
+    if type(data) is list and data and set(map(type, data)) == FLOATS:
         return np.array(data, wanted or dt.Defaults.numpy_dtype)
     if isinstance(data, Tensor):
         return np.array(data._data, wanted, order="C")
