@@ -18,7 +18,7 @@ from flambeau._ops.schema import Argument
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
-from flambeau.autograd.history import NOWHERE, bump, edge_of, rebase
+from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 
 class RowNode(Node):
@@ -101,10 +101,10 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
         "save_input": save_input, "save_result": save_result, "watch": modes.watch,
-        "note": _note, "bump": bump, "nowhere": NOWHERE, "rebase": rebase,
+        "note": _note, "bump": bump, "Nowhere": Nowhere, "rebase": rebase,
         "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
-        "link_outputs": _link_outputs, "link_list": _link_list,
+        "link_outputs": _link_outputs, "link_list": _link_list, "integers_error": _integers_error,
     }  # fmt: skip
     return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
 
@@ -159,10 +159,12 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines.append(f"    if not ({wanted}):")
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
+    if any(argument.type == "ScalarType" for argument in plan.op.schema.arguments):
+        lines += ["    if result._data.dtype.kind in 'biu':", f"        {_integers_text(plan)}"]
     for argument in plan.targets if len(plan.targets) > 1 else ():
         if not argument.is_list:
             edge = plan.edges[argument.name]
-            lines += [f"    if {edge} is nowhere:", f"        {edge} = None"]
+            lines += [f"    if {edge}.__class__ is Nowhere:", f"        {edge} = None"]
     lines += _node_text(plan, inplace)
     if inplace:
         lines += ["    bump(result)", "    rebase(result, node)"]
@@ -174,6 +176,15 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     else:
         lines += ["    result._node = node", "    result._requires_grad = True"]
     return "\n".join(lines) + "\n"
+
+
+def _integers_text(plan: Plan) -> str:
+    """Nothing flows back through integers: a cast to them ends the graph, others refuse."""
+    return "return" if plan.op.name == "_to_copy" else "raise integers_error(result)"
+
+
+def _integers_error(result: Tensor) -> RuntimeError:
+    return RuntimeError(f"Autograd not support dtype: {result.dtype.scalar_name}")
 
 
 def _edge_text(source: str, argument: Argument) -> str:

@@ -12,7 +12,7 @@ from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import tools
-from flambeau.autograd.history import NOWHERE, edge_of
+from flambeau.autograd.history import Nowhere, edge_of
 
 CREATE_GRAPH = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter "
@@ -116,7 +116,7 @@ def _as_tuple(value: Any, length: int = 1) -> tuple[Any, ...]:
 
 def _root_edge(tensor: Tensor, position: int) -> Any:
     edge = edge_of(tensor)
-    if edge is None or edge is NOWHERE:
+    if edge is None or type(edge) is Nowhere:
         raise RuntimeError(f"element {position} of tensors does not require grad and does not "
                            "have a grad_fn")  # fmt: skip
     return edge

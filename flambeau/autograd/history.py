@@ -61,7 +61,7 @@ def edge_of(tensor: Tensor) -> Any:
         return None
     _refresh(tensor, base)
     if tensor._node is None:  # a view may be a leaf of its own, unless it was made unrecorded
-        return NOWHERE if tensor._creation in UNRECORDED else tensor
+        return Nowhere() if tensor._creation in UNRECORDED else tensor
     return tensor._node
 
 
@@ -75,12 +75,12 @@ class Nowhere(Node):
     __slots__ = ()
     title = "Nowhere"
 
+    def __init__(self) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges, self.hooks, self.saved = (), None, ()
+
     def apply(self, grad: Any) -> tuple[Any, ...]:
         return ()
-
-
-NOWHERE = Nowhere()
-NOWHERE.sequence_number, NOWHERE.edges, NOWHERE.hooks, NOWHERE.saved = 0, (), None, ()
 
 
 def _refresh(view: Tensor, base: Tensor) -> None:
