@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available
+from flambeau._runtime.cpu import QUIET, enter_quiet, leave_quiet
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, wrap
 
@@ -55,8 +56,18 @@ FLOATS = {float}
 
 
 def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
-    """New memory with the values of anything that `tensor` accepts."""
-    wanted = None if dtype is None else dtype.numpy_dtype
+    """New memory with the values of anything that `tensor` accepts.
+
+    Numbers beyond the type become infinite without a warning, as in torch.
+    """
+    token = enter_quiet(QUIET)
+    try:
+        return _copy_of(data, None if dtype is None else dtype.numpy_dtype)
+    finally:
+        leave_quiet(token)
+
+
+def _copy_of(data: Any, wanted: Any) -> np.ndarray:
     if type(data) is float:
         return np.array(data, wanted or dt.Defaults.numpy_dtype)
     if type(data) is list and data and set(map(type, data)) == FLOATS:
@@ -76,8 +87,7 @@ def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dt.from_numpy_dtype(array.dtype)
-    with np.errstate(all="ignore"):
-        return np.array(array, wanted, order="C")
+    return np.array(array, wanted, order="C")
 
 
 def _from_python(data: Any, wanted: Any) -> np.ndarray:
