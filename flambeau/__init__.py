@@ -6,6 +6,7 @@ submodules and rarely used names are found by `_lookup` when first asked for.
 
 from __future__ import annotations
 
+from math import e, inf, nan, pi
 from typing import Any
 
 from flambeau import _lookup, _ops, autograd
@@ -31,6 +32,8 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
 )
 from flambeau.torch_version import __version__
+
+newaxis = None
 
 globals().update(_dtype.BY_NAME)
 globals().update(_dtype.ALIASES)

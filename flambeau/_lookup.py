@@ -16,16 +16,25 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
+    "accelerator", "functional", "mps", "mtia", "xpu",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
 FILES = {
+    "_core.settings": (
+        "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads "
+        "set_flush_denormal use_deterministic_algorithms are_deterministic_algorithms_enabled "
+        "is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode "
+        "set_deterministic_debug_mode get_float32_matmul_precision set_float32_matmul_precision "
+        "has_lapack has_mkl has_openmp has_spectral"
+    ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
     "_ops.random": "Generator",
     "_tensor.interop": "from_dlpack to_dlpack",
     "_ops.typed": (
         "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor "
-        "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor"
+        "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor "
+        "set_default_tensor_type"
     ),
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "hook": "install uninstall",

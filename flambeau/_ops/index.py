@@ -201,8 +201,9 @@ chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp linalg.matrix_p
 linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 """,
     "queries": """
-allclose can_cast equal is_complex is_conj is_floating_point is_inference is_neg is_nonzero
-is_same_size is_signed is_tensor isclose numel result_type
+allclose can_cast detach detach_ equal get_device is_complex is_conj is_distributed
+is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor
+isclose numel result_type typename
 """,
     "random": """
 bernoulli multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm
@@ -258,6 +259,7 @@ tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit
 """,
     "statistics": "corrcoef cov kthvalue median mode nanmedian nanquantile quantile",
     "storage_views": "_as_strided as_strided resize_as_",
+    "tensor_methods": "type_as",
     "transcendental": """
 _logit _logit_eps _sigmoid_slope exp exp2 expm1 float_power ldexp log log10 log1p log2 logaddexp
 logaddexp2 logit pow rsqrt sigmoid special.xlog1py sqrt xlogy
@@ -375,6 +377,11 @@ unsafe_split_with_sizes vsplit
 as_strided as_strided_ fill_diagonal_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_
 transpose_ unsqueeze_
 """,
+    "tensor_methods": """
+apply_ as_subclass ccol_indices coalesce col_indices const_data_ptr crow_indices dense_dim
+dim_order indices ipu is_coalesced is_distributed map2_ map_ pin_memory row_indices sparse_dim
+to_dense type_as values volatile xpu
+""",
     "transcendental": """
 exp exp2 exp2_ exp_ expm1 expm1_ float_power float_power_ ldexp ldexp_ log log10 log10_ log1p
 log1p_ log2 log2_ log_ logaddexp logaddexp2 logit logit_ pow pow_ rsqrt rsqrt_ sigmoid sigmoid_
@@ -406,12 +413,9 @@ PROVIDES = {
 SETTABLE = "imag real"
 
 MISSING = """
-apply_ as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim
-dequantize dim_order eig grad_dtype index indices int_repr ipu is_coalesced is_distributed lstsq
-map2_ map_ module_load mtia pin_memory q_per_channel_axis q_per_channel_scales
-q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
-resize_as_sparse_ row_indices share_memory_ slice_inverse smm solve sparse_dim sparse_mask
-sparse_resize_ sparse_resize_and_clear_ sspaddmm storage storage_type symeig to_dense to_mkldnn
+chalf dequantize eig grad_dtype index int_repr lstsq module_load mtia q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream
+reinforce resize resize_as resize_as_sparse_ share_memory_ slice_inverse smm solve sparse_mask
+sparse_resize_ sparse_resize_and_clear_ sspaddmm storage storage_type symeig to_mkldnn
 to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-type_as values volatile xpu
 """

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.missing import as_torch_name
 from flambeau._ops import outputs, pointwise
 from flambeau._ops.op import composite, kernel
+from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor
 
 
@@ -85,6 +88,29 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+@composite("is_storage(Tensor self) -> bool", method=False)
+def is_storage(obj: Any, /) -> bool:
+    """Whether an object is a storage."""
+    return isinstance(obj, Storage)
+
+
+@composite("typename(Tensor self) -> str", method=False)
+def typename(obj: Any, /) -> str:
+    """The name of a tensor's type (`torch.FloatTensor`), or of any object's class, in full.
+
+    Functions, classes and modules are named themselves. Builtins are named without a module.
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    if isinstance(obj, ModuleType):
+        return as_torch_name(obj.__name__)
+    module = as_torch_name(getattr(named, "__module__", "") or "")
+    if module.startswith("torch._"):
+        module = "torch"
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
 def _question(name: str, text: str) -> None:
     """A method of Tensor as a function."""
 
@@ -107,7 +133,11 @@ for _name, _text in (
     ("is_neg", "Whether the negative bit is set: never."),
     ("is_inference", "Whether the tensor was made in inference mode."),
     ("is_same_size", "Whether two shapes are equal."),
+    ("is_distributed", "Whether the tensor is spread over machines: never."),
     ("numel", "The number of elements."),
+    ("get_device", "The index of the tensor's device; -1 for the CPU."),
+    ("detach", "The same memory without history."),
+    ("detach_", "Cut a tensor off from its history, in place."),
 ):
     _question(_name, _text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,27 @@ def new_(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 Tensor.new = new_  # type: ignore[attr-defined]
 del Tensor.new_  # type: ignore[attr-defined]
+
+
+def _typed(name: str) -> Any:
+    if name not in NAMES:
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return globals()[name]
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The old way to choose the default type: `torch.DoubleTensor` or its name.
+
+    Raises:
+        TypeError: it is no floating-point type of tensor.
+    """
+    known = _typed(t.rpartition(".")[2]) if isinstance(t, str) else t
+    wanted = "only floating-point types are supported as the default type"
+    if not isinstance(known, TypedMeta):
+        raise TypeError(f"invalid type object: {wanted}")
+    if not known.element.is_floating_point:
+        raise TypeError(wanted)
+    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+                  "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+                  UserWarning, stacklevel=2)  # fmt: skip
+    dt.set_default_dtype(known.element)

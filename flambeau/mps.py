@@ -1,0 +1,26 @@
+"""`torch.mps`: Apple's GPUs: there are none; what needs one is not here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.missing import missing
+
+
+def is_available() -> bool:
+    """Whether there is such a device: no."""
+    return False
+
+
+def device_count() -> int:
+    """The number of such devices: 0."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the current device: there is none."""
+    int(seed)
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,32 @@
+"""`torch.types`: names for annotations."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Sequence
+from typing import IO, Any, TypeAlias
+
+from flambeau._core.device import device as _device
+from flambeau._core.layout import Size
+from flambeau._core.missing import missing
+from flambeau._tensor.tensor import Tensor
+
+__all__ = ["Device", "FileLike", "Number", "Size", "Tensor"]
+
+Number: TypeAlias = int | float | bool
+Device: TypeAlias = _device | str | int | None
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+IntLikeType: TypeAlias = int
+FloatLikeType: TypeAlias = float
+BoolLikeType: TypeAlias = bool
+
+_Number = (int, float, bool)
+_int, _float, _bool, _str = builtins.int, builtins.float, builtins.bool, builtins.str
+_bytes, _complex = builtins.bytes, builtins.complex
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,40 @@
+"""`torch.xpu`: Intel's GPUs: there are none; what needs one is not here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.missing import missing
+
+
+def is_available() -> bool:
+    """Whether there is such a device: no."""
+    return False
+
+
+def device_count() -> int:
+    """The number of such devices: 0."""
+    return 0
+
+
+def is_initialized() -> bool:
+    """Whether such a device is in use: no."""
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the current device: there is none."""
+    int(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed all devices: there are none."""
+    int(seed)
+
+
+def empty_cache() -> None:
+    """Give cached memory back: there is none."""
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,52 @@
+"""`torch.cuda`, `torch.accelerator` and `torch.backends` where there is no GPU."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import flambeau as torch
+from flambeau._core.missing import NotImplementedInFlambeau
+
+
+def test_questions_are_answered():
+    assert torch.version.cuda is None
+    assert not torch.cuda.is_available()
+    assert torch.cuda.device_count() == 0
+    assert torch.cuda.max_memory_allocated(device=None) == 0
+    assert torch.accelerator.current_accelerator() is None
+    assert not torch.backends.cudnn.is_available()
+    assert not torch.backends.mps.is_available()
+
+
+def test_seeds_are_accepted():
+    torch.cuda.manual_seed(1)
+    torch.cuda.manual_seed_all(1)
+    assert torch.cuda.get_rng_state_all() == []
+
+
+@pytest.mark.parametrize("name", torch.cuda.NEED_A_DEVICE)
+def test_what_needs_a_device(name: str):
+    with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+        getattr(torch.cuda, name)()
+
+
+def test_resetting_the_peak_needs_a_device():
+    with (
+        pytest.warns(FutureWarning, match="reset_peak_memory_stats"),
+        pytest.raises(AttributeError),
+    ):
+        torch.cuda.reset_max_memory_allocated()
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(NotImplementedInFlambeau, match=r"^torch\.cuda\.CUDAGraph is not"):
+        torch.cuda.CUDAGraph
+
+
+def test_flags_are_kept():
+    cudnn = importlib.import_module("flambeau.backends.cudnn")
+    with cudnn.flags(enabled=False, deterministic=True):
+        assert (cudnn.enabled, cudnn.deterministic) == (False, True)
+    assert (cudnn.enabled, cudnn.deterministic) == (True, False)
