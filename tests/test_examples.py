@@ -1,0 +1,42 @@
+"""The examples run, as `flambeau run` runs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NEED_EXTRAS = {"digits.py"}  # scikit-learn and matplotlib
+
+# A line that each prints. Numbers are PyTorch's, from the same seed.
+LINES = {
+    "autograd.py": "derivatives of x sin x at 2: 0.0770, -2.6509",
+    "broadcasting.py": "6 was wanted: tensor(12.)",
+    "checkpoints.py": "continued: 0.173772 from step 20",
+    "curve_fit.py": "should be close to 5, 0, 3:",
+    "modules.py": "should be close to 5 and 3: 4.996 3.002",
+    "operators.py": "in place: tensor([12.2500,  1.0000,  2.2500])",
+    "stability.py": "gradient: tensor([ 0.5000, -0.5000])",
+    "tensors.py": "matmul: torch.Size([3, 4]) tensor([-0.9084, -0.7472, -0.1533,  2.5353])",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_example(name: str, tmp_path: Path):
+    command = [sys.executable, "-m", "flambeau", "run", str(ROOT / "examples" / name)]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    result = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert result.stderr == ""
+    assert result.returncode == 0
+    assert any(line.startswith(LINES[name]) for line in result.stdout.splitlines()), result.stdout
+
+
+def test_every_example_is_here():
+    present = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert present == set(LINES) | NEED_EXTRAS
