@@ -275,6 +275,13 @@ def _binary(name: str) -> Callable[..., Any]:
     return step
 
 
+def _matmul(left: Any, right: Any) -> Any:
+    """Of one type where a factor is empty: torch looks at types only if there is work to do."""
+    if not (left.numel() and right.numel()):
+        right = right.to(left.dtype)
+    return _plain((left @ right) * 1)
+
+
 def _plain(t: Any) -> Any:
     """The same values in a tensor whose dims of size 1 have the strides of a new one."""
     return t.reshape(-1).reshape(t.shape)
@@ -292,7 +299,7 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "cat": lambda m, x, a, b, c, d: m.library.cat([m.tensor(x), m.tensor(a)], _dim(m.tensor(x), b)),
     "stack": lambda m, x, a, b, c, d: m.library.stack([m.tensor(x), m.tensor(x)], a % 2),
     "where": lambda m, x, a, b, c, d: m.library.where(m.tensor(x) > 0, m.tensor(x), m.tensor(a)),
-    "matmul": lambda m, x, a, b, c, d: _plain((m.tensor(x) @ m.tensor(a)) * 1),
+    "matmul": lambda m, x, a, b, c, d: _matmul(m.tensor(x), m.tensor(a)),
     "pow": lambda m, x, a, b, c, d: m.tensor(x) ** 2,
     "masked_fill": lambda m, x, a, b, c, d: m.tensor(x).masked_fill(m.tensor(x) > 0, 0.5),
 }  # fmt: skip
