@@ -26,39 +26,37 @@ def steps_of(data: np.ndarray) -> Ints:
     return tuple([step * data.itemsize for step in element_strides(data)])
 
 
-_NOTHING = np.empty(16, np.uint8)  # what empty views look at
-
-
 def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np.ndarray:
     """The array with this shape and these byte strides, `offset` bytes after the start of `data`.
 
     The elements must lie within the memory that the owner of `data` holds.
     """
-    if 0 in shape:
-        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
     flags = data.flags
     if 0 in shape:
-        return np.ndarray(shape, data.dtype, _NOTHING, 0, strides)
-    if not data.size or not flags.writeable:
-        return _strided_by_protocol(data, shape, strides, offset)
-    if flags.c_contiguous and not offset:
+        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
+    if flags.c_contiguous and flags.writeable and data.size and not offset:
         try:
             return np.ndarray(shape, data.dtype, data, 0, strides)
         except ValueError:  # the elements reach beyond those of `data`
             pass
     owner = owner_of(data)
-    if not owner.flags.c_contiguous:
-        return _strided_by_protocol(data, shape, strides, offset)
-    return np.ndarray(shape, data.dtype, owner, address(data) - address(owner) + offset, strides)
+    start = address(data) - address(owner) + offset
+    if not data.size or not flags.writeable:
+        return _strided_by_protocol(data, shape, strides, owner, start)
+    if not owner.flags.c_contiguous:  # dense, with its dims in another order?
+        owner = owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
+        if not owner.flags.c_contiguous:
+            return _strided_by_protocol(data, shape, strides, owner, start)
+    return np.ndarray(shape, data.dtype, owner, start, strides)
 
 
-def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, offset: int) -> np.ndarray:
+def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, owner: np.ndarray,
+                         start: int) -> np.ndarray:  # fmt: skip
     """The slow way: empty and read-only arrays, and memory that NumPy only borrows."""
-    if offset:
-        raw = np.lib.stride_tricks.as_strided(data, (1,), (data.itemsize,)).view(np.uint8)
-        shifted = np.lib.stride_tricks.as_strided(raw, (offset + data.itemsize,), (1,))
-        data = shifted[offset:].view(data.dtype)
-    return np.lib.stride_tricks.as_strided(data, shape, strides, writeable=data.flags.writeable)
+    first = np.lib.stride_tricks.as_strided(owner, (1,), (owner.itemsize,)).view(np.uint8)
+    memory = np.lib.stride_tricks.as_strided(first, (start + data.itemsize,), (1,))
+    whole = memory[start:].view(data.dtype)
+    return np.lib.stride_tricks.as_strided(whole, shape, strides, writeable=data.flags.writeable)
 
 
 @lru_cache(CACHE_SIZE)
