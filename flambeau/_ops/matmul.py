@@ -165,12 +165,12 @@ def _check_mm(left: np.ndarray, right: np.ndarray) -> None:
 
 
 def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
-    """The types of two matrices that are multiplied have to be the same, and not bool."""
+    """The types of two matrices that are multiplied have to be the same, and not bool if there is work."""
     if left.dtype != right.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {c_name(left)} != {c_name(right)}"
         )
-    if left.dtype.kind == "b":
+    if left.dtype.kind == "b" and left.size and right.size:
         raise refuse("addmm_impl_cpu_", left.dtype)
 
 
@@ -191,7 +191,7 @@ def bmm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         raise RuntimeError(
             f"expected scalar type {scalar_name(left)} but found {scalar_name(right)}"
         )
-    if left.dtype.kind == "b":
+    if left.dtype.kind == "b" and left.size and right.size:
         raise refuse("bmm", left.dtype)
     return product(left, right)
 
@@ -302,7 +302,7 @@ def check_mv(matrix: np.ndarray, vector: np.ndarray) -> None:
         )
     if matrix.dtype != vector.dtype:
         raise addmv_types(vector, matrix, vector)
-    if matrix.dtype.kind == "b":
+    if matrix.dtype.kind == "b" and matrix.size:
         raise refuse("addmv_impl_cpu", matrix.dtype)
 
 
@@ -441,7 +441,7 @@ def _check_batches(left: np.ndarray, right: np.ndarray) -> None:
         raise RuntimeError(
             f"expected scalar type {scalar_name(left)} but found {scalar_name(right)}"
         )
-    if left.dtype.kind == "b":
+    if left.dtype.kind == "b" and left.size and right.size:
         raise refuse("bmm", left.dtype)
 
 
