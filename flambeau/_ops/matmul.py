@@ -165,7 +165,7 @@ def _check_mm(left: np.ndarray, right: np.ndarray) -> None:
 
 
 def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
-    """The types of two matrices that are multiplied have to be the same, and not bool if there is work."""
+    """Two matrices to multiply are of the same type, and not bool where there is work."""
     if left.dtype != right.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {c_name(left)} != {c_name(right)}"

@@ -141,8 +141,14 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
 )
 def view_(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
     """The same elements in another shape, without a copy."""
-    if geometry.is_plain(data):
-        return _reshape_plain(data, size)
+    if data.flags.c_contiguous and data.size and (1 not in data.shape or geometry.is_plain(data)):
+        try:
+            result = data.reshape(size)
+        except ValueError:
+            pass  # torch's errors below
+        else:
+            if result.shape == size or not size or min(size) >= -1:  # to NumPy, any is -1
+                return result
     shape = infer_size(size, data.size)
     strides = view_strides(data, shape)
     if strides is None:
@@ -150,17 +156,6 @@ def view_(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
                            "least one dimension spans across two contiguous subspaces). Use "
                            ".reshape(...) instead.")  # fmt: skip
     return strided(data, shape, strides)
-
-
-def _reshape_plain(data: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """NumPy's reshape, where it sets torch's strides; torch's errors."""
-    try:
-        result = data.reshape(size)
-    except ValueError:
-        return data.reshape(infer_size(size, data.size))
-    if result.shape != size and size and size != (-1,) and min(size) < -1:  # to NumPy, any is -1
-        infer_size(size, data.size)
-    return result
 
 
 @view(
