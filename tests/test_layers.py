@@ -18,7 +18,8 @@ PACKAGE = Path(__file__).parents[1] / "flambeau"
 LAYERS = [
     {"_version"},
     {"torch_version", "_core"},
-    {"_compiler", "_runtime"},
+    {"_compiler"},
+    {"_runtime"},
     {"_tensor"},
     {"autograd"},
     {"_ops"},

@@ -33,6 +33,7 @@ class Threads:
 
     inside: int | None = None
     between: int | None = None
+    wished: int = _wished_threads()
 
 
 def _checked_count(name: str, count: Any) -> int:
@@ -48,15 +49,14 @@ def get_num_threads() -> int:
 
     Until then it is OMP_NUM_THREADS, or else the number of processors.
     """
-    return _wished_threads() if Threads.inside is None else Threads.inside
+    return Threads.wished if Threads.inside is None else Threads.inside
 
 
 def set_num_threads(count: int) -> None:
-    """Keep the number of threads that one operator may use.
+    """Set the number of threads that one operator may use: large tensors are split over them.
 
-    Operators run on NumPy in the caller's thread, whatever the number is. The threads of NumPy's
-    BLAS (matrix products) are its own: they follow OMP_NUM_THREADS or OPENBLAS_NUM_THREADS, read
-    when NumPy is imported.
+    The threads of NumPy's BLAS, which some matrix products use, are its own: they follow
+    OMP_NUM_THREADS or OPENBLAS_NUM_THREADS, read when NumPy is imported.
 
     Raises:
         RuntimeError: the count is not a positive int.

@@ -1,0 +1,210 @@
+"""`@native`: a Python function as a kernel.
+
+    @native
+    def scale(x: pointer(T), n: i64, factor: T, T: static):
+        for i in range(n):
+            x[i] = x[i] * factor
+
+Parameters with the annotation `static` are constants while compiling; `T` may stand in the other
+annotations. A parameter without an annotation takes the type of its argument (for kernels that
+kernels call). `task` and `tasks` say which part of the work a thread does. Names that are assigned
+more than once are variables of one type; names in capitals are constants.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from flambeau._compiler import language
+from flambeau._compiler.emitter import CompileError
+from flambeau._compiler.types import Pointer, Scalar, Vector
+
+NOTHING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a kernel; `annotation` is its text."""
+
+    name: str
+    annotation: str | None
+    static: bool
+    default: Any
+
+
+class Native:
+    """A kernel: its text as a tree, and the names that it may use."""
+
+    def __init__(self, function: Callable[..., Any], source: str = "", *, apart: bool = False,
+                 outline: bool = False, vectorize: bool = False) -> None:  # fmt: skip
+        self.function = function
+        self.apart = apart  # whether its pointers never reach the same memory
+        self.outline = outline  # whether callers jump to it instead of taking it in
+        self.vectorize = vectorize  # whether LLVM may turn its plain loops into vectors
+        self.name = function.__name__
+        self.source = source or textwrap.dedent(inspect.getsource(function))
+        self.first_line = 1 if source else function.__code__.co_firstlineno
+        self.scope = {**vars(language), **function.__globals__, **_closure(function)}
+        self.parameters = list(self._parameters(function))
+        self._tree: ast.FunctionDef | None = None
+        self._assigned: set[str] = set()
+        self._digest = ""
+        self.__doc__ = function.__doc__
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} is a kernel; compile it first (flambeau._runtime.launch)")
+
+    @staticmethod
+    def _parameters(function: Any) -> Any:
+        for name, parameter in inspect.signature(function).parameters.items():
+            annotation = parameter.annotation
+            if annotation is parameter.empty:
+                annotation = None
+            elif not isinstance(annotation, str):
+                annotation = repr(annotation) if annotation is not language.static else "static"
+            default = NOTHING if parameter.default is parameter.empty else parameter.default
+            yield Parameter(name, annotation, annotation == "static", default)
+
+    @property
+    def tree(self) -> ast.FunctionDef:
+        """The function as a syntax tree, parsed when first needed."""
+        if self._tree is None:
+            found = ast.parse(self.source).body[0]
+            if not isinstance(found, ast.FunctionDef):
+                raise CompileError(f"{self.name} is not a function")
+            self._tree = found
+            self._assigned = _assigned_often(found)
+        return self._tree
+
+    @property
+    def assigned_often(self) -> set[str]:
+        """Names that are assigned more than once: variables."""
+        _ = self.tree
+        return self._assigned
+
+    def lookup(self, name: str) -> Any:
+        """What a name of the module means."""
+        if name in self.scope:
+            return self.scope[name]
+        found = self.function.__globals__.get(name, NOTHING)
+        if found is NOTHING:
+            builtins = self.function.__globals__["__builtins__"]
+            table = builtins if isinstance(builtins, dict) else vars(builtins)
+            if name not in table:
+                raise CompileError(f"{self.name}: no name {name!r}")
+            return table[name]
+        return found
+
+    def bind(self, arguments: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by name; an error where they do not fit the parameters."""
+        bound = {}
+        rest = dict(named)
+        for position, parameter in enumerate(self.parameters):
+            if position < len(arguments):
+                bound[parameter.name] = arguments[position]
+            elif parameter.name in rest:
+                bound[parameter.name] = rest.pop(parameter.name)
+            elif parameter.default is not NOTHING:
+                bound[parameter.name] = parameter.default
+            else:
+                raise CompileError(f"{self.name}(): no argument for {parameter.name!r}")
+        if rest or len(arguments) > len(self.parameters):
+            raise CompileError(f"{self.name}(): too many arguments {arguments} {rest}")
+        return bound
+
+    def type_of(self, parameter: Parameter, names: dict[str, Any]) -> Any:
+        """The type that an annotation means where `names` are known."""
+        if parameter.annotation is None:
+            raise CompileError(f"{self.name}(): what type has {parameter.name!r}?")
+        found = eval(parameter.annotation, self.scope, dict(names))
+        if not isinstance(found, (Scalar, Vector, Pointer)):
+            raise CompileError(f"{self.name}(): {parameter.annotation} is no type")
+        return found
+
+    def digest(self) -> str:
+        """A hash of the text, of the kernels and of the constants that it uses."""
+        if not self._digest:
+            self._digest = "..."  # a kernel that calls itself
+            parts = [self.source, str((self.apart, self.outline, self.vectorize))]
+            for name in sorted(_names_in(self.function.__code__)):
+                value = self.scope.get(name, NOTHING)
+                if value is not NOTHING and vars(language).get(name) is not value:
+                    parts.append(f"{name}={stamp(value)}")
+            self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return self._digest
+
+
+def stamp(value: Any) -> str:
+    """A text that changes when what a constant means to a kernel changes."""
+    if isinstance(value, Native):
+        return value.digest()
+    if isinstance(value, (tuple, list)):
+        return f"({','.join(map(stamp, value))})"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{stamp(k)}:{stamp(v)}' for k, v in value.items())}}}"
+    if isinstance(value, FunctionType):
+        return inspect.getsource(value)
+    return repr(value)
+
+
+def native(function: Any = None, **options: Any) -> Any:
+    """Make a function a kernel. `apart=True`: its pointers never overlap; `outline=True`: it is
+    called, not taken in by its callers; `vectorize=True`: LLVM may vectorise its plain loops."""
+    if function is None:
+        return lambda found: Native(found, **options)
+    return Native(function, **options)
+
+
+def from_source(name: str, source: str, scope: dict[str, Any], **options: Any) -> Native:
+    """A kernel from generated text; tracebacks and debug output show it as `<kernel name>`."""
+    filename = f"<kernel {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    found = dict(scope)
+    head = "from __future__ import annotations\n"
+    exec(compile(head + source, filename, "exec"), found)
+    return Native(found[name], source, **options)
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    names = function.__code__.co_freevars
+    cells = function.__closure__ or ()
+    return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+
+
+def _names_in(code: Any) -> set[str]:
+    return {*code.co_names, *code.co_freevars}
+
+
+def _assigned_often(tree: ast.FunctionDef) -> set[str]:
+    counts: dict[str, int] = {argument.arg: 1 for argument in tree.args.args}
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.AugAssign):
+            targets = [node.target, node.target]
+        for target in targets:
+            for name in _target_names(target):
+                counts[name] = counts.get(name, 0) + 1
+    return {name for name, count in counts.items() if count > 1}
+
+
+def _target_names(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for element in target.elts for name in _target_names(element)]
+    return []

@@ -1,0 +1,138 @@
+"""LLVM behind llvmlite: text in, machine code out, loaded into this process.
+
+Nothing here is imported before the first kernel is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache as cache_once
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from flambeau._compiler import native as compiler
+from flambeau._compiler.module import Module
+from flambeau._runtime import cache
+
+DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
+VERSION: int = llvm.llvm_version_info[0]
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+
+@cache_once
+def host() -> tuple[str, str]:
+    """The processor's name and its features, in LLVM's words."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@cache_once
+def has(feature: str) -> bool:
+    """Whether the processor has a feature: "avx512f", "avx512bf16", "neon", "f16c" ..."""
+    return f"+{feature}" in host()[1].split(",")
+
+
+@cache_once
+def vector_bits() -> int:
+    """The width of a vector register: 512 with AVX-512, 256 with AVX, else 128."""
+    return 512 if has("avx512f") else 256 if has("avx") else 128
+
+
+@cache_once
+def target() -> Any:
+    """The machine that code is made for: this one."""
+    name, features = host()
+    triple = llvm.Target.from_default_triple()
+    return triple.create_target_machine(cpu=name, features=features, opt=3, jit=True)
+
+
+@cache_once
+def linker() -> Any:
+    """What loads machine code into the process."""
+    return llvm.create_lljit_compiler(target())
+
+
+@cache_once
+def fingerprint() -> str:
+    """All that the machine code of a kernel depends on besides the kernel: compiler, LLVM, CPU."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(compiler.__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    for part in (llvmlite.__version__, VERSION, sys.platform, *host()):
+        digest.update(f"{part}\0".encode())
+    return digest.hexdigest()
+
+
+def key_of(native: Any, statics: dict[str, Any], checked: bool) -> str:
+    """The name of a kernel's machine code in the cache."""
+    digest = hashlib.sha256()
+    listed = [f"{name}={compiler.stamp(value)}" for name, value in sorted(statics.items())]
+    for part in (fingerprint(), native.digest(), *listed, str(checked)):
+        digest.update(f"{part}\0".encode())
+    return digest.hexdigest()
+
+
+def text_of(native: Any, statics: dict[str, Any], checked: bool) -> Module:
+    """The kernel as LLVM IR."""
+    module = Module(checked=checked, llvm_version=VERSION)
+    module.entry(native, statics)
+    return module
+
+
+def compile_object(native: Any, statics: dict[str, Any], checked: bool) -> bytes:
+    """The kernel as machine code, in the system's object format."""
+    text = text_of(native, statics, checked).text()
+    if "loops" in DEBUG:
+        sys.stderr.write(f"# kernel {native.name} {statics}\n{native.source}\n")
+    if "llvm" in DEBUG:
+        sys.stderr.write(text)
+    parsed = llvm.parse_assembly(text)
+    parsed.verify()
+    optimise(parsed, native.vectorize)
+    if "asm" in DEBUG:
+        sys.stderr.write(target().emit_assembly(parsed))
+    return target().emit_object(parsed)  # type: ignore[no-any-return]
+
+
+def optimise(parsed: Any, vectorize: bool) -> None:
+    """LLVM's passes. Kernels are vectors already: its vectorisers run where a kernel asks."""
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = vectorize
+    options.loop_unrolling = vectorize
+    options.loop_interleaving = vectorize
+    builder = llvm.create_pass_builder(target(), options)
+    builder.getModulePassManager().run(parsed, builder)
+
+
+LOADED: list[Any] = []
+"""Libraries whose code is in use; they live as long as the process."""
+
+
+def symbols(native: Any, statics: dict[str, Any], checked: bool) -> dict[str, int]:
+    """Addresses of a kernel's `entry` (and `fault`), from the cache or newly compiled."""
+    key = key_of(native, statics, checked)
+    code = cache.read(key)
+    if code is None:
+        code = compile_object(native, statics, checked)
+        cache.write(key, code)
+    try:
+        return _link(key, code, checked)
+    except RuntimeError:  # what LLVM says of machine code that it cannot load
+        cache.remove(key)
+        return _link(key, compile_object(native, statics, checked), checked)
+
+
+def _link(key: str, code: bytes, checked: bool) -> dict[str, int]:
+    wanted = ["entry", "fault"] if checked else ["entry"]
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in wanted:
+        builder = builder.export_symbol(name)
+    library = builder.link(linker(), f"{key}.{len(LOADED)}")
+    LOADED.append(library)
+    return {name: library[name] for name in wanted}

@@ -1,0 +1,122 @@
+"""From a kernel's definition to a call: compile or load it once, pack arguments, run it.
+
+    k = kernel(sum_rows, T=f32, W=8)     # from this process, the disk or the compiler
+    k(x, out, rows, cols)                # in the caller's thread
+    k.parallel(8, x, out, rows, cols)    # eight tasks over the thread pool
+
+Pointers are given as ndarrays (their first element) or as addresses. With FLAMBEAU_DEBUG=bounds
+every access of every kernel is checked, and one outside of its array raises IndexError.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.types import Pointer
+from flambeau._runtime.cpu import address
+
+CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+EVERYWHERE = (0, (1 << 64) - 1)
+
+
+class Kernel:
+    """Machine code and how to hand it its arguments."""
+
+    __slots__ = ("address", "entry", "fault", "name", "pack", "pointers", "statics")
+
+    def __init__(self, native: Any, statics: dict[str, Any]) -> None:
+        from flambeau._runtime import engine
+
+        found = engine.symbols(native, statics, CHECKED)
+        self.name = native.name
+        self.statics = statics
+        self.address = found["entry"]
+        self.entry = ENTRY(self.address)
+        self.fault = found.get("fault", 0)
+        types = [native.type_of(p, dict(statics)) for p in native.parameters
+                 if not p.static and p.name not in ("task", "tasks")]  # fmt: skip
+        self.pointers = tuple(isinstance(type, Pointer) for type in types)
+        letters = ["Q" if isinstance(t, Pointer) else "d" if t.is_float else "q" for t in types]
+        if CHECKED:
+            letters = ["QQQ" if letter == "Q" else letter for letter in letters]
+        self.pack: Callable[..., bytes] = struct.Struct("".join(letters)).pack
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run as one task in the caller's thread."""
+        self.entry(self.packed(arguments), 0, 1)
+        if CHECKED:
+            self._raise_fault()
+
+    def parallel(self, tasks: int, *arguments: Any) -> None:
+        """Run `tasks` tasks; each is told its number and how many there are."""
+        packed = self.packed(arguments)
+        if tasks == 1:
+            self.entry(packed, 0, 1)
+        else:
+            from flambeau._runtime import threads
+
+            threads.run(self, packed, tasks)
+        if CHECKED:
+            self._raise_fault()
+
+    def packed(self, arguments: Any) -> bytes:
+        """The arguments in 64-bit slots."""
+        if CHECKED:
+            return self._packed_with_limits(arguments)
+        return self.pack(*[
+            address(value) if value.__class__ is np.ndarray else value for value in arguments
+        ])  # fmt: skip
+
+    def _packed_with_limits(self, arguments: Any) -> bytes:
+        values: list[Any] = []
+        for is_pointer, value in zip(self.pointers, arguments, strict=True):
+            if not is_pointer:
+                values.append(value)
+            elif isinstance(value, np.ndarray):
+                values += [address(value), *limits_of(value)]
+            else:
+                values += [value, *EVERYWHERE]
+        return self.pack(*values)
+
+    def _raise_fault(self) -> None:
+        place = (ctypes.c_int64 * 4).from_address(self.fault)
+        if place[0]:
+            line = place[1]
+            place[0] = 0
+            raise IndexError(f"kernel {self.name} {self.statics}: access outside of its array, "
+                             f"line {line}")  # fmt: skip
+
+
+def limits_of(array: np.ndarray) -> tuple[int, int]:
+    """The address of the first byte that an array reaches, and the one behind the last."""
+    start = address(array)
+    if not array.size:
+        return start, start
+    reach = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    low = start + sum(step for step in reach if step < 0)
+    high = start + sum(step for step in reach if step > 0) + array.itemsize
+    return low, high
+
+
+KERNELS: dict[Any, Kernel] = {}
+LOCK = threading.RLock()
+
+
+def kernel(native: Any, **statics: Any) -> Kernel:
+    """The kernel for these constants, compiled when first asked for."""
+    key = (native, *statics.items())
+    found = KERNELS.get(key)
+    if found is None:
+        with LOCK:
+            found = KERNELS.get(key)
+            if found is None:
+                found = KERNELS[key] = Kernel(native, statics)
+    return found
