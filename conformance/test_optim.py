@@ -25,6 +25,23 @@ OPTIONS: dict[str, dict[str, list[Any]]] = {
                 "weight_decay": [0, 0.1], "maximize": [False, True]},
     "Adagrad": {"lr": [0.1], "lr_decay": [0, 0.1], "initial_accumulator_value": [0, 0.5],
                 "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Adadelta": {"lr": [1.0, 0.3], "rho": [0.9, 0.5], "eps": [1e-6, 1e-2],
+                 "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Adamax": {"lr": [0.05], "betas": [(0.9, 0.999), (0.5, 0.8)], "eps": [1e-8, 1e-2],
+               "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "NAdam": {"lr": [0.05], "betas": [(0.9, 0.999), (0.5, 0.8)], "weight_decay": [0, 0.1],
+              "momentum_decay": [4e-3, 0.1], "decoupled_weight_decay": [False, True],
+              "maximize": [False, True]},
+    "RAdam": {"lr": [0.05], "betas": [(0.9, 0.999), (0.5, 0.8)], "eps": [1e-8, 1e-3],
+              "weight_decay": [0, 0.1], "decoupled_weight_decay": [False, True],
+              "maximize": [False, True]},
+    "ASGD": {"lr": [0.05], "lambd": [1e-4, 0.1], "alpha": [0.75, 0.5], "t0": [1e6, 5],
+             "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Rprop": {"lr": [0.01], "etas": [(0.5, 1.2), (0.3, 1.5)],
+              "step_sizes": [(1e-6, 50), (0.005, 0.02)], "maximize": [False, True]},
+    "Adafactor": {"lr": [0.05, 0.5], "beta2_decay": [-0.8, -0.3],
+                  "eps": [(None, 1e-3), (1e-2, 0.1)], "d": [1.0, 2.0], "weight_decay": [0, 0.1],
+                  "maximize": [False, True]},
 }  # fmt: skip
 
 
@@ -130,6 +147,15 @@ WRONG = [
     ("RMSprop", {"alpha": -1.0}), ("RMSprop", {"momentum": -1.0}), ("RMSprop", {"eps": -1.0}),
     ("Adagrad", {"lr_decay": -1.0}), ("Adagrad", {"initial_accumulator_value": -1.0}),
     ("Adagrad", {"eps": -1.0}), ("Adam", {"unknown": 1}),
+    ("Adadelta", {"lr": -1.0}), ("Adadelta", {"rho": 1.5}), ("Adadelta", {"eps": -1.0}),
+    ("Adamax", {"betas": (0.9, 1.0)}), ("NAdam", {"momentum_decay": -1.0}),
+    ("RAdam", {"weight_decay": -1.0}), ("ASGD", {"lr": -1.0}), ("ASGD", {"weight_decay": -1.0}),
+    ("Rprop", {"lr": -1.0}), ("Rprop", {"etas": (1.0, 0.5)}), ("Adafactor", {"lr": -1.0}),
+    ("Adafactor", {"beta2_decay": 1.0}), ("Adafactor", {"eps": (-1.0, 1.0)}),
+    ("Adafactor", {"eps": (None, -1.0)}), ("Adafactor", {"d": 0.5}),
+    ("Adafactor", {"weight_decay": -1.0}), ("LBFGS", {"lr": -1.0}), ("Muon", {}),
+    ("Muon", {"momentum": -1.0}), ("Muon", {"adjust_lr_fn": "none"}),
+    ("Adam", {"fused": True, "foreach": True}), ("SGD", {"fused": True, "differentiable": True}),
 ]  # fmt: skip
 
 

@@ -36,6 +36,17 @@ FILES = {
         "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor "
         "set_default_tensor_type"
     ),
+    "amp.autocast_mode": "autocast",
+    "amp.settings": (
+        "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype "
+        "is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache "
+        "autocast_increment_nesting autocast_decrement_nesting is_autocast_cpu_enabled "
+        "set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype "
+        "is_autocast_ipu_enabled set_autocast_ipu_enabled get_autocast_ipu_dtype "
+        "set_autocast_ipu_dtype is_autocast_xla_enabled set_autocast_xla_enabled "
+        "get_autocast_xla_dtype set_autocast_xla_dtype get_autocast_gpu_dtype "
+        "set_autocast_gpu_dtype"
+    ),
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "hook": "install uninstall",
     "serialization": "save load",

@@ -40,6 +40,8 @@ LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
 ALLOWED: dict[tuple[str, str], str] = {
     ("_tensor/interop.py", ""): "the array API standard asks a tensor for the package's top",
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
+    ("cpu/amp/__init__.py", "amp.old_names"): "torch.cpu.amp is an old name of torch.amp",
+    ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",
 }
 
 FILE_LIMIT = 600

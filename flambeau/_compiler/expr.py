@@ -104,6 +104,15 @@ def trace(body: Callable[..., Any], names: list[str]) -> Expr:
     return result if isinstance(result, Expr) else Expr("constant", result)
 
 
+def parameters(node: Any) -> set[str]:
+    """The parameters that an expression depends on."""
+    if not isinstance(node, Expr) or node.op == "constant":
+        return set()
+    if node.op == "parameter":
+        return {node.args[0]}
+    return set().union(*[parameters(part) for part in node.args])
+
+
 def __getattr__(name: str) -> Callable[..., Expr]:
     """`expr.exp(x)`: any primitive of the table."""
     if name not in PRIMITIVES:

@@ -7,10 +7,11 @@ has. They mean nothing outside of a kernel.
 from __future__ import annotations
 
 import ast
+import zlib
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._compiler.emitter import Value, constant, mangled
+from flambeau._compiler.emitter import Value, constant, literal, mangled
 from flambeau._compiler.expressions import Expressions, Registers
 from flambeau._compiler.types import (
     SCALARS,
@@ -162,6 +163,16 @@ def stack(to: Expressions, type: Any, count: int, align: int = 64) -> Value:
         high = to.emit.define(i64, f"add i64 {low.text}, {count * type.size}")
         value.limits = (low.text, high.text)
     return value
+
+
+@word
+def table(to: Expressions, type: Any, values: tuple[Any, ...]) -> Value:
+    """Constants in memory: `table(u64, WORDS)[i]`."""
+    listed = ", ".join(f"{type.llvm} {literal(type, value)}" for value in values)
+    name = f"@table.{zlib.crc32(f'{type.llvm} {listed}'.encode()):08x}"
+    kind = f"[{len(values)} x {type.llvm}]"
+    to.module.declare(f"{name} = private unnamed_addr constant {kind} [{listed}], align 64")
+    return Value(pointer(type), name)
 
 
 @word
@@ -503,6 +514,16 @@ def call_address(to: Expressions, address: Value, *values: Any) -> None:
     if not isinstance(address.type, Pointer):
         address = to.emit.define(pointer(i8), f"inttoptr {address.typed} to ptr")
     to.emit.line(f"call void {address.text}({listed})")
+
+
+@word
+def call_result(to: Expressions, type: Any, address: Value, *values: Any) -> Any:
+    """Call a C function by its address; `type` is that of its result, or None."""
+    if type is None:
+        return call_address.emit(to, address, *values)
+    listed = ", ".join(to.as_value(value).typed for value in values)
+    address = to.emit.define(pointer(i8), f"inttoptr {address.typed} to ptr")
+    return to.emit.define(type, f"call {type.llvm} {address.text}({listed})")
 
 
 __all__ = [  # noqa: PLE0604  (the words are listed as they are made)

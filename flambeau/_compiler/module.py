@@ -170,6 +170,27 @@ class Module:
         if self.checked:
             self.declare(f"@fault = global [{FAULT_WORDS} x i64] zeroinitializer, align 8")
 
+    def export(self, native: Any, statics: dict[str, Any]) -> None:
+        """A C function of the kernel's name, with the kernel's parameters and result; for callers
+        that are not the launcher. Its pointers are never checked."""
+        emit = Emitter(self)
+        names: dict[str, Any] = dict(statics)
+        passed: list[Value] = []
+        for parameter in native.parameters:
+            if not parameter.static:
+                value = Value(native.type_of(parameter, names), f"%{parameter.name}")
+                names[parameter.name] = value
+                passed.append(value)
+        key = (native, *(
+            names[p.name] if p.static else (names[p.name].type, False) for p in native.parameters
+        ))  # fmt: skip
+        name, result = self._instance(native, key, names)
+        found = self._emit_call(emit, name, result, passed)
+        emit.line("ret void" if result is None else f"ret {found.typed}")
+        listed = ", ".join(value.typed for value in passed)
+        head = f"define {self.result_text(result)} @{native.name}({listed}) nounwind {{"
+        self.functions.append("\n".join([head, "begin:", *emit.entry, *emit.lines, "}"]))
+
     def _unpack(self, emit: Emitter, slot: int, type: Any) -> Value:
         place = emit.define(pointer(i64), f"getelementptr i64, ptr %args, i64 {slot}")
         if isinstance(type, Pointer):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +64,7 @@ class Generator:
         "_next",
         "_pairs",
         "_seed",
+        "_state_address",
         "_units",
         "device",
         "float_normal",
@@ -75,6 +77,7 @@ class Generator:
             raise RuntimeError(f"a CPU generator cannot be made for device {device}")
         self.device = device
         self._engine: NumpyGenerator | None = None
+        self._state_address = 0
         self._reseed(DEFAULT_SEED)
 
     # -- seeds ----------------------------------------------------------------------------------
@@ -215,6 +218,34 @@ class Generator:
         if rest.size == 0:
             return fresh[:missing]
         return np.concatenate((rest, fresh[:missing]))
+
+    def words_into(self, target: np.ndarray, twist: Callable[[int, np.ndarray, int], None]) -> None:
+        """The next ``target.size`` raw words into uint32 memory of shape (n,).
+
+        ``twist(state, out, blocks)`` takes the engine's state array, given by its address, that
+        many blocks further and writes the words of these blocks.
+        """
+        count = target.size
+        rest = self._block[self._next : self._next + count]
+        target[: rest.size] = rest
+        missing = count - rest.size
+        if not missing:
+            self._next += count
+            return
+        # numpy's struct begins with the state array; all words of its block are used up
+        engine = self._seeded_engine()
+        if not self._state_address:
+            self._state_address = engine.bit_generator.ctypes.state_address  # type: ignore[attr-defined]
+        state = self._state_address
+        blocks = (missing - 1) // BLOCK
+        twist(state, target[rest.size :], blocks)
+        block = np.empty(BLOCK, np.uint32)
+        twist(state, block, 1)
+        self._block = block
+        self._forget_pieces()
+        self._just_seeded = False
+        self._next = missing - blocks * BLOCK
+        target[count - self._next :] = block[: self._next]
 
     def words64(self, count: int) -> np.ndarray:
         """The next ``count`` 64-bit words, uint64, the first of two words on top; a fresh array."""

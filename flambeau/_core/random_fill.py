@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -49,6 +50,17 @@ DIGITS = {np.dtype(np.float16): 11, BFLOAT16: 8, np.dtype(np.float32): 24, np.dt
 LARGEST = {dtype: float(ml_dtypes.finfo(dtype).max) for dtype in DIGITS}
 
 Fill = Callable[[int], np.ndarray]
+
+
+def _no_kernels(out: np.ndarray) -> Any:
+    return None
+
+
+class Compiled:
+    """Where a layer that compiles kernels says which module fills an array faster, with the same
+    results: ``kernels(out)`` is the module or None."""
+
+    kernels: Callable[[np.ndarray], Any] = staticmethod(_no_kernels)
 
 
 # -- walking over the output --------------------------------------------------------------------
@@ -136,7 +148,8 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     if out.dtype in _COMPLEX_PARTS:
         uniform_(_as_real(out), low, high, generator)
         return out
-    if low == 0 and high == 1 and out.dtype in _UNIT_DRAWS:
+    fast = Compiled.kernels(out)
+    if fast is None and low == 0 and high == 1 and out.dtype in _UNIT_DRAWS:
         return fill(out, _UNIT_DRAWS[out.dtype](generator))
     _check_uniform(out.dtype, low, high)
     wide = out.dtype == np.float64
@@ -145,6 +158,9 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     span = compute(high) - start
     end = out.dtype.type(compute(high))
     first = out.dtype.type(compute(low))
+    if fast is not None:
+        fast.uniform(out, float(span), float(start), float(end), generator)
+        return out
 
     def draw(count: int) -> np.ndarray:
         units = generator.units64(count) if wide else generator.units(count)
@@ -216,7 +232,10 @@ def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generat
     transform = random_normal.BLOCK_TRANSFORMS["double" if wide else "single"]
     units = generator.units64 if wide else generator.units
     whole = flat.size - flat.size % 16
-    for part in _chunks(flat[:whole]):
+    fast = Compiled.kernels(flat)
+    if fast is not None:
+        _compiled_blocks(fast, flat[:whole], mean, std, generator)
+    for part in _chunks(flat[:whole]) if fast is None else ():
         count = part.stop - part.start
         store(flat[part], transform(units(count).reshape(-1, 16), mean, std).reshape(-1))
     if whole == flat.size:
@@ -225,6 +244,18 @@ def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generat
         # the wider types draw for every element first, and these draws are lost
         generator.words((flat.size - whole) * (2 if wide else 1))
     store(flat[-16:], transform(units(16).reshape(1, 16), mean, std).reshape(-1))
+
+
+def _compiled_blocks(
+    fast: Any, flat: np.ndarray, mean: float, std: float, generator: Generator
+) -> None:
+    if flat.dtype not in _HALVES:
+        fast.normal_blocks(flat, mean, std, generator)
+        return
+    for part in _chunks(flat):
+        singles = np.empty(part.stop - part.start, np.float32)
+        fast.normal_blocks(singles, mean, std, generator)
+        store(flat[part], singles)
 
 
 def serial_normals(count: int, mean: float, std: float, generator: Generator) -> np.ndarray:
@@ -271,6 +302,10 @@ def bernoulli_(out: np.ndarray, probability: float, generator: Generator) -> np.
     require_kernel(out.dtype, _BERNOULLI_TYPES, "bernoulli_scalar_cpu_")
     # u < p for u = k * 2**-53, in whole numbers
     bound = np.uint64(math.ceil(probability * 2.0**53))
+    fast = Compiled.kernels(out)
+    if fast is not None:
+        fast.bernoulli(out, int(bound), generator)
+        return out
 
     def draw(count: int) -> np.ndarray:
         bits = generator.words64(count)
@@ -299,6 +334,10 @@ def bernoulli_tensor_(out: np.ndarray, probability: np.ndarray, generator: Gener
     if not out.flags.c_contiguous:
         chances = chances.transpose(order)
     flat = np.ascontiguousarray(chances).reshape(-1)
+    fast = None if wide else Compiled.kernels(out)
+    if fast is not None:
+        fast.bernoulli_each(out, flat, generator)
+        return out
     drawn = 0
 
     def draw(count: int) -> np.ndarray:
@@ -325,8 +364,12 @@ def exponential_(out: np.ndarray, rate: float, generator: Generator) -> np.ndarr
             "Exponential distribution is a continuous probability distribution. dtype must be a "
             f"floating point but you specified {SCALAR_NAMES[out.dtype][0]}"
         )
-    log1p = random_normal.libm("log1p")
     scale = -1.0 / rate
+    fast = Compiled.kernels(out)
+    if fast is not None:
+        fast.exponential(out, scale, generator)
+        return out
+    log1p = random_normal.libm("log1p")
     return fill(out, lambda count: scale * log1p(-generator.units64(count)))
 
 

@@ -15,6 +15,7 @@ from flambeau._core.random_fill import (
     DIGITS,
     LARGEST,
     SCALAR_NAMES,
+    Compiled,
     fill,
     require_bounds,
     require_kernel,
@@ -54,8 +55,12 @@ def random_(out: np.ndarray, generator: Generator) -> np.ndarray:
         return out
     require_kernel(out.dtype, tuple(_FULL_RANGES), "random_kernel_cpu")
     wide = out.dtype in _WIDE_FULL
-    draws = generator.words64 if wide else generator.words
     extent = _FULL_RANGES[out.dtype]
+    fast = Compiled.kernels(out)
+    if fast is not None:
+        fast.integers(out, extent, 0, wide, generator)
+        return out
+    draws = generator.words64 if wide else generator.words
     return fill(out, lambda count: _remainder(draws(count), extent).astype(np.int64))
 
 
@@ -73,7 +78,12 @@ def random_from_to_(
         return out
     extent = last - low + 1
     # below 2**28 the skew of the remainder stays small with one word
-    draws = generator.words if extent < _HALF_WORD_RANGE else generator.words64
+    wide = extent >= _HALF_WORD_RANGE
+    fast = Compiled.kernels(out)
+    if fast is not None:
+        fast.integers(out, extent, low, wide, generator)
+        return out
+    draws = generator.words64 if wide else generator.words
 
     def draw(count: int) -> np.ndarray:
         values = _remainder(draws(count), extent).astype(np.int64)

@@ -66,6 +66,11 @@ def _shuffled(size: int, generator: Generator) -> np.ndarray:
     """Swap element i with one of those from i on, i ascending (Fisher and Yates)."""
     if size == 0:
         return np.empty(0, np.int64)
+    result = np.empty(size, np.int64)
+    fast = random_fill.Compiled.kernels(result)
+    if fast is not None:
+        fast.shuffle(result, generator)
+        return result
     left = np.arange(size, 1, -1, dtype=np.uint32)
     targets = (generator.words(size - 1) % left).astype(np.int64)
     targets += np.arange(size - 1)

@@ -341,7 +341,7 @@ def prelu_kernel(self: Any, weight: Any) -> Any:
     return E.where(self > 0, self, self * weight)
 
 
-@composite("prelu(Tensor self, Tensor weight) -> Tensor")
+@composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """The input where it is positive, else multiplied by a weight for all or for each channel."""
     if input.dtype is not weight.dtype:

@@ -19,6 +19,7 @@ from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
 from flambeau._ops.positions import FLOAT32, FULL, INTEGERS
+from flambeau._ops.templates import scatter
 from flambeau._ops.writers import writer
 from flambeau._runtime import cpu
 
@@ -65,6 +66,9 @@ def _index_quickly(data: np.ndarray, indices: Arrays) -> np.ndarray | None:
     if array.dtype in INTEGERS:
         if array.ndim != 1 or (data.ndim > 2 and 1 in data.shape):
             return None
+        found = scatter.read_rows(data, dim, array, wrap=True)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
         try:
             return data.take(array, dim)
         except IndexError:
@@ -339,14 +343,26 @@ def add_at(data: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> None:
     if 0 in shape:
         _check_bounds(data.shape, entries, shape)
         return
-    positions = _linear_positions(data.shape, entries, shape)
     working = FLOAT32 if data.dtype in dt.NUMPY_HALVES else data.dtype
     direct = data.flags.c_contiguous and working == data.dtype
     total = data if direct else np.array(data, working, order="C")
     added = np.broadcast_to(values, shape).astype(working, copy=False)
+    if _add_slices(total, entries, added):
+        if not direct:
+            data[...] = total
+        return
+    positions = _linear_positions(data.shape, entries, shape)
     np.add.at(total.reshape(-1), positions.reshape(-1), added.reshape(-1))
     if not direct:
         data[...] = total
+
+
+def _add_slices(total: np.ndarray, entries: list[Any], values: np.ndarray) -> bool:
+    """The short way for positions in one dim; whether it was taken."""
+    used = [dim for dim, entry in enumerate(entries) if entry is not None]
+    if len(used) != 1:
+        return False
+    return scatter.write_rows(total, used[0], entries[used[0]], values, "add")
 
 
 def _linear_positions(sizes: tuple[int, ...], entries: list[Any],

@@ -17,6 +17,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.templates.precision import narrow, widen
+from flambeau._runtime import choice
 from flambeau._tensor.tensor import wrap
 
 BLOCK = 1 << 18
@@ -99,6 +100,10 @@ def _gradients(grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_c
 def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, attn_mask: np.ndarray | None,
               is_causal: bool, scale: float) -> Any:  # fmt: skip
     """[B, H, L, E] by [B, H, S, E]: the weighted values, and the log of each row's sum."""
+    if choice.compiled("attention", query.size * key.shape[2]):
+        from flambeau._ops.templates.attention import attend
+
+        return attend(query, key, value, attn_mask, is_causal, scale)
     heads = Heads(query, key, value, attn_mask, is_causal, scale)
     result = np.empty((len(heads.query), heads.size[0], value.shape[3]), heads.query.dtype)
     log_sums = np.empty((len(heads.query), heads.size[0]), heads.query.dtype)
@@ -129,6 +134,12 @@ def attention_backward(grad: np.ndarray, query: np.ndarray, key: np.ndarray, val
                        attn_mask: np.ndarray | None, is_causal: bool, scale: float,
                        out: np.ndarray, log_sums: np.ndarray) -> Any:  # fmt: skip
     """Gradients of query, key and value from weights computed again."""
+    if choice.compiled("attention", query.size * key.shape[2]):
+        from flambeau._ops.templates import attention as template
+
+        return template.attend_backward(
+            grad, query, key, value, attn_mask, is_causal, scale, out, log_sums
+        )
     heads = Heads(query, key, value, attn_mask, is_causal, scale)
     grads = widen(grad).reshape(len(heads.query), *grad.shape[2:])
     along = np.add.reduce(grads * widen(out).reshape(grads.shape), 2)
@@ -221,6 +232,7 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value,"
     " Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *,"
     " float? scale=None, bool enable_gqa=False) -> Tensor",
+    autocast="lower",
     method=False,
     namespace="nn.functional",
 )

@@ -240,9 +240,8 @@ def _explicit(q: Any, k: Any, v: Any, mask: Any, dropout: float, sizes: Any,
               average: bool) -> tuple[Any, Any]:  # fmt: skip
     """Attention with its weights."""
     rows, batch, heads, size = sizes
-    scores = (q * math.sqrt(1.0 / q.shape[-1])).matmul(k.transpose(-2, -1))
-    if mask is not None:
-        scores = scores + mask
+    scaled = q * math.sqrt(1.0 / q.shape[-1])
+    scores = scaled.matmul(k.mT) if mask is None else ops.baddbmm(mask, scaled, k.mT)
     weights = ops.softmax(scores, -1)
     if dropout > 0:
         weights = ops.dropout(weights, dropout, True)

@@ -10,18 +10,21 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._core.layout import contiguous_strides
 from flambeau._ops import binder
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.namespace import get_inplace, ops
 from flambeau._ops.op import alias, composite, kernel, pointwise
 from flambeau._ops.outputs import write_out
 from flambeau._ops.pointwise import (
+    LIMIT,
     broadcast_shape,
     common_dtype,
     number_array,
     number_of,
     result_strides,
 )
+from flambeau._ops.templates import copies
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
 
@@ -366,6 +369,13 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 })  # fmt: skip
 def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Elements of one or the other, of one type."""
+    if max(condition.size, x.size, y.size) >= LIMIT:
+        shape = broadcast_shape([condition.shape, x.shape, y.shape])
+        strides = result_strides([condition, x, y], shape) if len(shape) > 1 else None
+        wanted = contiguous_strides(shape) if strides is None else strides
+        placed = cpu.empty_strided(shape, wanted, x.dtype)
+        if copies.choose(placed, condition, x, y):
+            return placed
     try:
         data = np.where(condition, x, y)
     except ValueError:

@@ -83,7 +83,8 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
     return np.ndarray(shape, like.dtype, owner, start, strides)
 
 
-@view("view_as_complex(Tensor(a) self) -> Tensor(a)", method=False, backward={
+@view("view_as_complex(Tensor(a) self) -> Tensor(a)",
+      autocast="cpu=float32", method=False, backward={
     "self": lambda grad: ops.view_as_real(grad),
 })  # fmt: skip
 def view_as_complex(data: np.ndarray) -> np.ndarray:
@@ -279,7 +280,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     return ops._complex(real, imag, out=out)
 
 
-@composite("polar(Tensor abs, Tensor angle) -> Tensor", method=False)
+@composite("polar(Tensor abs, Tensor angle) -> Tensor", autocast="cpu=float32", method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """A complex tensor from absolute values and angles, of one float type."""
     _check_parts("polar", ("abs", "angle"), abs, angle)

@@ -17,7 +17,7 @@ from flambeau._ops import binder
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import BY_NAME, alias, composite, kernel
 from flambeau._ops.outputs import check_cast
-from flambeau._ops.templates import conv as kernels
+from flambeau._ops.templates import convolve as kernels
 from flambeau._ops.templates.conv_check import (
     check_input_rank,
     check_numbers,

@@ -9,9 +9,12 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import check_available, device
+from flambeau._core.layout import contiguous_strides
 from flambeau._ops import outputs, pointwise
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.pointwise import LIMIT
+from flambeau._ops.templates import copies
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, provides
 from flambeau.autograd.history import alias_of, bump, check_inplace, edge_of
@@ -24,23 +27,19 @@ def copy_in_format(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np
     else:
         strides = format_strides(data.shape, memory_format)
     with cpu.quiet():
-        if strides is None:
-            return _cast(np.array(data, order="C"), data, numpy_dtype)
-        result = cpu.empty_strided(data.shape, strides, numpy_dtype)
+        if strides is None and data.dtype == numpy_dtype and data.size < LIMIT:
+            return np.array(data, order="C")
+        result = cpu.empty_strided(
+            data.shape, contiguous_strides(data.shape) if strides is None else strides, numpy_dtype
+        )
         assign(result, data)
         return result
 
 
-def _cast(copied: np.ndarray, data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
-    if copied.dtype == numpy_dtype:
-        return copied
-    result = np.empty(data.shape, numpy_dtype)
-    assign(result, data)
-    return result
-
-
 def assign(target: np.ndarray, source: np.ndarray) -> None:
     """Write values, converted as torch does: complex drops its imaginary part."""
+    if target.size >= LIMIT and copies.convert(target, source):
+        return
     if source.dtype.kind == "c" and target.dtype.kind not in "cb":
         source = source.real
     if target.dtype.kind == "b" and source.dtype.kind == "V":
@@ -301,8 +300,17 @@ def fill(data: np.ndarray, value: Any) -> np.ndarray:
     strides = cpu.preserved_strides(data)
     result = cpu.empty_strided(data.shape, strides, data.dtype) if strides else (
         np.empty(data.shape, data.dtype))  # fmt: skip
-    result[...] = pointwise.number_array(value, data.dtype)
+    _write_number(result, value)
     return result
+
+
+def _write_number(data: np.ndarray, value: Any) -> None:
+    number = pointwise.number_array(value, data.dtype)
+    if data.size < LIMIT or not copies.convert(data, number):
+        data[...] = number
+
+
+fill.write = _write_number
 
 
 @kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
@@ -323,6 +331,9 @@ def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
 def zero(data: np.ndarray) -> np.ndarray:
     """Every element set to 0."""
     return np.zeros_like(data)
+
+
+zero.write = lambda data: _write_number(data, 0)
 
 
 _ = edge_of

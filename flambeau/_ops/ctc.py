@@ -221,6 +221,7 @@ def _lengths(value: Any, name: str) -> list[int]:
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths,"
     " int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor",
+    autocast="cpu=float32",
     method=False,
 )
 def ctc_loss(

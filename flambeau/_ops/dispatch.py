@@ -103,14 +103,20 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
     return result
 
 
-WATCHERS: list[Callable[[Op, tuple[Any, ...]], Any]] = []
+Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool], Any]
+WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""
 
 
-def watched(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-    """A call while a mode is active: modes may take it over; then it runs as usual."""
+def watched(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool = True
+) -> Any:
+    """A call while a mode is active: modes may take it over; then it runs as usual.
+
+    `functional` says that the result is new memory: the call is not in place, and has no `out=`.
+    """
     for watcher in WATCHERS:
-        result = watcher(op, values)
+        result = watcher(op, plain, values, functional)
         if result is not NotImplemented:
             return result
     result = plain(*values)
@@ -130,7 +136,7 @@ def _mark_inference(result: Any, values: tuple[Any, ...]) -> None:
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
-        return op.body
+        return _watched_body(op) if op.autocast else op.body
     if op.kind == "pointwise":
         from flambeau._ops.elementwise_path import make_pointwise
 
@@ -138,6 +144,13 @@ def make(op: Op) -> Callable[..., Any]:
     function = compile_text(op, call_text(op), op.public)
     function.plain = Plain(op)
     return finish(function, op)
+
+
+def _watched_body(op: Op) -> Callable[..., Any]:
+    """The body of a composite, whose arguments autocast may change."""
+    from flambeau._ops import autocast
+
+    return autocast.around(op)
 
 
 class Plain:
@@ -222,8 +235,9 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     elif not plain:
         lines += _numpy_name_lines(op)
     if not plain:
+        functional = ", out is None" if op.out else ""
         lines += ["    if watch.active:",
-                  f"        result = watched(op, plain, ({listed},))",
+                  f"        result = watched(op, plain, ({listed},){functional})",
                   *(["        return result if out is None else "
                      f"write_out(op, out, result, ({listed},))"]
                     if op.out else ["        return result"])]  # fmt: skip

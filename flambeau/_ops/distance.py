@@ -123,7 +123,11 @@ def _check_cdist(x1: Any, x2: Any, p: float) -> None:
         )
 
 
-@composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", method=False)
+@composite(
+    "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
+    autocast="float32",
+    method=False,
+)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
@@ -209,6 +213,7 @@ def _limited_norm(x: Any, dim: int, eps: float) -> Any:
 @composite(
     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0,"
     " int reduction=Mean) -> Tensor",
+    autocast="float32",
     method=False,
 )
 def margin_ranking_loss(
@@ -257,6 +262,7 @@ def _check_cosine(input1: Any, input2: Any, target: Any) -> None:
 @composite(
     "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0,"
     " int reduction=Mean) -> Tensor",
+    autocast="float32",
     method=False,
 )
 def cosine_embedding_loss(
@@ -316,6 +322,7 @@ def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable[..., 
 @composite(
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0,"
     " float p=2.0, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor",
+    autocast="float32",
     method=False,
 )
 def triplet_margin_loss(

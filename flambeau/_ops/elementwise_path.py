@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from flambeau._core import modes
 from flambeau._ops import binder, dispatch, outputs
 from flambeau._ops import elementwise_text as texts
 from flambeau._ops import pointwise as kind
+from flambeau._ops.compiled import LargeKernels
 from flambeau._ops.op import Op
+from flambeau._ops.recording import Plan
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -40,6 +43,7 @@ class Path:
         self.op = op
         self.name = op.public.rpartition(".")[2]
         self.kernels = kind.Kernels(op)
+        self.large = LargeKernels(self.kernels)
         self.arguments = tuple(a for a in op.schema.arguments if not kind.is_factor(a))
         self.names = [binder.python_name(op, a) for a in self.arguments]
         self.recorder = dispatch.Recorder(op) if op.backward else None
@@ -48,6 +52,7 @@ class Path:
         """Names for the generated text."""
         return {
             **dispatch.base_scope(self.op), "kernels": self.kernels, "general": self.general,
+            "large": self.large, "LIMIT": kind.LIMIT, "with_factor": self.with_factor,
             "inplace": self.inplace, "operator": self.operator, "recorder": self.recorder,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
             "broadcast_error": broadcast_error, "scaled": scaled,
@@ -56,7 +61,9 @@ class Path:
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
         if modes.watch.active:
-            result = dispatch.watched(self.op, self.plain, values)
+            result = dispatch.watched(self.op, self.plain, values, out is None)
+        elif out is not None and self._written(values, out):
+            return out
         else:
             result = self.plain(*values)
         return result if out is None else outputs.write_out(self.op, out, result, values)
@@ -65,11 +72,61 @@ class Path:
         """The long way without modes."""
         values = tuple(self._checked(values))
         operands = self._operands(values)
-        result = kind.compute(self.op, self.kernels, operands)
+        result = kind.compute(self.op, self.kernels, self.large, operands)
         if self.recorder is not None and kind.wants_grad(values):
             element = kind.compute_dtype(self.op, operands)
             self.recorder.call(*kind.as_tensors(self.op, list(values), element), result)
         return result
+
+    def _written(self, values: tuple[Any, ...], out: Any) -> bool:
+        """Compute straight into `out` where it has just the result's shape and type, and a
+        compiled kernel can."""
+        if not isinstance(out, Tensor) or not kind.is_large(out._data.shape):
+            return False
+        if out.requires_grad or kind.wants_grad(values):
+            return False
+        operands = self._operands(tuple(self._checked(values)))
+        prepared = kind.Prepared(self.op, operands)
+        data = out._data
+        fits = data.shape == prepared.shape and data.dtype == prepared.result.numpy_dtype
+        if not fits or not kind.supports(self.op, prepared.compute):
+            return False
+        outputs.check_overlap(data)
+        outputs.check_partial_overlap(out, operands)
+        if prepared.write(self.large, data) is None:
+            return False
+        bump(out)
+        return True
+
+    def with_factor(self, x: Any, y: Any, alpha: Any, out: Any, inplace: bool) -> Tensor | None:
+        """`x + alpha * y` for tensors of one float type that need no recording, else None."""
+        if alpha.__class__ not in (float, int) or out is not None or modes.watch.active:
+            return None
+        if x.__class__ is not Tensor or y.__class__ is not Tensor or kind.wants_grad((x, y)):
+            return None
+        a, b = x._data, y._data
+        dtype = a.dtype
+        if dtype is not b.dtype or dtype.kind != "f" or dtype in kind.dt.NUMPY_HALVES:
+            return None
+        if a.shape != b.shape or not a.flags.c_contiguous or not b.flags.c_contiguous:
+            return None
+        if inplace:
+            check_inplace(x, False)
+            outputs.check_partial_overlap(x, (y,))
+        data = self._with_factor(a, b, np.array(alpha, dtype), a if inplace else ...)
+        if not inplace:
+            return wrap(data)
+        bump(x)
+        return x
+
+    def _with_factor(self, a: np.ndarray, b: np.ndarray, factor: np.ndarray, out: Any) -> Any:
+        if a.size >= kind.LIMIT:
+            fusion = self.large.fusion(a.dtype, True)
+            done = fusion.run((a, b, factor), None if out is ... else (out,))
+            if done is not None:
+                return done[0]
+        with cpu.quiet():
+            return self.kernels[a.dtype](a, np.multiply(b, factor, out=...), out=out)
 
     def _checked(self, values: tuple[Any, ...]) -> list[Any]:
         """Arguments with foreign numbers and arrays made ours; torch's TypeError for others."""
@@ -128,7 +185,7 @@ class Path:
         """`target.op_(...)`: written through to the memory of `target`."""
         if modes.watch.active:
             return dispatch.watched(  # type: ignore[no-any-return]
-                self.op, self._inplace, (target, *rest)
+                self.op, self._inplace, (target, *rest), functional=False
             )
         return self._inplace(target, *rest)
 
@@ -138,20 +195,25 @@ class Path:
         check_inplace(target, recorded)
         operands = self._operands(tuple(values))
         outputs.check_partial_overlap(target, operands)
-        data = self._inplace_data(target, operands)
         if not recorded or self.recorder is None:
-            outputs.inplace_array(target, data)
+            self._overwrite(target, operands)
             bump(target)
             return target
         element = kind.compute_dtype(self.op, operands)
         before = kind.as_tensors(self.op, values, element)
-        before[0] = wrap(cpu.copy(target._data))
-        outputs.inplace_array(target, data)
+        if self.needs_before:
+            before[0] = wrap(cpu.copy(target._data))
+        self._overwrite(target, operands)
         self.recorder.inplace(*before, target)
         return target
 
-    def _inplace_data(self, target: Tensor, operands: list[Any]) -> np.ndarray:
-        """The new values; shapes and types are checked before anything is written."""
+    @cached_property
+    def needs_before(self) -> bool:
+        """Whether formulas use the target's values from before the write."""
+        return Plan(self.op).uses_self()
+
+    def _overwrite(self, target: Tensor, operands: list[Any]) -> None:
+        """Write the new values; shapes and types are checked before anything is written."""
         prepared = kind.Prepared(self.op, operands)
         outputs.check_cast(prepared.result.numpy_dtype, target._data.dtype)
         if prepared.shape != target._data.shape:
@@ -159,11 +221,13 @@ class Path:
         outputs.check_overlap(target._data)
         if not kind.supports(self.op, prepared.compute):
             raise kind.refusal(self.op, prepared.compute)
+        if prepared.write(self.large, target._data) is not None:
+            return
         with cpu.quiet():
             data = self.kernels[prepared.compute.numpy_dtype](*prepared.arrays, out=...)
         if data.dtype.kind not in "cb" and prepared.result.is_complex:
             raise RuntimeError(f"In-place {self.op.name} is not supported for complex tensors.")
-        return data
+        outputs.inplace_array(target, data)
 
 
 SCALARS: dict[Any, Tensor] = {}
@@ -217,6 +281,8 @@ def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, complex) and not common.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
                            "number.")  # fmt: skip
+    if isinstance(other, Tensor) and other.dtype is not common:
+        other = other.to(common)  # type: ignore[attr-defined]
     return other * alpha
 
 

@@ -45,7 +45,7 @@ def unary(op: Op, names: list[str]) -> str:
         f"        return general({x}, out=out)",
         f"    if watch.active or out is not None or {irregular('a')}:",
         f"        return general({x}, out=out)",
-        *_kernel_lines("kernels[a.dtype](a, out=...)", "raise"),
+        *_kernel_lines(f"{chosen(['a'], 'a.dtype')}(a, out=...)", "raise"),
         *_record(op, f"{x}._requires_grad", x),
         "    return result",
     ]
@@ -58,8 +58,20 @@ def irregular(array: str) -> str:
             f" or ({array}.base is not None and 1 in {array}.shape)")  # fmt: skip
 
 
-def _scaling_lines(x: str, y: str) -> list[str]:
-    return ["    if alpha != 1:", f"        {y} = scaled({x}, {y}, alpha)"]
+def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
+    return [
+        "    if alpha != 1:",
+        f"        result = with_factor({x}, {y}, alpha, {out}, {inplace})",
+        "        if result is not None:",
+        "            return result",
+        f"        {y} = scaled({x}, {y}, alpha)",
+    ]
+
+
+def chosen(arrays: list[str], dtype: str) -> str:
+    """The kernel for operands of these sizes: NumPy's, or for large ones a compiled one."""
+    small = " and ".join([f"{array}.size < LIMIT" for array in arrays])
+    return f"(kernels if {small} else large)[{dtype}]"
 
 
 def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
@@ -70,13 +82,13 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     out_test = "" if operator else "out is not None or "
     lines = [
         f"def {op.public.rpartition('.')[2]}({x}, {y}):" if operator else _head(op),
-        *(_scaling_lines(x, y) if scaling else []),
+        *(_scaling_lines(x, y, "out", False) if scaling else []),
         *_operand_lines(op, x, y, general),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
         f"            or {irregular('a')}",
         f"            or {irregular('b')}):",
         f"        return {general}",
-        *_kernel_lines("kernels[dtype](a, b, out=...)", "raise broadcast_error(a, b, error)"),
+        *_kernel_lines(f"{chosen(['a', 'b'], 'dtype')}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
         "    return result",
     ]
@@ -138,7 +150,8 @@ def numbers(op: Op, names: list[str]) -> str:
     general = f"general({', '.join(names)}, out=out)"
     count = leading_tensors(op)
     flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
-    kernel = f"kernels[dtype]({_mixed_arrays(names, count)}, out=...)"
+    sized = ["a", *[f"a{i}" for i in range(1, count)]]
+    kernel = f"{chosen(sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
     lines = [
         _head(op),
         *_mixed_lines(names, count, general),
@@ -196,7 +209,7 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         f"        return {general}",
         "    token = enter_quiet(QUIET)",
         "    try:",
-        f"        kernels[dtype]({_mixed_arrays(names, count)}, out=a)",
+        f"        {chosen(['a'], 'dtype')}({_mixed_arrays(names, count)}, out=a)",
         "    except ValueError:",
         f"        return {general}",
         "    finally:",
@@ -211,7 +224,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
     """Short path: tensors of one type that need no recording, result of the same shape."""
     lines = [
         head,
-        *(_scaling_lines(x, y) if has_alpha(op) else []),
+        *(_scaling_lines(x, y, "None", True) if has_alpha(op) else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})"),
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {x}._root is not None or {y}._root is not None",
@@ -221,7 +234,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         f"        return inplace({x}, {y})",
         "    token = enter_quiet(QUIET)",
         "    try:",
-        "        kernels[dtype](a, b, out=a)",
+        f"        {chosen(['a'], 'dtype')}(a, b, out=a)",
         "    except ValueError:",
         f"        return inplace({x}, {y})",
         "    finally:",

@@ -11,18 +11,23 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.templates import scatter
 from flambeau._ops.templates.precision import narrow, widen
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace
 
 
-def _check_indices(indices: np.ndarray, rows: int, name: str = "embedding") -> None:
+def _check_types(indices: np.ndarray, name: str) -> None:
     if indices.dtype.kind != "i" or indices.itemsize < 4:
         found = dt.from_numpy_dtype(indices.dtype).scalar_name
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{found}Tensor instead (while checking arguments for {name})"
         )
+
+
+def _check_indices(indices: np.ndarray, rows: int, name: str = "embedding") -> None:
+    _check_types(indices, name)
     if indices.size and (indices.min() < 0 or indices.max() >= rows):
         raise IndexError("index out of range in self")
 
@@ -47,6 +52,10 @@ def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_g
     """Rows of `weight` [V, D] at `indices` [*]: [*, D]."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    _check_types(indices, "embedding")
+    found = scatter.read_rows(weight, 0, indices)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     _check_indices(indices, weight.shape[0])
     return np.take(weight, indices, axis=0)
 
@@ -76,6 +85,10 @@ def embedding_dense_backward(grad: np.ndarray, indices: np.ndarray, num_weights:
     width = grad.shape[-1]
     flat = indices.reshape(-1)
     rows = widen(grad).reshape(-1, width)
+    if not scale_grad_by_freq:
+        total = np.zeros((num_weights, width), rows.dtype)
+        if scatter.write_rows(total, 0, flat, rows, "add", padding_idx):
+            return narrow(total, grad.dtype)
     if padding_idx >= 0:
         kept = flat != padding_idx
         if not kept.all():

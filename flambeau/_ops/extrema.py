@@ -17,6 +17,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.reductions import (
     INT64,
+    compiled,
     finished,
     refuse,
     restore_dims,
@@ -82,6 +83,10 @@ def _select(choose: Callable[..., Any], data: np.ndarray, dim: int, keepdim: boo
     dim = wrap_dim(dim, data.ndim)
     if not data.ndim:
         return data.copy(), np.zeros((), INT64)
+    kernels = compiled(data, (dim,))
+    found = None if kernels is None else kernels.place(data, dim, keepdim, choose is np.argmax)
+    if found is not None:
+        return finished(found[0], data.dtype), finished(found[1], INT64)
     indices = choose(working_array(data), axis=dim, keepdims=True)
     values = np.take_along_axis(data, indices, dim)
     if not keepdim:
@@ -96,10 +101,19 @@ def _picked(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -
     return selected_backward(grad, indices, self_shape, dim, keepdim)
 
 
+def _reduced(ufunc: Any, data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """`np.maximum` or `np.minimum` over axes."""
+    kernels = compiled(data, axes)
+    values = None
+    if kernels is not None:
+        values = kernels.extreme(data, axes, keepdim, ufunc is np.maximum)
+    return ufunc.reduce(working_array(data), axes, keepdims=keepdim) if values is None else values
+
+
 def _everything(ufunc: Any, data: np.ndarray, name: str) -> np.ndarray:
     axes = _checked_axes(data, None, name)
     refuse(data, "bool int float", f"{name}_all")
-    return finished(ufunc.reduce(working_array(data), axes), data.dtype)
+    return finished(_reduced(ufunc, data, axes, False), data.dtype)
 
 
 @reduction(
@@ -172,7 +186,7 @@ def min_other(input: Any, other: Any, *, out: Any = None) -> Any:
 def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -> np.ndarray:
     axes = _checked_axes(data, dim, name)
     refuse(data, "bool int float", f"{name[1:]}_values_cpu")
-    return finished(ufunc.reduce(working_array(data), axes, keepdims=keepdim), data.dtype)
+    return finished(_reduced(ufunc, data, axes, keepdim), data.dtype)
 
 
 @reduction(
@@ -210,9 +224,8 @@ def aminmax(data: np.ndarray, dim: int | None, keepdim: bool) -> Any:
     axes = wrap_dims(dim, data.ndim)
     check_not_empty(data, axes, "aminmax")
     refuse(data, "bool int float", "aminmax_cpu")
-    working = working_array(data)
-    smallest = np.minimum.reduce(working, axes, keepdims=keepdim)  # type: ignore[call-overload]
-    largest = np.maximum.reduce(working, axes, keepdims=keepdim)  # type: ignore[call-overload]
+    smallest = _reduced(np.minimum, data, axes, keepdim)
+    largest = _reduced(np.maximum, data, axes, keepdim)
     return finished(smallest, data.dtype), finished(largest, data.dtype)
 
 
@@ -231,6 +244,11 @@ def _index_of(choose: Any, data: np.ndarray, dim: int | None, keepdim: bool, nam
     if data.dtype.kind == "b":
         raise RuntimeError(f"{name}(): does not support bool input")
     axis = dim if data.ndim else None
+    kernels = compiled(data, range(data.ndim)) if data.size else None  # type: ignore[arg-type]
+    if kernels is not None:
+        found = kernels.place(data, axis, keepdim, choose is np.argmax)
+        if found is not None:
+            return finished(found[1], INT64)
     return finished(choose(working_array(data), axis=axis, keepdims=keepdim), INT64)
 
 

@@ -305,7 +305,7 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
 
     fft.__doc__ = f"{doc}, along `dim`, cut or filled up to `n` values."
     row = composite(f"{name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor",
-                    namespace="fft", method=False)(fft)  # fmt: skip
+                    autocast="cpu=float32", namespace="fft", method=False)(fft)  # fmt: skip
 
     for suffix, default in (("2", (-2, -1)), ("n", None)):
         _several(f"{name}{suffix}", default, several, doc)
@@ -320,7 +320,8 @@ def _several(name: str, default: Any, transform: Any, doc: str) -> None:
     fft.__doc__ = f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`."
     shown = "[-2, -1]" if default else "None"
     row = composite(f"{name}(Tensor self, int[1]? s=None, int[1]? dim={shown}, str? norm=None)"
-                    " -> Tensor", namespace="fft", method=False)(fft)  # fmt: skip
+                    " -> Tensor", autocast=None if "hfft" in name else "cpu=float32",
+                    namespace="fft", method=False)(fft)  # fmt: skip
 
 
 for _name, (_one, _many, _forward, _doc) in FAMILIES.items():

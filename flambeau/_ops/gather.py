@@ -15,6 +15,7 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import EXACT, SAME
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._ops.positions import INTEGERS, LONG, at_least_1d, check_range, type_name
+from flambeau._ops.templates import scatter
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -45,6 +46,9 @@ def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
                 f"Size does not match at dimension {d} expected index {list(positions.shape)} to "
                 f"be no larger than self {list(source.shape)} apart from dimension {dim}"
             )
+    quick = scatter.read_elements(source, dim, positions)
+    if quick is not None:
+        return quick.reshape(index.shape)  # type: ignore[no-any-return]
     check_range(positions, source.shape[dim], dim)
     window = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(positions.shape))
     found = np.take_along_axis(source[window], positions.astype(LONG, copy=False), dim)
@@ -74,6 +78,9 @@ def index_select(data: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
         )
+    found = scatter.read_rows(source, dim, at_least_1d(index))
+    if found is not None:
+        return found.reshape(()) if data.ndim == 0 else found  # type: ignore[no-any-return]
     size = source.shape[dim]
     if index.size and (index.min() < 0 or index.max() >= size):
         raise IndexError("index out of range in self")
@@ -113,6 +120,10 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
 )
 def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
     """The elements at positions of the flattened tensor, in the shape of `index`."""
+    if index.dtype == LONG and data.ndim:
+        found = scatter.read_rows(data.reshape(-1), 0, index, wrap=True)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
     positions = flat_positions(index, data.size, "take")
     return np.asarray(data.reshape(-1).take(positions))
 

@@ -35,7 +35,7 @@ def _rows(spatial: int) -> None:
         )
 
     @kernel(f"{name}(Tensor input, Tensor grid, {OPTIONS}) -> Tensor", node=f"{title}Backward0",
-            backward={("input", "grid"): gradients})  # fmt: skip
+            autocast="cpu=float32", backward={("input", "grid"): gradients})  # fmt: skip
     def sample(input: Array, grid: Array, interpolation_mode: int, padding_mode: int,
                align_corners: bool) -> Array:  # fmt: skip
         """The input `(N, C, *spatial)` at the grid's positions: `(N, C, *output)`."""
@@ -65,7 +65,8 @@ _rows(2)
 _rows(3)
 
 
-@composite(f"grid_sampler(Tensor input, Tensor grid, {OPTIONS}) -> Tensor", method=False)
+@composite(f"grid_sampler(Tensor input, Tensor grid, {OPTIONS}) -> Tensor", method=False,
+           autocast="cpu=float32 cuda=widest")  # fmt: skip
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int,
                  align_corners: bool) -> Any:  # fmt: skip
     """`grid_sample` with its modes as numbers, in the order in which torch's words list them."""

@@ -26,6 +26,7 @@ bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwis
 greater greater_equal gt lcm le less less_equal logical_and logical_not logical_or logical_xor lt
 ne not_equal
 """,
+    "compiled": "",
     "complex": """
 _complex _conj _conj_physical _imag _polar _real angle complex conj conj_physical imag polar real
 resolve_conj resolve_neg view_as_complex view_as_real
@@ -67,6 +68,7 @@ _fft_c2c _fft_c2r _fft_r2c _resize_ends fft.fft fft.fft2 fft.fftfreq fft.fftn ff
 fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.ihfft2
 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn
 """,
+    "formulas": "",
     "functional_activations": """
 celu_ nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_
 nn.functional.gelu nn.functional.hardshrink nn.functional.hardsigmoid nn.functional.hardswish
@@ -107,6 +109,7 @@ upsample_nearest3d_backward upsample_trilinear3d upsample_trilinear3d_backward
     "joining": """
 _unsafe_view cat column_stack concat concatenate dstack hstack reshape row_stack stack vstack
 """,
+    "kernels": "",
     "linalg": """
 cholesky cholesky_inverse cholesky_solve det inverse linalg.cholesky linalg.cholesky_ex linalg.det
 linalg.inv linalg.inv_ex linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular
@@ -153,7 +156,8 @@ masked.log_softmax masked.logaddexp masked.logsumexp masked.mean masked.median m
 masked.normalize masked.prod masked.softmax masked.softmin masked.std masked.sum masked.var
 """,
     "matmul": """
-_adjoint_times _matmul _times_adjoint _vector_times bmm dot linalg.matmul matmul mm mv vdot
+_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _vector_times bmm dot linalg.matmul
+matmul mm mv vdot
 """,
     "matmul_sums": "addbmm addmm addmv addr baddbmm",
     "norm": """
@@ -161,9 +165,9 @@ _batch_norm_backward batch_norm instance_norm native_batch_norm native_batch_nor
 nn.functional.batch_norm nn.functional.instance_norm
 """,
     "norm_rows": """
-group_norm layer_norm native_group_norm native_group_norm_backward native_layer_norm
-native_layer_norm_backward nn.functional.group_norm nn.functional.local_response_norm
-nn.functional.normalize rms_norm
+_rms_norm _rms_norm_backward group_norm layer_norm native_group_norm native_group_norm_backward
+native_layer_norm native_layer_norm_backward nn.functional.group_norm
+nn.functional.local_response_norm nn.functional.normalize rms_norm
 """,
     "norms": "dist linalg.matrix_norm linalg.norm linalg.vector_norm norm",
     "padding": """
@@ -212,6 +216,9 @@ bernoulli multinomial normal poisson rand rand_like randint randint_like randn r
     "rearrange": """
 _diagonal_copied channel_shuffle diag diag_embed diagflat flip fliplr flipud nn.functional.one_hot
 pixel_shuffle pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
+""",
+    "recurrent": """
+_gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _rnn_layer _rnn_layer_backward
 """,
     "reduce_grads": "",
     "reductions": """

@@ -24,6 +24,7 @@ from flambeau._ops.positions import (
     set_at,
     type_name,
 )
+from flambeau._ops.templates import copies, scatter
 from flambeau._ops.reduce_grads import index_reduce_grads
 from flambeau._ops.scalars import checked_number
 from flambeau._ops.scatter import reduce_positions
@@ -87,6 +88,8 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
     if not data.size:
         return  # nothing is looked up, not even an index that is out of range
+    if data.ndim == 1 and index.size and (index.min() < 0 or index.max() >= data.size):
+        raise IndexError("index out of range in self")
     check_range(index, data.shape[dim], dim)
     if alpha != 1:
         source = source * checked_number(alpha, source.dtype)
@@ -95,6 +98,7 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
 
 @writer(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    autocast="cpu=widest",
     out=True,
     backward={
         "self": lambda grad, dim, index: ops.index_fill(grad, dim, index, 0),
@@ -109,7 +113,8 @@ def index_copy(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray
     _check_copied(data, dim, index, source)
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
     check_range(index, data.shape[dim], dim, IndexError, "index_copy_(): ")
-    data[along(dim, index)] = source
+    if not scatter.write_rows(data, dim, index, source, "set"):
+        data[along(dim, index)] = source
 
 
 def _check_copied(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
@@ -311,6 +316,8 @@ def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )
     number = checked_number(value, data.dtype)
+    if copies.choose(data, mask, np.asarray(number, data.dtype), data):
+        return
     if data.flags.c_contiguous:
         np.putmask(data, mask, number)
     else:

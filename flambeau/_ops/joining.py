@@ -94,6 +94,7 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
 
 @kernel(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    autocast="cpu=widest",
     out=True,
     out_apart=True,
     method=False,
@@ -179,6 +180,7 @@ alias("concatenate", "cat")
 
 @kernel(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    autocast="cpu=widest",
     out=True,
     method=False,
     backward={

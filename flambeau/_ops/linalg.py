@@ -77,6 +77,7 @@ def diagonal_of(tensor: Any) -> Any:
 
 @kernel(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    autocast="cpu=float32",
     namespace="linalg",
     public="inv_ex",
     out=True,
@@ -100,7 +101,9 @@ def _inverse(tensor: Any, name: str) -> Any:
     return inverse
 
 
-@composite("linalg_inv(Tensor A) -> Tensor", namespace="linalg", public="inv")
+@composite(
+    "linalg_inv(Tensor A) -> Tensor", autocast="cpu=float32", namespace="linalg", public="inv"
+)
 def inv(A: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices.
 
@@ -112,7 +115,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     return write(inv, out, _inverse(A, "linalg.inv"))
 
 
-@composite("inverse(Tensor self) -> Tensor")
+@composite("inverse(Tensor self) -> Tensor", autocast="cpu=float32")
 def inverse(input: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices: `linalg.inv`."""
     return write(inverse, out, _inverse(input, "linalg.inv"))
@@ -232,7 +235,8 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool) -> An
     return fresh(result), np.asarray(info)
 
 
-@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", namespace="linalg",
+@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
            public="solve")  # fmt: skip
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """X with A X = B: A [*, N, N], B [*, N, K], or [*, N] for vectors; batches broadcast."""
@@ -278,7 +282,8 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
 
 @composite(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
-    "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
+    "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+    autocast="cpu=float32",
 )
 def triangular_solve(input: Any, A: Any, upper: bool = True, transpose: bool = False,
                      unitriangular: bool = False, *, out: Any = None) -> Any:  # fmt: skip
@@ -324,6 +329,7 @@ def _cholesky_backward(grad: Any, L: Any, upper: bool) -> Any:
 @kernel(
     "linalg_cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)"
     " -> (Tensor L, Tensor info)",
+    autocast="cpu=float32",
     namespace="linalg",
     public="cholesky_ex",
     method=False,
@@ -339,7 +345,8 @@ def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndar
     return fresh(factor), np.asarray(info)
 
 
-@composite("linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor", namespace="linalg",
+@composite("linalg_cholesky(Tensor A, *, bool upper=False) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
            public="cholesky", method=False)  # fmt: skip
 def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A."""
@@ -348,7 +355,7 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     return write(linalg_cholesky, out, factor)
 
 
-@composite("cholesky(Tensor self, bool upper=False) -> Tensor")
+@composite("cholesky(Tensor self, bool upper=False) -> Tensor", autocast="cpu=float32")
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """L with A = L L^H: the older form of `linalg.cholesky`."""
     factor, info = ops.linalg.cholesky_ex(input, upper=upper)
@@ -372,6 +379,7 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
 
 @kernel(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    autocast="cpu=float32",
     out=True,
     backward={("self", "input2"): _cholesky_solve_backward},
 )
@@ -387,6 +395,7 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
 
 @kernel(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    autocast="cpu=float32",
     out=True,
     backward={"self": _cholesky_inverse_backward},
 )
@@ -398,7 +407,8 @@ def cholesky_inverse(factor: np.ndarray, upper: bool) -> np.ndarray:
 # ---- made of these
 
 
-@composite("linalg_tensorinv(Tensor A, int ind=2) -> Tensor", namespace="linalg",
+@composite("linalg_tensorinv(Tensor A, int ind=2) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
            public="tensorinv", method=False)  # fmt: skip
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of `tensordot(A, ., ind)`."""
@@ -417,6 +427,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 
 @composite("linalg_tensorsolve(Tensor A, Tensor other, int[]? dims=None) -> Tensor",
+           autocast="cpu=float32",
            namespace="linalg", public="tensorsolve", method=False)  # fmt: skip
 def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     """X with `tensordot(A, X, X.ndim) == B`; `dims` of A are moved to its end first."""

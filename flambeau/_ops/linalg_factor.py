@@ -106,7 +106,8 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
 
 
 @composite("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)"
-           " -> (Tensor LU, Tensor pivots, Tensor info)", method=False)  # fmt: skip
+           " -> (Tensor LU, Tensor pivots, Tensor info)",
+           autocast="cpu=float32", method=False)  # fmt: skip
 def lu_with_info(input: Any, pivot: bool = True, check_errors: bool = True) -> Any:
     """`linalg.lu_factor_ex` as `torch.lu` returns it."""
     return named(lu_with_info, *ops.linalg.lu_factor_ex(input, pivot=pivot))
@@ -198,7 +199,9 @@ def linalg_lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left
     return fresh(kernels.lu_solve(factors, pivots, b, left=left, adjoint=adjoint))
 
 
-@composite("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor")
+@composite(
+    "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", autocast="cpu=float32"
+)
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with A X = input from A's LU: the older form of `linalg.lu_solve`."""
     warnings.warn(OLD_LU_SOLVE, UserWarning, stacklevel=2)
@@ -257,6 +260,7 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
 
 @kernel(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    autocast="cpu=float32",
     namespace="linalg",
     public="qr",
     out=True,
@@ -267,7 +271,7 @@ def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
     return fresh_all(kernels.qr(a, mode))
 
 
-@composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
+@composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", autocast="cpu=float32")
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """(Q, R): the older form of `linalg.qr`."""
     warnings.warn(OLD_QR, UserWarning, stacklevel=2)
@@ -283,7 +287,7 @@ OLD_QR = (
 )
 
 
-@kernel("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out=True, backward={
+@kernel("geqrf(Tensor self) -> (Tensor a, Tensor tau)", autocast="cpu=float32", out=True, backward={
     "self": lambda grads: _no_derivative("geqrf"),
 })  # fmt: skip
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -350,7 +354,7 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
 
 
 @kernel(
-    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", autocast="cpu=float32",
     namespace="linalg",
     public="householder_product",
     out=True,
@@ -363,7 +367,7 @@ def householder_product(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
     return fresh(kernels.householder_product(a, tau))
 
 
-@composite("orgqr(Tensor self, Tensor input2) -> Tensor")
+@composite("orgqr(Tensor self, Tensor input2) -> Tensor", autocast="cpu=float32")
 def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
     """`linalg.householder_product` by its LAPACK name."""
     return write(orgqr, out, ops.linalg.householder_product(input, input2))
@@ -389,6 +393,7 @@ def _ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool,
 @kernel(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)"
     " -> Tensor",
+    autocast="cpu=float32",
     out=True,
     backward={("self", "input2", "input3"): _ormqr_backward},
 )

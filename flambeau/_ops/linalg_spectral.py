@@ -95,6 +95,7 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
 @kernel(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)"
     " -> (Tensor U, Tensor S, Tensor Vh)",
+    autocast="cpu=float32",
     namespace="linalg",
     public="svd",
     out=True,
@@ -119,6 +120,7 @@ def _svdvals_backward(grad: Any, A: Any) -> Any:
 
 @kernel(
     "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+    autocast="cpu=float32",
     namespace="linalg",
     public="svdvals",
     out=True,
@@ -132,7 +134,7 @@ def svdvals(a: np.ndarray, driver: str | None) -> np.ndarray:
 
 
 @composite("svd(Tensor self, bool some=True, bool compute_uv=True)"
-           " -> (Tensor U, Tensor S, Tensor V)")  # fmt: skip
+           " -> (Tensor U, Tensor S, Tensor V)", autocast="cpu=float32")  # fmt: skip
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """(U, S, V) with A = U diag(S) V^H: the older form of `linalg.svd`."""
     if input._data.ndim < 2:
@@ -163,6 +165,7 @@ def _eigh_backward(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 @kernel(
     'linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+    autocast="cpu=float32",
     namespace="linalg",
     public="eigh",
     out=True,
@@ -180,6 +183,7 @@ def _eigvalsh_backward(grad: Any, A: Any, UPLO: str) -> Any:
 
 @kernel(
     'linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor',
+    autocast="cpu=float32",
     namespace="linalg",
     public="eigvalsh",
     out=True,
@@ -211,6 +215,7 @@ def _from_eigenbasis(inner: Any, vectors: Any) -> Any:
 
 @kernel(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    autocast="cpu=float32",
     namespace="linalg",
     public="eig",
     method=False,
@@ -229,6 +234,7 @@ def _eigvals_backward(grad: Any, self: Any) -> Any:
 
 @kernel(
     "linalg_eigvals(Tensor self) -> Tensor",
+    autocast="cpu=float32",
     namespace="linalg",
     public="eigvals",
     method=False,
@@ -286,7 +292,7 @@ def linalg_pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any
     return write(linalg_pinv, out, result)
 
 
-@composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor")
+@composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast="cpu=float32")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """The Moore-Penrose inverse: `linalg.pinv` with a relative tolerance."""
     return ops.linalg.pinv(input, rtol=rcond)
@@ -302,7 +308,8 @@ def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 
 
 @composite("linalg_matrix_rank(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
-           "bool hermitian=False) -> Tensor", namespace="linalg", public="matrix_rank",
+           "bool hermitian=False) -> Tensor",
+           autocast="cpu=float32", namespace="linalg", public="matrix_rank",
            method=False)  # fmt: skip
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
@@ -350,6 +357,7 @@ def lstsq_kernel(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> tuple
 @composite(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    autocast="cpu=float32",
     namespace="linalg",
     public="lstsq",
     method=False,
@@ -364,7 +372,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 # ---- condition numbers
 
 
-@composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", namespace="linalg", public="cond",
+@composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+           autocast="cpu=float32", namespace="linalg", public="cond",
            method=False)  # fmt: skip
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p."""

@@ -13,20 +13,21 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.templates import blas
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 
 def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """`input @ weight.T` over the last dims, in new memory; half types give float32."""
-    if input.dtype in dt.NUMPY_HALVES:
-        input, weight = widen(input), widen(weight)
+    input, weight = widen(input), widen(weight)
     transposed = weight.T
     if input.ndim == 2:
         return input.dot(transposed)  # type: ignore[no-any-return]
     result = np.empty((*input.shape[:-1], weight.shape[0]), input.dtype)
     if result.size:
-        flat = input.reshape(-1, input.shape[-1])
-        np.dot(flat, transposed, out=result.reshape(-1, weight.shape[0]))
+        rows = math.prod(input.shape[:-1])
+        flat = input.reshape(rows, input.shape[-1])
+        np.dot(flat, transposed, out=result.reshape(rows, weight.shape[0]))
     return result
 
 
@@ -37,6 +38,9 @@ def _linear(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         _check_types(input, weight, bias)
     if input.ndim == 0 or weight.ndim != 2 or input.shape[-1] != weight.shape[1]:
         _check_shapes(input, weight)
+    result = blas.affine(input, weight.T, bias)
+    if result is not None:
+        return result  # type: ignore[no-any-return]
     result = rows_product(input, weight)
     if bias is not None:
         if bias.dtype in dt.NUMPY_HALVES:
@@ -211,17 +215,19 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
     dtype = input.dtype
     if dtype.kind == "c":
         input, weight = input.conj(), weight.conj()
-    if dtype in dt.NUMPY_HALVES:
-        input, weight, grad = widen(input), widen(weight), widen(grad)
-    of_input = rows_product(grad, weight.T) if output_mask[0] else None
+    of_input = of_weight = of_bias = None
+    if output_mask[0]:
+        of_input = blas.affine(grad, weight)
+        if of_input is None:
+            of_input = narrow(rows_product(grad, weight.T), dtype)
     if grad.ndim != 2:
-        grad, input = grad.reshape(-1, grad.shape[-1]), input.reshape(-1, input.shape[-1])
-    of_weight = grad.T.dot(input) if output_mask[1] else None
-    of_bias = np.add.reduce(grad, 0) if output_mask[2] else None
-    results = (of_input, of_weight, of_bias)
-    if dtype in dt.NUMPY_HALVES:
-        return tuple([None if part is None else narrow(part, dtype) for part in results])
-    return results
+        rows = math.prod(grad.shape[:-1])
+        grad, input = grad.reshape(rows, grad.shape[-1]), input.reshape(rows, input.shape[-1])
+    if output_mask[1]:
+        of_weight = blas.product(grad.T, input)
+    if output_mask[2]:
+        of_bias = narrow(blas.column_sums(grad), dtype)
+    return of_input, of_weight, of_bias
 
 
 # ---- bilinear
@@ -230,6 +236,7 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
 @composite(
     "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
     method=False,
+    autocast="cpu=outside cuda=widest",
 )
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K]."""

@@ -17,7 +17,7 @@ from flambeau._tensor.tensor import Tensor, constructors
 
 PACKAGE = "flambeau._ops"
 MACHINERY = frozenset((
-    "binder", "dims", "dispatch", "elementwise_path", "elementwise_text", "geometry",
+    "autocast", "binder", "dims", "dispatch", "elementwise_path", "elementwise_text", "geometry",
     "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace", "op",
     "operators", "outputs", "pointwise", "recording", "scalars", "schema", "write_index", "writers",
 ))  # fmt: skip

@@ -17,6 +17,7 @@ from flambeau._core.promotion import promote_types
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
+from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -127,6 +128,25 @@ def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result:
     return slope if slope.dtype == result else narrow(slope, result)
 
 
+def kernels_for(*arrays: np.ndarray) -> Any:
+    """The compiled losses for row-major arrays of one shape and type; else None."""
+    data = arrays[0]
+    for array in arrays:
+        if array.shape != data.shape or array.dtype != data.dtype or not array.flags.c_contiguous:
+            return None
+    return fused(data) if data.size else None
+
+
+def mean_or_sum(total: Any, count: int, reduction: int, result: Any) -> np.ndarray:
+    """A loss's sum, divided for a mean, in the result's type."""
+    return np.asarray(total / count if reduction == MEAN else total, result)
+
+
+def factor_of(grad: np.ndarray, count: int, reduction: int) -> float:
+    """What the slope of every element is multiplied by, for the gradient of a mean or sum."""
+    return float(grad) / (count if reduction == MEAN else 1)
+
+
 # ---- mean squared error
 
 
@@ -147,6 +167,9 @@ def mse_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
     result = self.dtype
     if target.dtype != result or result.kind != "f" or result.itemsize < 4:
         (self, target), result = common([self, target], "mse_cpu")
+    kernels = None if reduction == NONE else kernels_for(self, target)
+    if kernels is not None:
+        return mean_or_sum(kernels.squared_error(self, target), self.size, reduction, result)
     gap = difference(self, target)
     if reduction == NONE or gap.size > DOT_LIMIT:
         return reduce_array(np.multiply(gap, gap, out=gap), reduction, result)
@@ -178,6 +201,10 @@ def mse_loss_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndar
     result = self.dtype
     if target.dtype != result or result.kind != "f" or result.itemsize < 4:
         (self, target), result = common([self, target], "mse_backward_cpu")
+    kernels = None if grad_output.ndim else kernels_for(self, target)
+    if kernels is not None:
+        factor = factor_of(grad_output, self.size, reduction)
+        return narrow(kernels.squared_slope(self, target, 2 * factor), result)
     slope = difference(self, target)
     if grad_output.ndim:
         slope *= 2
@@ -255,12 +282,20 @@ class DifferenceLoss:
     def forward(self, input: np.ndarray, target: np.ndarray, reduction: int, p: float) -> Any:
         """The loss of each pair of elements, its mean or its sum."""
         arrays, result = common([input, target], self.label)
+        kernels = None if reduction == NONE else kernels_for(*arrays)
+        if kernels is not None:
+            total = getattr(kernels, self.name)(*arrays, p)
+            return mean_or_sum(total, input.size, reduction, result)
         return reduce_array(self.value(difference(*arrays), p), reduction, result)
 
     def backward(self, grad: np.ndarray, input: np.ndarray, target: np.ndarray, reduction: int,
                  p: float) -> Any:  # fmt: skip
         """The slope times the incoming gradient."""
         arrays, result = common([input, target], self.label)
+        kernels = None if grad.ndim else kernels_for(*arrays)
+        if kernels is not None:
+            factor = factor_of(grad, input.size, reduction)
+            return narrow(getattr(kernels, f"{self.name}_slope")(*arrays, p, factor), result)
         return scaled_gradient(self.slope(difference(*arrays), p), grad, reduction, result)
 
     def gradients(self, grad: Any, input: Any, target: Any, reduction: int, p: float,
@@ -357,6 +392,7 @@ def functional_huber_loss(
 
 @composite(
     "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    autocast="float32",
     method=False,
     function=False,
 )

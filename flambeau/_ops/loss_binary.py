@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._ops.loss import MEAN, common, reduce_array, reduced, reduction_of, scaled_gradient
+from flambeau._ops.loss import (
+    MEAN,
+    NONE,
+    common,
+    factor_of,
+    kernels_for,
+    mean_or_sum,
+    reduce_array,
+    reduced,
+    reduction_of,
+    scaled_gradient,
+)
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import check_cast
 from flambeau._ops.pointwise import wants_grad
+from flambeau._ops.templates.precision import narrow
 from flambeau._tensor.tensor import Tensor
 
 # ---- binary cross-entropy of probabilities
@@ -56,6 +68,7 @@ def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
 @kernel(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
     " -> Tensor",
+    autocast="cpu=float32",
     method=False,
     function=False,
     backward={("self", "target"): _bce_gradients},
@@ -65,6 +78,10 @@ def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarra
     """`-(target * log(input) + (1 - target) * log(1 - input))`, logarithms at least -100."""
     _check_same_type(self, target, weight)
     (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
+    kernels = kernels_for(x, t) if w is None and reduction != NONE else None
+    total = None if kernels is None else kernels.binary_cross_entropy(x, t)
+    if total is not None:
+        return mean_or_sum(total, x.size, reduction, result)
     _check_unit(x, "input")
     _check_unit(t, "target")
     values = (t - 1) * np.maximum(np.log1p(-x), LOG_FLOOR)
@@ -84,6 +101,10 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
                                   weight: np.ndarray | None, reduction: int) -> Any:  # fmt: skip
     """`(input - target) / max(input * (1 - input), 1e-12)` times weight and gradient."""
     (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
+    kernels = kernels_for(x, t) if w is None and not grad_output.ndim else None
+    if kernels is not None:
+        factor = factor_of(grad_output, x.size, reduction)
+        return narrow(kernels.binary_cross_entropy_slope(x, t, factor), result)
     slope = (x - t) / np.maximum((1 - x) * x, 1e-12)
     slope = slope if w is None else slope * w
     return scaled_gradient(slope, grad_output, reduction, result)
@@ -186,6 +207,9 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
         check_cast(self.dtype, target.dtype)
     arrays, result = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
     x, t, w, positive = arrays
+    kernels = kernels_for(x, t) if w is None and positive is None and reduction != NONE else None
+    if kernels is not None:
+        return mean_or_sum(kernels.logit_error(x, t), x.size, reduction, result)
     values = np.log1p(np.exp(-np.abs(x)))
     values = values + np.maximum(-x, 0)  # softplus(-x) without overflow
     if positive is not None:
@@ -215,6 +239,11 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
     """`(1 + (p - 1) t) sigmoid(x) - p t` times weight and gradient."""
     arrays, result = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
     x, t, w, positive = arrays
+    plain = w is None and positive is None and not grad_output.ndim
+    kernels = kernels_for(x, t) if plain else None
+    if kernels is not None:
+        factor = factor_of(grad_output, x.size, reduction)
+        return narrow(kernels.logit_slope(x, t, factor), result)
     slope = _sigmoid(x)
     if positive is None:
         slope = slope - t
@@ -294,6 +323,7 @@ def functional_soft_margin_loss(
 
 @composite(
     "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor",
+    autocast="float32",
     method=False,
 )
 def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool = False) -> Any:
@@ -336,6 +366,7 @@ def functional_kl_div(
 @composite(
     "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps,"
     " int reduction) -> Tensor",
+    autocast="float32",
     method=False,
 )
 def poisson_nll_loss(
@@ -423,6 +454,7 @@ def gaussian_nll_loss(
 @composite(
     "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean)"
     " -> Tensor",
+    autocast="float32",
     method=False,
 )
 def hinge_embedding_loss(

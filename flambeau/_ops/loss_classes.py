@@ -16,6 +16,7 @@ from flambeau._ops.loss import MEAN, NONE, reduced, reduction_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
+from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 from flambeau._tensor.tensor import wrap
 
@@ -273,6 +274,13 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     """The loss, and the greatest score and the sum of exponentials of each position."""
     if self.dtype.kind not in "fV":
         raise refuse("log_softmax_lastdim_kernel_impl", self.dtype)
+    kernels = fused(self) if self.size else None
+    shape = () if self.ndim == 1 else target.shape
+    if kernels is not None:
+        scores, flat = flat_scores(self, target)
+        targets = Targets(flat, weight, ignore_index, scores.shape[1])
+        losses, row_data = kernels.cross_entropy(scores, targets.indices)
+        return _reduce(losses, targets, reduction, shape, self.dtype), row_data
     scores, flat = flat_scores(widen(self), target)
     targets = Targets(flat, weight, ignore_index, scores.shape[1])
     greatest = np.maximum.reduce(scores, 1, keepdims=True)
@@ -282,7 +290,6 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     total = np.add.reduce(shifted, 1)
     losses = np.log(total)
     losses -= chosen
-    shape = () if self.ndim == 1 else target.shape
     result = _reduce(losses, targets, reduction, shape, self.dtype)
     row_data = np.empty((2, *total.shape), total.dtype)
     row_data[0], row_data[1] = greatest[:, 0], total
@@ -303,17 +310,28 @@ def cross_entropy_backward(grad: np.ndarray, self: np.ndarray, target: np.ndarra
                            weight: np.ndarray | None, row_data: np.ndarray, reduction: int,
                            ignore_index: int) -> np.ndarray:  # fmt: skip
     """`(softmax - one_hot) * weight * grad`, divided by the sum of weights for a mean."""
-    scores, flat = flat_scores(widen(self), target)
+    kernels = fused(self) if self.size else None
+    scores, flat = flat_scores(self if kernels is not None else widen(self), target)
     targets = Targets(flat, weight, ignore_index, scores.shape[1])
-    factor = _row_factor(grad, targets, reduction, scores.dtype)
+    factor = _row_factor(grad, targets, reduction, row_data.dtype)
+    if kernels is not None:
+        result = kernels.cross_entropy_backward(scores, targets.indices, row_data, factor,
+                                                self.dtype)  # fmt: skip
+        _clear_ignored(result, targets)
+        return _like(result, self)
     greatest, total = row_data
     result = np.subtract(scores, greatest[:, None], order="C")
     np.exp(result, out=result)
     result *= np.divide(factor, total)[:, None]
     put(result, targets.indices, -factor)
+    _clear_ignored(result, targets)
+    return _like(narrow(result, self.dtype), self)
+
+
+def _clear_ignored(result: np.ndarray, targets: Targets) -> None:
+    """Ignored positions have no gradient, whatever their scores are."""
     if targets.ignored is not None:
         np.copyto(result, 0, where=np.expand_dims(targets.ignored, 1))
-    return _like(narrow(result, self.dtype), self)
 
 
 def _like(result: np.ndarray, shaped: np.ndarray) -> np.ndarray:
@@ -391,6 +409,7 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
     " int ignore_index=-100, bool? reduce=None, str reduction='mean',"
     " float label_smoothing=0.0) -> Tensor",
     namespace="nn.functional",
+    autocast="cpu=float32",
 )
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
                   ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",

@@ -94,8 +94,9 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     """The product of the elements that the mask lets through."""
     wanted = _summed_type(input, dtype)
     result = _fill(input, mask, 1).to(wanted)
+    kept = None if wanted.is_floating_point else wanted  # autocast may choose among floats
     for d in sorted(_dims(input, dim), reverse=True):
-        result = ops.prod(result, d, keepdim, dtype=wanted)
+        result = ops.prod(result, d, keepdim, dtype=kept)
     return result
 
 

@@ -16,8 +16,9 @@ from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.linear import C_NAMES
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.op import Op, alias, composite, kernel
 from flambeau._ops.outputs import EXACT, INPUT
+from flambeau._ops.templates.blas import SMALL, multiply, product
 from flambeau._ops.templates.precision import refuse, widen
 from flambeau._tensor.tensor import Tensor
 
@@ -35,31 +36,6 @@ def scalar_name(data: np.ndarray) -> str:
 def c_name(data: np.ndarray) -> str:
     """The C++ name of an array's element type: float, int64_t."""
     return C_NAMES[dt.from_numpy_dtype(data.dtype).name]
-
-
-def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """`left @ right` in new row-major memory; half types give float32."""
-    if left.dtype in dt.NUMPY_HALVES:
-        left, right = widen(left), widen(right)
-    if left.ndim == 2 and right.ndim == 2 and left.dtype.kind in "fc":
-        return left.dot(right)  # type: ignore[no-any-return]
-    if right.ndim <= 2 < left.ndim:
-        return _multiply_folded(left, right)
-    return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
-
-
-def _multiply_folded(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """A batch of matrices times one matrix (or vector) is one product of all of their rows."""
-    result = np.empty((*left.shape[:-1], *right.shape[1:]), left.dtype)
-    if result.size:
-        rows = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
-        np.matmul(rows, right, out=result.reshape(-1, *right.shape[1:]))
-    return result
-
-
-def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """`left @ right` in the type of the operands."""
-    return np.asarray(multiply(left, right)).astype(left.dtype, copy=False)
 
 
 def adjoint(data: np.ndarray) -> np.ndarray:
@@ -146,6 +122,8 @@ def mm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     # The short way: benchmarks/op_overhead.py "matmul".
     plain = right.dtype is dtype and left.ndim == 2 and right.ndim == 2
     if plain and (dtype is FLOAT32 or dtype is FLOAT64):
+        if left.size * right.shape[1] >= SMALL and left.shape[1] == right.shape[0]:
+            return multiply(left, right)
         try:
             return left.dot(right)  # type: ignore[no-any-return]
         except ValueError:
@@ -273,7 +251,7 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 @kernel(
     "mv(Tensor self, Tensor vec) -> Tensor",
     out=True,
-    autocast="lower",
+    autocast="cuda=lower",
     backward={
         "self": lambda grad, vec: grad.unsqueeze(1) * conj(vec),
         "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
@@ -363,7 +341,16 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return write_out(matmul, out, result)
 
 
-PRODUCTS = {(2, 2): "mm", (1, 1): "dot", (2, 1): "mv", (1, 2): "_vector_times"}
+def _as_matmul(name: str, row: Op, node: str) -> None:
+    """A row under a name of its own: called as `matmul`, it chooses a type for autocast."""
+    kernel(f"{name}{row.text.removeprefix(row.name)}", node=node, method=False, function=False,
+           autocast="lower", backward=row.backward)(row.body)  # fmt: skip
+
+
+_as_matmul("_matmul_dot", dot, "DotBackward0")
+_as_matmul("_matmul_mv", mv, "MvBackward0")
+
+PRODUCTS = {(2, 2): "mm", (1, 1): "_matmul_dot", (2, 1): "_matmul_mv", (1, 2): "_vector_times"}
 """Which row multiplies operands of two ranks; all others are `_matmul`'s."""
 
 

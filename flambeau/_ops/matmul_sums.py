@@ -22,12 +22,13 @@ from flambeau._ops.matmul import (
     check_bmm_shapes,
     check_mm_types,
     multipliable_error,
-    multiply,
     scalar_name,
 )
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
 from flambeau._ops.outputs import EXACT
+from flambeau._ops.templates import blas
+from flambeau._ops.templates.blas import SMALL, multiply
 from flambeau._ops.templates.precision import refuse, widen
 from flambeau._ops.views import expand
 
@@ -89,6 +90,11 @@ def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
     if not (same and fits and dtype.kind == "f"):
         _check_addmm(data, mat1, mat2)
     shape = (mat1.shape[0], mat2.shape[1])
+    if mat1.size * shape[1] >= SMALL or dtype in dt.NUMPY_HALVES:
+        plain = beta == 1 and data.shape == shape[1:]
+        fused = blas.scaled_sum(data if plain else expanded(data, shape), mat1, mat2, beta, alpha)
+        if fused is not None:
+            return fused
     result = mat1.dot(mat2) if dtype is FLOAT32 or dtype is FLOAT64 else multiply(mat1, mat2)
     if beta == 1 and alpha == 1 and result.dtype is dtype and data.ndim <= 2:
         try:
@@ -121,7 +127,7 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
     inplace=True,
     out=True,
     out_type=EXACT,
-    autocast="lower",
+    autocast="cuda=lower",
     backward={
         "self": of_input,
         "mat": lambda grad, vec, alpha: scaled(grad.unsqueeze(1) * conj(vec), alpha),
@@ -180,7 +186,8 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
         )
     if data.dtype.kind == "b":
         raise refuse("baddbmm", data.dtype)
-    return combine(data, multiply(batch1, batch2), beta, alpha)
+    fused = blas.scaled_sum(data, batch1, batch2, beta, alpha)
+    return combine(data, multiply(batch1, batch2), beta, alpha) if fused is None else fused
 
 
 @kernel(
@@ -246,7 +253,7 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace=True,
     out=True,
-    autocast="widest",
+    autocast="cuda=lower",
     backward={
         "self": of_input,
         "vec1": lambda grad, vec2, alpha: scaled(ops.mv(grad, conj(vec2)), alpha),

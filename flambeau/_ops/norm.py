@@ -15,6 +15,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
+from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -152,6 +153,12 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         raise RuntimeError("running_mean must be defined in evaluation mode")
     _check_stats(input, {"running_mean": running_mean, "running_var": running_var,
                          "weight": weight, "bias": bias})  # fmt: skip
+    kernels = fused(input) if input.size else None
+    if kernels is not None:
+        found = _compiled_batch_norm(kernels, input, weight, bias, running_mean, running_var,
+                                     training, momentum, eps)  # fmt: skip
+        if found is not None:
+            return found
     channels = Channels(input)
     flat = channels.flat(input)
     if training:
@@ -171,6 +178,28 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     if bias is not None:
         result += channels.spread(widen(bias), flat)
     return channels.restore(result, input.dtype), mean.astype(kept), invstd.astype(kept)
+
+
+def _compiled_batch_norm(kernels: Any, input: np.ndarray, weight: Any, bias: Any,
+                         running_mean: Any, running_var: Any, training: bool, momentum: float,
+                         eps: float) -> Any:  # fmt: skip
+    """As `native_batch_norm`; None where the input's memory fits no kernel."""
+    kept = _kept_type(input, weight, running_mean)
+    if training:
+        found = kernels.batch_norm(input, weight, bias, eps)
+        if found is None:
+            return None
+        result, mean, invstd, variance = found
+        count = input.size // input.shape[1]
+        _update(running_mean, mean, momentum)
+        _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+        return result, mean.astype(kept, copy=False), invstd.astype(kept, copy=False)
+    scale = 1 / np.sqrt(widen(running_var) + eps)
+    scale = scale if weight is None else scale * widen(weight)
+    shift = -widen(running_mean) * scale
+    shift = shift if bias is None else shift + widen(bias)
+    result = kernels.scale_channels(input, scale, shift)
+    return None if result is None else (result, np.empty(0, kept), np.empty(0, kept))
 
 
 def _scaled(channels: Channels, flat: np.ndarray, scale: np.ndarray, mean: np.ndarray,
@@ -237,11 +266,18 @@ def batch_norm_backward(grad_out: np.ndarray, input: np.ndarray, weight: np.ndar
                         mean: np.ndarray, spread: np.ndarray, train: bool, eps: float,
                         output_mask: Any) -> Any:  # fmt: skip
     """`spread` is 1 / standard deviation in training, the running variance in evaluation."""
+    kept = input.dtype if weight is None else weight.dtype
+    invstd = widen(spread) if train else 1 / np.sqrt(widen(spread) + eps)
+    kernels = fused(input) if input.size else None
+    if kernels is not None:
+        found = kernels.batch_norm_backward(input, grad_out, weight, mean, invstd, train)
+        if found is not None:
+            parameters = [part.astype(kept, copy=False) if wanted else None
+                          for part, wanted in zip(found[1:], output_mask[1:], strict=True)]  # fmt: skip
+            return found[0] if output_mask[0] else None, *parameters
     channels = Channels(input)
     flat, grad = channels.flat(input), channels.flat(grad_out)
-    invstd = widen(spread) if train else 1 / np.sqrt(widen(spread) + eps)
     scale = invstd if weight is None else invstd * widen(weight)
-    kept = input.dtype if weight is None else weight.dtype
     of_bias = channels.total(grad)
     if not train and not output_mask[1]:
         result = grad * channels.spread(scale, grad)

@@ -14,6 +14,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.norm import _check_mixed, row_dots
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
+from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 BLOCK = 1 << 16
@@ -116,7 +117,7 @@ def _composed_layer_norm(grad: Any, input: Any, count: int, weight: Any, eps: fl
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias,"
     " float eps) -> (Tensor, Tensor, Tensor)",
     method=False,
-    autocast="float32",
+    autocast="cuda=float32",
     nondifferentiable=("result1", "result2"),
     backward={("input", "weight", "bias"): _layer_norm_gradients},
 )
@@ -133,6 +134,13 @@ def native_layer_norm(
         raise refuse("LayerNormKernelImpl", input.dtype)
     _check_mixed(input, [weight, bias])
     dims = len(normalized_shape)
+    kept = input.dtype if weight is None else weight.dtype
+    stats_shape = (*input.shape[: input.ndim - dims], *[1] * dims)
+    kernels = fused(input, kept) if input.size else None
+    if kernels is not None:
+        columns = math.prod(normalized_shape)
+        found, *stats = kernels.layer_norm(input, columns, weight, bias, eps, kept)
+        return found, *[stat.reshape(stats_shape) for stat in stats]
     rows = _flat_rows(input, dims)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
@@ -145,8 +153,6 @@ def native_layer_norm(
             part *= scale
         if shift is not None:
             part += shift
-    kept = input.dtype if weight is None else weight.dtype
-    stats_shape = (*input.shape[: input.ndim - dims], *[1] * dims)
     stats = [narrow(stat, kept).reshape(stats_shape) for stat in (mean, rstd)]
     return narrow(result, input.dtype).reshape(input.shape), *stats
 
@@ -164,6 +170,12 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
                                bias: np.ndarray | None, output_mask: Any) -> Any:  # fmt: skip
     """Gradients of input, weight and bias, block by block of rows."""
     dims = len(normalized_shape)
+    kept = input.dtype if weight is None else weight.dtype
+    shape = tuple(normalized_shape)
+    kernels = fused(input, grad_out) if input.size else None
+    if kernels is not None:
+        found = kernels.layer_norm_backward(input, grad_out, math.prod(shape), weight, mean, rstd)
+        return _masked(found, kept, shape, output_mask)
     rows, grad = _flat_rows(input, dims), _flat_rows(grad_out, dims)
     means, rstds = widen(mean).reshape(-1), widen(rstd).reshape(-1)
     scale = None if weight is None else widen(weight).reshape(-1)
@@ -180,13 +192,18 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
         if result is not None:
             scaled = part if scale is None else part * scale
             result[block] = rows_gradient(normalised, scaled, rstds[block])
-    kept = input.dtype if weight is None else weight.dtype
-    shape = tuple(normalized_shape)
     return (
         None if result is None else narrow(result, input.dtype).reshape(input.shape),
         of_weight.astype(kept).reshape(shape) if output_mask[1] else None,
         of_bias.astype(kept).reshape(shape) if output_mask[2] else None,
     )
+
+
+def _masked(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -> Any:
+    """Those gradients of input and parameters that are wanted, in their types."""
+    parameters = [values.astype(kept).reshape(shape) if wanted else None
+                  for values, wanted in zip(found[1:], mask[1:], strict=True)]  # fmt: skip
+    return found[0] if mask[0] else None, *parameters
 
 
 @composite(
@@ -255,7 +272,7 @@ def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: f
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW,"
     " int group, float eps) -> (Tensor, Tensor, Tensor)",
     method=False,
-    autocast="float32",
+    autocast="cuda=float32",
     backward={("input", "weight", "bias"): _group_norm_gradients},
 )
 def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,
@@ -265,6 +282,11 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     if input.dtype.kind not in "fV":
         raise refuse("GroupNormKernelImpl", input.dtype)
     _check_mixed(input, [weight, bias])
+    kept = input.dtype if weight is None else weight.dtype
+    kernels = fused(input, kept) if input.size else None
+    if kernels is not None:
+        found, *stats = kernels.group_norm(input, (N, C, HxW), group, weight, bias, eps, kept)
+        return found, *[stat.reshape(N, group) for stat in stats]
     rows = widen(input).reshape(N * group, C // group * HxW)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
@@ -278,7 +300,6 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
             planes[samples] *= scale  # type: ignore[misc]
         if shift is not None:
             planes[samples] += shift  # type: ignore[misc]
-    kept = input.dtype if weight is None else weight.dtype
     stats = [narrow(stat, kept).reshape(N, group) for stat in (mean, rstd)]
     return narrow(result, input.dtype).reshape(input.shape), *stats
 
@@ -312,6 +333,10 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
                                rstd: np.ndarray, weight: np.ndarray | None, N: int, C: int,
                                HxW: int, group: int, output_mask: Any) -> Any:  # fmt: skip
     """Gradients of input, weight and bias."""
+    kernels = fused(input, grad_out) if input.size else None
+    if kernels is not None:
+        return _compiled_group_gradients(kernels, grad_out, input, mean, rstd, weight,
+                                         (N, C, HxW), group, output_mask)  # fmt: skip
     rows = widen(input).reshape(N * group, C // group * HxW)
     planes = widen(grad_out).reshape(N, C, HxW)
     rstds = widen(rstd).reshape(-1)
@@ -327,6 +352,20 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
         scaled = planes if weight is None else planes * widen(weight)[:, None]
         result = rows_gradient(normalised, scaled.reshape(rows.shape), rstds)
         result = narrow(result, input.dtype).reshape(input.shape)
+    return result, of_weight, of_bias
+
+
+def _compiled_group_gradients(kernels: Any, grad: np.ndarray, input: np.ndarray, mean: np.ndarray,
+                              rstd: np.ndarray, weight: np.ndarray | None,
+                              shape: tuple[int, int, int], group: int, mask: Any) -> Any:  # fmt: skip
+    kept = input.dtype if weight is None else weight.dtype
+    result = of_weight = of_bias = None
+    if mask[0]:
+        result = kernels.group_norm_backward(input, grad, shape, group, weight, mean, rstd)
+    if mask[1] or mask[2]:
+        sums = kernels.group_sums(input, grad, shape, group, mean, rstd)
+        of_weight, of_bias = (part.astype(kept) if wanted else None
+                              for part, wanted in zip(sums, mask[1:], strict=True))  # fmt: skip
     return result, of_weight, of_bias
 
 
@@ -378,6 +417,69 @@ def functional_group_norm(
 # ---- root mean square
 
 
+def _rms_gradients(grad: Any, input: Any, normalized_shape: Any, weight: Any, eps: float | None,
+                   result1: Any, wanted: Any) -> Any:  # fmt: skip
+    if wants_grad((grad, input, weight)):
+        return _composed_rms_norm(grad, input, len(normalized_shape), weight, eps, wanted)
+    return ops._rms_norm_backward(grad, input, normalized_shape, result1, weight, wanted)
+
+
+def _composed_rms_norm(grad: Any, input: Any, count: int, weight: Any, eps: float | None,
+                       mask: Any) -> Any:  # fmt: skip
+    """The gradients by public operators, from the input alone."""
+    dims = list(range(input.dim() - count, input.dim()))
+    outer = list(range(input.dim() - count))
+    eps = dt.finfo(input.dtype).eps if eps is None else eps
+    rstd = (input.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
+    normalised = input * rstd
+    scaled = grad if weight is None else grad * weight
+    along = (scaled * normalised).mean(dims, keepdim=True)
+    of_weight = grad * normalised
+    return (
+        rstd * (scaled - normalised * along) if mask[0] else None,
+        (of_weight.sum(outer) if outer else of_weight) if mask[1] else None,
+    )
+
+
+@kernel(
+    "_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)"
+    " -> (Tensor, Tensor)",
+    method=False,
+    function=False,
+    node="MulBackward0",
+    nondifferentiable=("result1",),
+    backward={("input", "weight"): _rms_gradients},
+)
+def rms_norm_kernel(input: np.ndarray, normalized_shape: Sequence[int], weight: np.ndarray | None,
+                    eps: float | None) -> Any:  # fmt: skip
+    """Rows over their root mean square, times the weight; and what they were multiplied by."""
+    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    columns = math.prod(normalized_shape)
+    return fused(input).rms_norm(input, columns, weight, eps, input.dtype)
+
+
+@kernel(
+    "_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd,"
+    " Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
+    method=False,
+    function=False,
+)
+def rms_norm_backward(grad_out: np.ndarray, input: np.ndarray, normalized_shape: Sequence[int],
+                      rstd: np.ndarray, weight: np.ndarray | None, output_mask: Any) -> Any:  # fmt: skip
+    """Gradients of input and weight."""
+    shape = tuple(normalized_shape)
+    found = fused(input).rms_norm_backward(input, grad_out, math.prod(shape), weight, rstd)
+    return _masked(found, input.dtype, shape, output_mask)
+
+
+def _rms_is_fused(input: Any, weight: Any) -> bool:
+    """Whether the compiled form computes in the types of input and weight."""
+    data = input._data
+    if data.dtype.kind != "f" or data.dtype.itemsize < 4 or not data.size:
+        return False
+    return (weight is None or weight._data.dtype == data.dtype) and fused(data) is not None
+
+
 @composite(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
     " -> Tensor",
@@ -394,6 +496,8 @@ def rms_norm(
     check_normalized_shape(input.shape, normalized_shape, weight, None, "")
     if input._data.dtype.kind not in "fVc":
         raise refuse("rms_norm", input._data.dtype)
+    if _rms_is_fused(input, weight):
+        return ops._rms_norm(input, normalized_shape, weight, eps)[0]
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     raised = input.float() if input.dtype in dt.HALVES else input
     if eps is None:

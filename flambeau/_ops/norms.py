@@ -14,6 +14,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
 from flambeau._ops.reductions import (
     add_up,
+    compiled,
     finished,
     restore_dims,
     working_array,
@@ -121,7 +122,7 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     namespace="linalg",
     method=False,
     node="LinalgVectorNormBackward0",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": norm_backward,
     },
@@ -138,9 +139,12 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
                            )  # fmt: skip
     _check_identity(data, float(ord), dim)
     result = data.dtype if dtype is None else dtype.numpy_dtype
-    working = working_array(data if data.dtype == result else data.astype(result))
     axes = wrap_dims(dim, data.ndim)
-    values = _norm(working, float(ord), axes, keepdim)
+    kernels = compiled(data, axes) if data.dtype == result else None
+    values = None if kernels is None else kernels.norm(data, axes, keepdim, float(ord))
+    if values is None:
+        working = working_array(data if data.dtype == result else data.astype(result))
+        values = _norm(working, float(ord), axes, keepdim)
     return finished(values, np.empty(0, result).real.dtype)
 
 
@@ -275,7 +279,7 @@ def _dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any
 
 @kernel(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": _dist_backward,
         "other": lambda grad, self, other, p, result: -_dist_backward(grad, self, other, p, result),

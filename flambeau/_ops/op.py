@@ -71,7 +71,7 @@ class Op:
         self.namespace = namespace
         self.public = public or self.name
         self.promote = promote
-        self.autocast = autocast
+        self.autocast = autocast  # the precision it chooses in a region: see `_ops.autocast`
         self.nondifferentiable = nondifferentiable
         self.dtypes = dtypes
         self.order = order

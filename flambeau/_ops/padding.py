@@ -168,6 +168,7 @@ def _rows(kind: str, title: str, spatial: int, places: Places) -> None:
         f"{name}(Tensor self, int[] padding) -> Tensor",
         method=False,
         node=f"{title}Pad{spatial}DBackward0",
+        autocast=None if name == "reflection_pad3d" else "cpu=float32",
         backward={"self": backward},
     )(forward_body)
     kernel(f"{undo}(Tensor grad_output, int[] shape, int[] padding) -> Tensor", method=False,
@@ -183,7 +184,7 @@ for _spatial in (1, 2, 3):
 # ---- F.pad
 
 
-@composite("_pad_circular(Tensor self, int[] pad) -> Tensor", method=False)
+@composite("_pad_circular(Tensor self, int[] pad) -> Tensor", method=False, autocast="outside")
 def pad_circular(input: Any, pad: Sequence[int]) -> Any:
     """Padding by the values from the other end; negative sizes crop."""
     pairs = _pairs(pad, input._data.ndim)

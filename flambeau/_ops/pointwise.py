@@ -7,6 +7,7 @@ covers tensors of one dtype (and numbers beside a float tensor); everything else
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from flambeau._compiler.numpy_source import as_ufunc, compile_kernel
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
-from flambeau._core.promotion import BOOL, FLOAT, category, combine, dtype_of_number, promote_types
+from flambeau._core.promotion import FLOAT, category, combine, dtype_of_number, promote_types
 from flambeau._ops.op import Op
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import rewritten
 
 FLOAT32 = np.dtype(np.float32)
+LIMIT = choice.LIMITS["pointwise"] if choice.available() else choice.NEVER
+"""Elements from which on a compiled kernel computes a row (see `compiled`)."""
 LETTER = {"b": "bool", "i": "int", "u": "int", "f": "float", "V": "float", "c": "complex"}
 HALF_UFUNCS = frozenset(
     (np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.maximum, np.minimum,
@@ -53,10 +56,9 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         element = dt.from_numpy_dtype(numpy_dtype)
         if not supports(self.op, element):
             return self._refusal(element)
-        if self.op.promote == "float" and category(element) < FLOAT:
-            return _converting(self, dt.Defaults.numpy_dtype)
-        if self.op.promote == "int" and element is dt.bool_:
-            return _converting(self, dt.int64.numpy_dtype)
+        computed = row_dtype(self.op, element)
+        if computed is not element:
+            return _converting(self, computed.numpy_dtype)
         expression = trace(self.op.body, self.names)
         kernel = compile_kernel(self.op.full_name, expression, self.names)
         if element in dt.HALVES and as_ufunc(expression, self.names) not in HALF_UFUNCS:
@@ -211,29 +213,52 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
 
 
 class Prepared:
-    """The operands of one call, promoted and broadcast-checked, ready for a kernel."""
+    """The operands of one call, broadcast-checked, and the type that they are promoted to."""
 
-    __slots__ = ("arrays", "compute", "layouts", "numbers", "result", "shape")
+    __slots__ = ("compute", "layouts", "numbers", "operands", "result", "shape")
 
     def __init__(self, op: Op, operands: list[Any]) -> None:
+        self.operands = operands
         self.compute = compute_dtype(op, operands)
         self.result = dt.bool_ if op.promote == "bool" else self.compute
         tensors = [operand for operand in operands if isinstance(operand, Tensor)]
         self.numbers = len(tensors) < len(operands)
         self.shape = broadcast_shape([tensor._data.shape for tensor in tensors])
-        self.arrays = [self._array(operand) for operand in operands]
         self.layouts = [tensor._data for tensor in tensors]
-        if len(operands) == 1 and self.arrays[0] is not self.layouts[0]:
+        if len(operands) == 1 and self.layouts[0].dtype != self.compute.numpy_dtype:
             self.layouts = [converted_layout(self.layouts[0])]
 
-    def _array(self, operand: Any) -> np.ndarray:
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """The operands in the type that is computed in."""
+        return [self._array(operand, True) for operand in self.operands]
+
+    def _array(self, operand: Any, convert: bool) -> np.ndarray:
         numpy_dtype = self.compute.numpy_dtype
         if isinstance(operand, Tensor):
             data = operand._data
-            return data if data.dtype == numpy_dtype else data.astype(numpy_dtype)
+            same = data.dtype == numpy_dtype or (data.ndim > 0 and not convert)
+            return data if same else data.astype(numpy_dtype)
         if self.compute in dt.HALVES:
             numpy_dtype = FLOAT32  # a number keeps its float32 value beside half tensors
         return number_array(operand, numpy_dtype)
+
+    def write(self, large: Any, out: np.ndarray | None) -> np.ndarray | None:
+        """The result of a compiled kernel, in `out` or in new memory with torch's strides; None
+        where NumPy has to compute."""
+        if not is_large(self.shape):
+            return None
+        fusion = large.fusion(self.compute.numpy_dtype)
+        if fusion is None:
+            return None
+        if out is None:
+            strides = None
+            if len(self.shape) > 1:
+                strides = result_strides(self.layouts, self.shape, self.numbers)
+            wanted = contiguous_strides(self.shape) if strides is None else strides
+            out = cpu.empty_strided(self.shape, wanted, self.result.numpy_dtype)
+        arrays = [self._array(operand, False) for operand in self.operands]
+        return None if fusion.run(arrays, (out,)) is None else out
 
     def run(self, kernel: Callable[..., np.ndarray]) -> np.ndarray:
         """The result in new memory, with torch's strides."""
@@ -272,23 +297,35 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     return np.array(value, numpy_dtype)
 
 
+def is_large(shape: tuple[int, ...]) -> bool:
+    """Whether a compiled kernel computes a result of this shape."""
+    return prod(shape) >= LIMIT
+
+
+def row_dtype(op: Op, element: dt.dtype) -> dt.dtype:
+    """The type that a row computes in for operands of one type."""
+    if op.promote == "float" and category(element) < FLOAT:
+        return dt.default_dtype()
+    if op.promote == "int" and element is dt.bool_:
+        return dt.int64
+    return element
+
+
 def compute_dtype(op: Op, operands: list[Any]) -> dt.dtype:
     """The type that the kernel works in."""
     if op.promote == "tensors":  # numbers are converted to the tensors' type
         operands = [operand for operand in operands if isinstance(operand, Tensor)]
-    common = common_dtype(operands)
-    if op.promote == "float" and category(common) < FLOAT:
-        return dt.default_dtype()
-    if op.promote == "int" and category(common) == BOOL:
-        return dt.int64
-    return common
+    return row_dtype(op, common_dtype(operands))
 
 
-def compute(op: Op, kernels: Kernels, operands: list[Any]) -> Tensor:
+def compute(op: Op, kernels: Kernels, large: Any, operands: list[Any]) -> Tensor:
     """A pointwise result by the general rules, not recorded."""
     prepared = Prepared(op, operands)
     if not supports(op, prepared.compute):
         raise refusal(op, prepared.compute)
+    data = prepared.write(large, None)
+    if data is not None:
+        return wrap(data)
     with cpu.quiet():
         return wrap(prepared.run(kernels[prepared.compute.numpy_dtype]))
 

@@ -15,7 +15,7 @@ from flambeau._core.modes import grad as grad_state
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.reductions import refuse
-from flambeau._ops.templates import planes, pool, pool_check
+from flambeau._ops.templates import planes, pool, pool_check, pooling
 
 Array = np.ndarray
 Ints = tuple[int, ...]
@@ -43,7 +43,7 @@ def _numbers(function: str, spatial: int, kernel_size: Any, stride: Any, padding
 })  # fmt: skip
 def _scatter_planes(data: Array, indices: Array, size: Any, unique: bool) -> Array:
     """Values added into zero planes `(..., *size)` at flat positions within each plane."""
-    return planes.scatter_planes(data, indices, size, unique)
+    return pooling.scatter_planes(data, indices, size, unique)
 
 
 @kernel("_gather_planes(Tensor self, Tensor indices, int rank) -> Tensor", function=False,
@@ -65,6 +65,11 @@ def _max_numbers(data: Array, spatial: int, numbers: tuple[Any, ...], ceil_mode:
     shape = pool_check.max_pool_output_shape(data.shape, *each, ceil_mode)
     refuse(data, "int float", f"max_pool{spatial}d")
     return [*each, shape[-spatial:]]
+
+
+def precision(spatial: int) -> str | None:
+    """The word for autocast: pools of volumes run in float32."""
+    return "cpu=float32" if spatial == 3 else None
 
 
 def _max_pool_rows(spatial: int) -> None:
@@ -89,7 +94,7 @@ def _max_pool_rows(spatial: int) -> None:
                      ceil_mode: bool) -> tuple[Array, Array]:  # fmt: skip
         """The largest value of every window, and its position in its flattened plane."""
         given = (kernel_size, stride, padding, dilation)
-        return pool.max_pool_with_indices(data, *_max_numbers(data, spatial, given, ceil_mode))
+        return pooling.max_pool_with_indices(data, *_max_numbers(data, spatial, given, ceil_mode))
 
     def compare(grad: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any,
                 dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -99,12 +104,12 @@ def _max_pool_rows(spatial: int) -> None:
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False,
-            backward={"self": compare})  # fmt: skip
+            autocast=precision(spatial), backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""
         given = (kernel_size, stride, padding, dilation)
-        return pool.max_pool(data, *_max_numbers(data, spatial, given, ceil_mode))
+        return pooling.max_pool(data, *_max_numbers(data, spatial, given, ceil_mode))
 
     def pick_again(grad: Any, self: Any, kernel_size: Any, stride: Any, padding: Any,
                    dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -117,14 +122,7 @@ def _max_pool_rows(spatial: int) -> None:
                  padding: Any, dilation: Any, ceil_mode: bool) -> Array:  # fmt: skip
         """Gradients put where each window's maximum lies."""
         numbers = _numbers(name, spatial, kernel_size, stride, padding, dilation)
-        if pool.suits_taps(*numbers):
-            kernel_, stride, _, dilation = numbers
-            return pool.max_pool_backward_by_taps(
-                grad_output, data, result, kernel_, stride, dilation
-            )
-        output = result.shape[-spatial:]
-        _, indices = pool.max_pool_with_indices(data, *numbers, output)
-        return planes.scatter_planes(grad_output, indices, data.shape[-spatial:])
+        return pooling.max_pool_backward(grad_output, data, result, *numbers)
 
     @kernel(f"{pick}(Tensor self, Tensor source, {numbers}) -> Tensor", function=False,
             node=node.replace("0", "BackwardBackward0"), backward={
@@ -281,7 +279,7 @@ def _avg_pool_rows(spatial: int) -> None:
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False, function=False,
-            backward={
+            autocast=precision(spatial), backward={
         "self": lambda grad, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: getattr(ops, f"_{name}_backward")(
             grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,
@@ -294,7 +292,7 @@ def _avg_pool_rows(spatial: int) -> None:
             data, spatial, kernel_size, stride, padding, ceil_mode, divisor_override
         )
         kernel, step, margin = numbers
-        return pool.avg_pool(
+        return pooling.avg_pool(
             data, kernel, step, margin, output, count_include_pad, divisor_override
         )
 
@@ -312,7 +310,7 @@ def _avg_pool_rows(spatial: int) -> None:
                  divisor_override: int | None) -> Array:  # fmt: skip
         """Gradients spread evenly over their windows."""
         numbers = _numbers(name, spatial, kernel_size, stride, padding)[:3]
-        return pool.avg_pool_backward(
+        return pooling.avg_pool_backward(
             grad_output, size, *numbers, count_include_pad, divisor_override
         )
 

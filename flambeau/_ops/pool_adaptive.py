@@ -9,8 +9,9 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.pool import precision
 from flambeau._ops.reductions import refuse
-from flambeau._ops.templates import adaptive_pool, fractional_pool, planes
+from flambeau._ops.templates import adaptive_pool, fractional_pool, planes, pooling
 
 Array = np.ndarray
 
@@ -32,7 +33,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
         shape = adaptive_pool.adaptive_output_shape(name, data.shape, output_size)
         if 0 in shape:
             return np.zeros(shape, data.dtype)
-        return adaptive_pool.adaptive_avg_pool(data, tuple(output_size))
+        return pooling.adaptive_avg_pool(data, tuple(output_size))
 
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor", function=False,
             node=node.replace("0", "Backward0"), backward={
@@ -44,7 +45,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
         return adaptive_pool.adaptive_avg_pool_backward(grad_output, tuple(size))
 
     @composite(f"{name}(Tensor input, int[{spatial}] output_size) -> Tensor",
-               namespace="nn.functional")  # fmt: skip
+               autocast=precision(spatial), namespace="nn.functional")  # fmt: skip
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
         """The mean of each of `output_size` segments along every spatial dim; None keeps a size."""
         return _adaptive_average(name, spatial, input, _with_defaults(output_size, input, spatial))
@@ -103,7 +104,7 @@ def _adaptive_max_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
-            nondifferentiable=("result1",), backward={
+            autocast=precision(spatial), nondifferentiable=("result1",), backward={
         "self": lambda grad, result1, self_shape: ops._scatter_planes(
             grad, result1, self_shape[-spatial:], False),
     })  # fmt: skip
@@ -113,7 +114,7 @@ def _adaptive_max_rows(spatial: int) -> None:
         shape = adaptive_pool.adaptive_output_shape(name, data.shape, output)
         if 0 in shape:
             return np.zeros(shape, data.dtype), np.zeros(shape, np.int64)
-        return adaptive_pool.adaptive_max_pool(data, output)
+        return pooling.adaptive_max_pool(data, output)
 
 
 _adaptive_max_rows(2)
@@ -164,7 +165,7 @@ def _fractional_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
-            function=False, nondifferentiable=("result1",), backward={
+            function=False, nondifferentiable=("result1",), autocast="cpu=float32", backward={
         "self": lambda grad, result1, self_shape: ops._scatter_planes(
             grad, result1, self_shape[-spatial:], False),
     })  # fmt: skip
@@ -278,7 +279,8 @@ def _unpool_rows(spatial: int) -> None:
     name = f"max_unpool{spatial}d"
 
     @kernel(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
-            node=f"MaxUnpool{spatial}DBackward0", method=False, function=False, backward={
+            node=f"MaxUnpool{spatial}DBackward0", method=False, function=False,
+            autocast="cpu=float32", backward={
         "self": lambda grad, indices, output_size: ops._gather_planes(
             grad, indices, len(output_size)),
     })  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._ops.templates import scatter
 
 FLOAT32 = np.dtype(np.float32)
 INTEGERS = frozenset((np.dtype(np.int64), np.dtype(np.int32)))
@@ -18,6 +19,10 @@ FULL = slice(None)
 def type_name(data: np.ndarray) -> str:
     """`Float`, as messages name element types."""
     return dt.from_numpy_dtype(data.dtype).scalar_name
+
+
+UFUNCS = {np.add: "add", np.multiply: "mul", np.maximum: "max", np.minimum: "min"}
+"""How the compiled kernels call what NumPy does."""
 
 
 def at_least_1d(data: np.ndarray) -> np.ndarray:
@@ -51,7 +56,11 @@ def reduce_at(data: np.ndarray, positions: np.ndarray, values: np.ndarray, ufunc
     working = FLOAT32 if data.dtype in dt.NUMPY_HALVES else data.dtype
     direct = data.flags.c_contiguous and working == data.dtype
     total = data if direct else np.array(data, working, order="C")
-    ufunc.at(total.reshape(-1), positions.reshape(-1), values.astype(working).reshape(-1))
+    added = values.astype(working, copy=False).reshape(-1)
+    name = UFUNCS.get(ufunc)
+    flat = positions.reshape(-1)
+    if name is None or not scatter.write_elements(total.reshape(-1), 0, flat, added, name):
+        ufunc.at(total.reshape(-1), flat, added)
     if not direct:
         data[...] = total
 

@@ -79,6 +79,8 @@ def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
     inner = math.prod([a._data.shape[d] for d in first])
     left = a.permute([*rows, *first]).reshape(math.prod(shape[: len(rows)]), inner)
     right = b.permute([*second, *columns]).reshape(inner, math.prod(shape[len(rows) :]))
+    if math.prod(shape) == 1:
+        return ops.dot(left.reshape(-1), right.reshape(-1)).reshape(shape)
     return ops.mm(left, right).reshape(shape)
 
 
@@ -137,7 +139,8 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return write(kron, out, (wide * narrow).reshape(sizes))
 
 
-@composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", namespace="linalg",
+@composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+           autocast="lower", namespace="linalg",
            public="vecdot", method=False)  # fmt: skip
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The dot products along a dim, the first operand conjugated; other dims broadcast."""

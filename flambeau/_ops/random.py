@@ -19,6 +19,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, default_title, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.schema import REQUIRED
+from flambeau._runtime import choice
 from flambeau._tensor.tensor import Tensor, method, wrap
 from flambeau.autograd.graph import Node, next_sequence_number
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
@@ -38,6 +39,18 @@ class Generator(CoreGenerator):
     def set_state(self, state: Any) -> Generator:
         super().set_state(state._data if isinstance(state, Tensor) else state)
         return self
+
+
+def _kernels(out: np.ndarray) -> Any:
+    """The compiled kernels where they fill such an array faster, else None."""
+    if not choice.compiled("random", out.size):
+        return None
+    from flambeau._ops.templates import random as kernels
+
+    return kernels if kernels.fits(out) else None
+
+
+random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
 def _stream(generator: Any) -> CoreGenerator:

@@ -13,12 +13,18 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._ops.formulas import LargeFormula
 from flambeau._ops.op import Op
 from flambeau._ops.schema import Argument
+from flambeau._runtime import choice
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
+
+
+LIMIT = choice.LIMITS["pointwise"] if choice.available() else choice.NEVER
+"""Elements from which on a formula is one kernel."""
 
 
 class RowNode(Node):
@@ -278,10 +284,12 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     outputs = 1 if inplace else len(plan.results)
     scope: dict[str, Any] = {
         "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
-        "RuntimeError": RuntimeError, "unpack_list": _unpack_list, "fit_many": _fit_many,
+        "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list, "fit_many": _fit_many,
     }  # fmt: skip
     for position, formula in enumerate(plan.formulas):
         scope[f"f{position}"] = formula.function
+        title = f"{plan.op.full_name} {', '.join(formula.targets)}"
+        scope[f"large{position}"] = LargeFormula(title, formula.function, formula.names)
     apply = compile_function(
         f"backward {plan.op.full_name}", _apply_text(plan, outputs), scope, "apply"
     )
@@ -339,7 +347,10 @@ def _slots(plan: Plan) -> dict[str, str]:
 
 def _formula_lines(plan: Plan, formula: Formula, position: int,
                    slots: dict[str, str]) -> list[str]:  # fmt: skip
-    call = f"f{position}({', '.join(formula.names)})"
+    function = f"f{position}"
+    if plan.op.kind == "pointwise" and len(formula.names) > 1:
+        function = f"(f{position} if grad._data.size < LIMIT else large{position})"
+    call = f"{function}({', '.join(formula.names)})"
     if formula.joint:
         return _joint_lines(formula, call, slots)
     name = formula.targets[0]

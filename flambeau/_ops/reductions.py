@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from flambeau._core import dtype as dt
@@ -14,6 +15,7 @@ from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.pointwise import LETTER
+from flambeau._runtime import choice
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
@@ -23,7 +25,41 @@ LONG = 2048
 """From this many elements on, single precision is not added up one after the other."""
 
 
+KERNEL_TYPES = frozenset(map(np.dtype, (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", ml_dtypes.bfloat16)))  # fmt: skip
+"""What compiled reductions read."""
+
+
 # ---- shared by the modules of reductions
+
+
+def compiled(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+    """The compiled reductions, where they are the faster ones; else None."""
+    if not axes or not choice.compiled("reduction", data.size) or data.dtype not in KERNEL_TYPES:
+        return None
+    from flambeau._ops.templates import reduce
+
+    return reduce
+
+
+def fused(*given: Any) -> Any:
+    """The compiled row formulas for an array, if all dtypes given are theirs; else None."""
+    if not choice.FUSION or not choice.compiled("rows", given[0].size):
+        return None
+    for value in given:
+        if getattr(value, "dtype", value) not in KERNEL_TYPES:
+            return None
+    from flambeau._ops.templates import row_ops
+
+    return row_ops
+
+
+def _alike(data: np.ndarray, result: np.dtype[Any]) -> bool:
+    """Whether elements may be added up before they take the type of the result."""
+    if data.dtype.kind in "biu":
+        return result.kind in "iu"
+    return result.kind in "fV"
 
 
 def refuse(data: np.ndarray, kinds: str, label: str) -> None:
@@ -135,7 +171,7 @@ def _adds_one_by_one(data: np.ndarray, axes: tuple[int, ...]) -> bool:
     "ScalarType? dtype=None) -> Tensor",
     node="SumBackward1",
     node_whole="SumBackward0",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": expand_reduced,
     },
@@ -153,7 +189,17 @@ def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> An
         return np.add.reduce(data, None)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
-    return finished(add_up(castable(data, working), axes, working, keepdim), result)
+    values = _compiled_total(data, axes, keepdim, result)
+    if values is None:
+        values = add_up(castable(data, working), axes, working, keepdim)
+    return finished(values, result)
+
+
+def _compiled_total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, result: Any) -> Any:
+    kernels = compiled(data, axes)
+    if kernels is None or not _alike(data, result):
+        return None
+    return kernels.total(data, axes, keepdim)
 
 
 @reduction(
@@ -237,7 +283,9 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
     result = _mean_type(data, dtype)
     working = FLOAT32 if result in dt.NUMPY_HALVES else result
     axes = wrap_dims(dim, data.ndim)
-    total = add_up(castable(data, working), axes, working, keepdim)
+    total = _compiled_total(data, axes, keepdim, result)
+    if total is None:
+        total = add_up(castable(data, working), axes, working, keepdim)
     return finished(total / total.dtype.type(reduced_count(data.shape, dim)), result)
 
 
@@ -304,8 +352,14 @@ def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | Non
     """The product of all elements, or along a dim."""
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
-    data = castable(data, working)
-    return finished(np.multiply.reduce(data, axes, working, keepdims=keepdim), result)
+    kernels = compiled(data, axes)
+    values = None
+    if kernels is not None and _alike(data, result):
+        values = kernels.product(data, axes, keepdim)
+    if values is None:
+        data = castable(data, working)
+        values = np.multiply.reduce(data, axes, working, keepdims=keepdim)
+    return finished(values, result)
 
 
 # ---- logic and counts
@@ -320,7 +374,13 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     if isinstance(dim, (tuple, list)) and not dim:
         return finished(np.array(_truth(data)), result)  # no dims at all: element by element
     axes = wrap_dims(dim, data.ndim)
-    return finished(ufunc.reduce(_truth(data), axes, keepdims=keepdim), result)
+    kernels = compiled(data, axes)
+    values = None
+    if kernels is not None:
+        values = kernels.truth(data, axes, keepdim, ufunc is np.logical_and)
+    if values is None:
+        values = ufunc.reduce(_truth(data), axes, keepdims=keepdim)
+    return finished(values, result)
 
 
 @reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor")
@@ -339,7 +399,11 @@ def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
     """How many elements are not 0."""
     axes = wrap_dims(dim, data.ndim)
-    return finished(np.add.reduce(_truth(data), axes, INT64), INT64)
+    kernels = compiled(data, axes)
+    values = None if kernels is None else kernels.nonzero_count(data, axes, False)
+    if values is None:
+        values = np.add.reduce(_truth(data), axes, INT64)
+    return finished(values, INT64)
 
 
 # ---- log of a sum of exponentials; the trace
@@ -353,14 +417,18 @@ def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bo
 
 @reduction(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={"self": _logsumexp_backward},
 )
 def logsumexp(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """log(sum(exp(input))), shifted by the maximum so that nothing overflows."""
     result = float_type(data.dtype)
-    data = working_array(data if data.dtype == result else data.astype(result))
     axes = wrap_dims(dim, data.ndim)
+    kernels = compiled(data, axes) if data.dtype == result else None
+    values = None if kernels is None else kernels.logsumexp(data, axes, keepdim)
+    if values is not None:
+        return finished(values, result)
+    data = working_array(data if data.dtype == result else data.astype(result))
     if not data.size:
         return finished(np.log(np.add.reduce(data, axes, keepdims=keepdim)), result)
     peak = np.maximum.reduce(data.real, axes, keepdims=True)
@@ -372,6 +440,7 @@ def logsumexp(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 
 @reduction(
     "trace(Tensor self) -> Tensor",
+    autocast="cpu=float32",
     backward={
         "self": lambda grad, self_shape: ops.diagonal_scatter(
             ops.new_zeros(grad, self_shape), grad.expand((min(self_shape),))

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.pointwise import wants_grad
 from flambeau._ops.reductions import (
     INT64,
     WIDER,
@@ -24,7 +26,17 @@ from flambeau._ops.reductions import (
     working_array,
     write,
 )
-from flambeau._tensor.tensor import Tensor
+from flambeau._runtime import choice
+from flambeau._tensor.tensor import Tensor, wrap
+
+
+def _kernels(size: int) -> Any:
+    """The compiled kernels where they are faster, else None."""
+    if not choice.compiled("scan", size):
+        return None
+    from flambeau._ops.templates import scan as kernels
+
+    return kernels
 
 
 def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
@@ -36,14 +48,25 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
         return np.array(data.astype(result))
     if dtype is not None and result.kind in "biu":
         data = data.astype(result)
+    kernels = _kernels(data.size)
+    if kernels is not None and kernels.fits(data, result):
+        return kernels.accumulate(data, dim, result, ufunc is np.multiply)  # type: ignore[no-any-return]
     return finished(ufunc.accumulate(data, dim, WIDER.get(working, working)), result)
 
 
 # ---- cumsum, cumprod
 
 
+def _is_recorded(tensor: Any) -> bool:
+    return modes.watch.active or wants_grad((tensor,))
+
+
 def reverse_cumsum(grad: Any, dim: int) -> Any:
     """Running sums from the end: the gradient of running sums."""
+    data = grad._data
+    kernels = None if not data.ndim or _is_recorded(grad) else _kernels(data.size)
+    if kernels is not None and kernels.fits(data, data.dtype):
+        return wrap(kernels.accumulate(data, wrap_dim(dim, data.ndim), data.dtype, back=True))
     return ops.flip(ops.cumsum(ops.flip(grad, (dim,)), dim), (dim,)) if grad._data.ndim else grad
 
 
@@ -51,7 +74,7 @@ def reverse_cumsum(grad: Any, dim: int) -> Any:
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out=True,
     inplace=True,
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": reverse_cumsum,
     },
@@ -89,7 +112,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out=True,
     inplace=True,
-    autocast="float32",
+    autocast="cuda=float32",
     backward={"self": cumprod_backward},
 )
 def cumprod(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
@@ -106,6 +129,9 @@ def _running(ufunc: Any, data: np.ndarray, dim: int, name: str) -> tuple[np.ndar
     refuse(data, "bool int float", f"{name}_cpu")
     if data.ndim == 0:
         return data.copy(), np.zeros((), INT64)
+    kernels = _kernels(data.size)
+    if kernels is not None and kernels.fits(data, data.dtype):
+        return kernels.extremes(data, dim, ufunc is np.minimum)  # type: ignore[no-any-return]
     working = working_array(data)
     values = ufunc.accumulate(working, dim)
     here = (working == values) | (working != working)  # noqa: PLR0124  NaN
@@ -206,7 +232,8 @@ def logcumsumexp(data: np.ndarray, dim: int) -> np.ndarray:
 
 
 @composite(
-    "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"
+    "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    autocast="outside",
 )
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *,
          out: Any = None) -> Any:  # fmt: skip

@@ -20,12 +20,14 @@ from flambeau._ops.positions import (
 )
 from flambeau._ops.reduce_grads import scatter_reduce_grads
 from flambeau._ops.scalars import checked_number
+from flambeau._ops.templates import scatter as scatter_kernels
 from flambeau._ops.writers import writer
 
 
-def _positions(data: np.ndarray, dim: int, index: np.ndarray,
-               source: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, Any]:  # fmt: skip
-    """(data, row-major positions, source values), or torch's errors."""
+def _positions(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None = None,
+               op: str = "") -> Any:  # fmt: skip
+    """(data, row-major positions, source values), or torch's errors; None where the compiled
+    kernel has done what `op` says."""
     dim = wrap_dim(dim, data.ndim)
     if index.dtype not in INTEGERS and index.size:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
@@ -36,9 +38,11 @@ def _positions(data: np.ndarray, dim: int, index: np.ndarray,
     data, index = at_least_1d(data), at_least_1d(index)
     source = None if source is None else at_least_1d(source)
     _check_shapes(data, dim, index, source)
-    check_range(index, data.shape[dim], dim)
     if source is not None:
-        source = source[tuple(slice(n) for n in index.shape)]
+        source = source[tuple([slice(n) for n in index.shape])]
+        if op and scatter_kernels.write_elements(data, dim, index, source, op):
+            return None
+    check_range(index, data.shape[dim], dim)
     return data, linear_positions(data.shape, dim, index), source
 
 
@@ -90,8 +94,10 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 )
 def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
     """A copy with values of `src` written to positions along a dim: `x[index[i]][..] = src[i]`."""
-    data, positions, source = _positions(data, dim, index, source)
-    set_at(data, positions, source.reshape(-1))
+    found = _positions(data, dim, index, source, "set")
+    if found is not None:
+        data, positions, source = found
+        set_at(data, positions, source.reshape(-1))
 
 
 @writer(
@@ -162,12 +168,17 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 )
 def scatter_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
     """A copy with values of `src` added at positions along a dim."""
-    data, positions, source = _positions(data, dim, index, source)
-    reduce_at(data, positions, source, np.add)
+    found = _positions(data, dim, index, source, "add")
+    if found is not None:
+        data, positions, source = found
+        reduce_at(data, positions, source, np.add)
 
 
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
           "amin": np.minimum}  # fmt: skip
+
+KERNELS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+"""What the compiled kernels do for a reduction that counts the old value."""
 
 
 def start_value(reduce: str, numpy_dtype: Any) -> Any:
@@ -215,6 +226,10 @@ def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
-    data, positions, source = _positions(data, dim, index, source)
+    op = KERNELS.get(reduce, "") if include_self else ""
+    found = _positions(data, dim, index, source, op)
+    if found is None:
+        return
+    data, positions, source = found
     if positions.size:
         reduce_positions(data, positions, source, reduce, include_self)

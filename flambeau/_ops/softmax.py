@@ -12,28 +12,39 @@ from flambeau._core import dtype as dt
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
+from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 BLOCK = 1 << 16
 """Elements of a part of a large input: several passes over it stay in the cache."""
 
 
-def _prepared(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> Any:
-    """The values in the type to compute in, the wrapped dim, and the type of the result."""
+def _checked(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> Any:
+    """The wrapped dim and the type of the result."""
     result = data.dtype if dtype is None else dtype.numpy_dtype
     dim = wrap_dim(dim, data.ndim)
     if result.kind not in "fV":
         last = "_lastdim" if dim >= data.ndim - 1 else ""
         raise refuse(f"{name}{last}_kernel_impl", result)
+    return dim, result
+
+
+def _kernels(data: np.ndarray, result: np.dtype[Any]) -> Any:
+    """The compiled forms, where they are the faster ones; else None."""
+    return fused(data, result) if data.ndim and data.size else None
+
+
+def _widened(data: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
+    """The values in the type to compute in."""
     working = np.dtype(np.float32) if result in dt.NUMPY_HALVES else result
     if data.dtype != working:
         data = data.astype(working)
-    return data, dim, result
+    return data
 
 
 @reduction(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": lambda grad, result, dim: ops._softmax_backward_data(
             grad, result, dim, result.dtype
@@ -47,7 +58,11 @@ def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     >>> torch.softmax(torch.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    data, dim, result = _prepared(data, dim, dtype, "softmax")
+    dim, result = _checked(data, dim, dtype, "softmax")
+    kernels = _kernels(data, result)
+    if kernels is not None:
+        return kernels.softmax(data, dim, result)
+    data = _widened(data, result)
     if data.size == 0:
         return np.empty(data.shape, result)
     if data.ndim == 0:
@@ -76,7 +91,7 @@ def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> 
 
 @reduction(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-    autocast="float32",
+    autocast="cuda=float32",
     backward={
         "self": lambda grad, result, dim: ops._log_softmax_backward_data(
             grad, result, dim, result.dtype
@@ -85,7 +100,11 @@ def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> 
 )
 def log_softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
-    data, dim, result = _prepared(data, dim, dtype, "log_softmax")
+    dim, result = _checked(data, dim, dtype, "log_softmax")
+    kernels = _kernels(data, result)
+    if kernels is not None:
+        return kernels.log_softmax(data, dim, result)
+    data = _widened(data, result)
     if data.size == 0:
         return np.empty(data.shape, result)
     if data.ndim == 0:
@@ -132,6 +151,10 @@ def softmax_backward_data(
     grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: dt.dtype
 ) -> np.ndarray:
     """`output * (grad - (grad * output).sum(dim))`."""
+    kernels = _kernels(output, grad_output.dtype)
+    if kernels is not None:
+        dim = wrap_dim(dim, output.ndim)
+        return kernels.softmax_backward(output, grad_output, dim, input_dtype.numpy_dtype)
     grad, values, dim = _pair(grad_output, output, dim)
     result = np.empty(values.shape, values.dtype)
     _in_blocks(_softmax_gradient, dim, values, grad, result)
@@ -161,6 +184,10 @@ def log_softmax_backward_data(
     grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: dt.dtype
 ) -> np.ndarray:
     """`grad - exp(output) * grad.sum(dim)`."""
+    kernels = _kernels(output, grad_output.dtype)
+    if kernels is not None:
+        dim = wrap_dim(dim, output.ndim)
+        return kernels.log_softmax_backward(output, grad_output, dim, input_dtype.numpy_dtype)
     grad, values, dim = _pair(grad_output, output, dim)
     result = np.empty(values.shape, values.dtype)
     _in_blocks(_log_softmax_gradient, dim, values, grad, result)

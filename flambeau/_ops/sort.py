@@ -19,7 +19,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import common_dtype, number_array
 from flambeau._ops.reductions import FLOAT32, INT64, finished, working_array, write
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
 INT32 = np.dtype(np.int32)
@@ -44,8 +44,33 @@ def ranks(data: np.ndarray, descending: bool) -> np.ndarray | None:
     return -keys if descending else keys
 
 
+def _kernels(data: np.ndarray, dim: int) -> Any:
+    """The compiled kernels where they are faster, else None."""
+    if not choice.compiled("sort", data.size):
+        return None
+    from flambeau._ops.templates import sort as kernels
+
+    return kernels if kernels.fits(data, dim) else None
+
+
+def sorted_along(data: np.ndarray, dim: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The elements in order along a dim, stably, and where each was."""
+    kernels = _kernels(data, dim)
+    if kernels is not None:
+        return kernels.sort(data, dim, descending)  # type: ignore[no-any-return]
+    indices = _order(data, dim, descending)
+    return take_along(data, indices, dim), indices
+
+
 def order(data: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     """The indices that sort along a dim, stably."""
+    kernels = _kernels(data, dim)
+    if kernels is not None:
+        return kernels.sort(data, dim, descending)[1]  # type: ignore[no-any-return]
+    return _order(data, dim, descending)
+
+
+def _order(data: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     length = data.shape[dim]
     keys = None if data.size <= SMALL else ranks(data, descending)
     data = working_array(data)
@@ -66,13 +91,26 @@ def _packed(keys: np.ndarray, dim: int, length: int) -> np.ndarray:
     return (keys << 32) | np.arange(length, dtype=INT64).reshape(shape)
 
 
-def first_ordered(data: np.ndarray, count: int, dim: int, descending: bool) -> np.ndarray:
-    """The indices of the first `count` elements in sorted order."""
+def first_along(
+    data: np.ndarray, count: int, dim: int, descending: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first `count` elements in sorted order along a dim, and where each was."""
+    if not count:
+        shape = (*data.shape[:dim], 0, *data.shape[dim + 1 :])
+        return np.empty(shape, data.dtype), np.empty(shape, INT64)
+    kernels = _kernels(data, dim)
+    if kernels is not None:
+        return kernels.first(data, count, dim, descending)  # type: ignore[no-any-return]
+    indices = _first_ordered(data, count, dim, descending)
+    return take_along(data, indices, dim), indices
+
+
+def _first_ordered(data: np.ndarray, count: int, dim: int, descending: bool) -> np.ndarray:
     keys = ranks(data, descending)
     length = data.shape[dim]
     before = (slice(None),) * dim
     if keys is None or not 0 < count * 4 < length:
-        return order(data, dim, descending)[(*before, slice(0, count))]
+        return _order(data, dim, descending)[(*before, slice(0, count))]
     packed = np.partition(_packed(keys, dim, length), count - 1, dim)[(*before, slice(0, count))]
     packed.sort(dim)
     return packed & np.int64(0xFFFFFFFF)
@@ -98,7 +136,6 @@ def _no_complex(data: np.ndarray, text: str) -> None:
     " -> (Tensor values, Tensor indices)",
     out=True,
     nondifferentiable=("indices",),
-    autocast="float32",
     backward={
         "self": lambda grad, indices, self_shape, dim: selected_backward(
             grad, indices, self_shape, dim, True
@@ -116,8 +153,7 @@ def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> A
     _no_complex(data, "Sort")
     if data.ndim == 0:
         return data.copy(), np.zeros((), INT64)
-    indices = order(data, dim, descending)
-    values = take_along(data, indices, dim)
+    values, indices = sorted_along(data, dim, descending)
     return _like_input(values, data, data.dtype), _like_input(indices, data, INT64)
 
 
@@ -157,8 +193,8 @@ def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if data.ndim == 0:
         return data.copy(), np.zeros((), INT64)
-    indices = first_ordered(data, k, dim, largest)
-    return finished(take_along(data, indices, dim), data.dtype), finished(indices, INT64)
+    values, indices = first_along(data, k, dim, largest)
+    return finished(values, data.dtype), finished(indices, INT64)
 
 
 # ---- search

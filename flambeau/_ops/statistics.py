@@ -258,14 +258,14 @@ _QUANTILE = ('(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, '
              'str interpolation="linear") -> Tensor')  # fmt: skip
 
 
-@composite(f"quantile{_QUANTILE}")
+@composite(f"quantile{_QUANTILE}", autocast="cpu=float32")
 def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The q-th quantiles of everything or along a dim; several `q` come first in the result."""
     return write(quantile, out, _quantile(input, q, dim, keepdim, interpolation, False))
 
 
-@composite(f"nanquantile{_QUANTILE}")
+@composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32")
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The quantiles of the elements that are not NaN."""

@@ -12,6 +12,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.reductions import (
     add_up,
+    compiled,
     expand_reduced,
     finished,
     reduced_count,
@@ -25,12 +26,17 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
     """(variance, mean) in two passes, in the working type; `correction` None stands for 1."""
     if data.dtype.kind in "biu":
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
-    data = working_array(data)
     axes = wrap_dims(dim, data.ndim)
     count = reduced_count(data.shape, dim)
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         _warn_freedom(name)
+    kernels = compiled(data, axes) if data.dtype.kind != "c" else None
+    if kernels is not None:
+        found = kernels.moments(data, axes, keepdim, count - freedom)
+        if found is not None:
+            return found[1], found[0]
+    data = working_array(data)
     mean = add_up(data, axes, data.dtype, True) / data.dtype.type(count)
     centered = data - mean
     squares = centered * centered

@@ -13,7 +13,24 @@ from functools import cache
 NEVER = 1 << 62
 
 LIMITS: dict[str, int] = {
+    "sort": 128,
+    "scan": 512,
+    "gather": 4096,
+    "scatter": 1024,
+    "random": 512,
     "pointwise": 32768,
+    "reduction": 16384,
+    "rows": 4096,
+    "conv": 131072,
+    "depthwise": 8192,
+    "pool": 8192,
+    "channel_sums": 8192,
+    "recurrent": 4096,
+    "optimizer": 8192,
+    "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread
+    "gemm thin": NEVER,
+    "gemm halves": 4096,
+    "attention": 65536,
 }
 """Kind of work -> elements (or multiply-adds) from which on its kernel is faster than NumPy."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from functools import cache as cache_once
 from pathlib import Path
 from typing import Any
@@ -69,11 +70,12 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def key_of(native: Any, statics: dict[str, Any], checked: bool) -> str:
-    """The name of a kernel's machine code in the cache."""
+def key_of(natives: tuple[Any, ...], statics: dict[str, Any], form: str) -> str:
+    """The name of machine code in the cache; `form`: how it is called, and whether checked."""
     digest = hashlib.sha256()
     listed = [f"{name}={compiler.stamp(value)}" for name, value in sorted(statics.items())]
-    for part in (fingerprint(), native.digest(), *listed, str(checked)):
+    made_of = [native.digest() for native in natives]
+    for part in (fingerprint(), *made_of, *listed, form):
         digest.update(f"{part}\0".encode())
     return digest.hexdigest()
 
@@ -89,12 +91,17 @@ def compile_object(native: Any, statics: dict[str, Any], checked: bool) -> bytes
     """The kernel as machine code, in the system's object format."""
     text = text_of(native, statics, checked).text()
     if "loops" in DEBUG:
-        sys.stderr.write(f"# kernel {native.name} {statics}\n{native.source}\n")
+        sys.stderr.write(f"# kernel {native.name} {statics}\n{native.parts}{native.source}\n")
+    return assemble(text, native.vectorize)
+
+
+def assemble(text: str, vectorize: bool) -> bytes:
+    """LLVM IR as machine code."""
     if "llvm" in DEBUG:
         sys.stderr.write(text)
     parsed = llvm.parse_assembly(text)
     parsed.verify()
-    optimise(parsed, native.vectorize)
+    optimise(parsed, vectorize)
     if "asm" in DEBUG:
         sys.stderr.write(target().emit_assembly(parsed))
     return target().emit_object(parsed)  # type: ignore[no-any-return]
@@ -110,29 +117,53 @@ def optimise(parsed: Any, vectorize: bool) -> None:
     builder.getModulePassManager().run(parsed, builder)
 
 
-LOADED: list[Any] = []
-"""Libraries whose code is in use; they live as long as the process."""
-
-
 def symbols(native: Any, statics: dict[str, Any], checked: bool) -> dict[str, int]:
     """Addresses of a kernel's `entry` (and `fault`), from the cache or newly compiled."""
-    key = key_of(native, statics, checked)
+    key = key_of((native,), statics, "checked" if checked else "entry")
+    wanted = ("entry", "fault") if checked else ("entry",)
+    return loaded(key, wanted, lambda: compile_object(native, statics, checked))
+
+
+def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
+    """Addresses of kernels as C functions that share one piece of machine code."""
+
+    def made() -> bytes:
+        module = Module(llvm_version=VERSION)
+        for native in natives:
+            named = {p.name: statics[p.name] for p in native.parameters if p.static}
+            module.export(native, named)
+        return assemble(module.text(), vectorize=False)
+
+    key = key_of(natives, statics, "functions")
+    return loaded(key, tuple(native.name for native in natives), made)
+
+
+def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes]) -> dict[str, int]:
+    """Addresses of symbols in machine code that the cache has under a key, or that is made now."""
     code = cache.read(key)
     if code is None:
-        code = compile_object(native, statics, checked)
+        code = made()
         cache.write(key, code)
     try:
-        return _link(key, code, checked)
+        return _link(key, code, wanted)
     except RuntimeError:  # what LLVM says of machine code that it cannot load
         cache.remove(key)
-        return _link(key, compile_object(native, statics, checked), checked)
+        return _link(key, made(), wanted)
 
 
-def _link(key: str, code: bytes, checked: bool) -> dict[str, int]:
-    wanted = ["entry", "fault"] if checked else ["entry"]
+class Linked:
+    """How many pieces of machine code were loaded: each gets a name of its own."""
+
+    count = 0
+
+
+def _link(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in wanted:
         builder = builder.export_symbol(name)
-    library = builder.link(linker(), f"{key}.{len(LOADED)}")
-    LOADED.append(library)
-    return {name: library[name] for name in wanted}
+    Linked.count += 1
+    library = builder.link(linker(), f"{key}.{Linked.count}")
+    addresses = {name: library[name] for name in wanted}
+    # Code is never unloaded: threads and arrays may need it until the process is gone.
+    library.detach()
+    return addresses

@@ -20,9 +20,12 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.types import Pointer
+from flambeau._runtime import allocator
 from flambeau._runtime.cpu import address
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
+WATCHED = CHECKED or allocator.DEBUG
+pool_is_ready: Any = allocator.is_ready
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
 EVERYWHERE = (0, (1 << 64) - 1)
 
@@ -35,6 +38,7 @@ class Kernel:
     def __init__(self, native: Any, statics: dict[str, Any]) -> None:
         from flambeau._runtime import engine
 
+        allocator.ready()
         found = engine.symbols(native, statics, CHECKED)
         self.name = native.name
         self.statics = statics
@@ -52,11 +56,13 @@ class Kernel:
     def __call__(self, *arguments: Any) -> None:
         """Run as one task in the caller's thread."""
         self.entry(self.packed(arguments), 0, 1)
-        if CHECKED:
+        if WATCHED:
             self._raise_fault()
 
     def parallel(self, tasks: int, *arguments: Any) -> None:
         """Run `tasks` tasks; each is told its number and how many there are."""
+        if not pool_is_ready():
+            allocator.ready()  # the first large work of a thread
         packed = self.packed(arguments)
         if tasks == 1:
             self.entry(packed, 0, 1)
@@ -64,7 +70,7 @@ class Kernel:
             from flambeau._runtime import threads
 
             threads.run(self, packed, tasks)
-        if CHECKED:
+        if WATCHED:
             self._raise_fault()
 
     def packed(self, arguments: Any) -> bytes:
@@ -87,6 +93,9 @@ class Kernel:
         return self.pack(*values)
 
     def _raise_fault(self) -> None:
+        allocator.check()
+        if not self.fault:
+            return
         place = (ctypes.c_int64 * 4).from_address(self.fault)
         if place[0]:
             line = place[1]
@@ -108,6 +117,10 @@ def limits_of(array: np.ndarray) -> tuple[int, int]:
 
 KERNELS: dict[Any, Kernel] = {}
 LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child must not be made while LLVM is at work elsewhere
+    os.register_at_fork(
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+    )
 
 
 def kernel(native: Any, **statics: Any) -> Kernel:

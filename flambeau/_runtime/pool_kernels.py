@@ -1,4 +1,9 @@
-"""The kernels of the thread pool: its threads' life, and how a job is handed to them."""
+"""The kernels of the thread pool: its threads' life, and how a job is handed to them.
+
+A job is a kernel, its packed arguments and a number of tasks. One word holds the job's ticket and
+its next task; a thread takes a task by counting that word up, so a thread that comes late finds
+another ticket or no task and takes nothing, and nobody waits for a thread that has nothing to do.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,7 @@ from flambeau._compiler.language import (
     i64,
     intrinsic,
     pointer,
+    stack,
 )
 from flambeau._compiler.native import native
 
@@ -25,13 +31,20 @@ from flambeau._compiler.native import native
 NEXT = 0  # ticket << 32 | next task
 DONE = 8  # tasks done
 BUSY = 16  # whether a job is under way
-SLEEPING = 24  # how many threads sleep
+SLEEPING = 24  # how many threads sleep that the next job may need
 FUNCTION, ARGUMENTS, TASKS, LIMIT = 32, 33, 34, 35  # the job; how many threads may take part
+SPIN = 36  # nanoseconds that a thread waits for more work before it sleeps
 MUTEX, CONDITION = 48, 64  # pthread's, with room to spare
 WORDS = 96
-SPINS = 10_000
-"""Rounds (of some 20 ns) that a thread waits for more work before it sleeps."""
+ROUNDS = 256  # looks (of some 20 ns) between two looks at the clock
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
+CLOCK = 1 if platform.system() == "Linux" else 6  # CLOCK_MONOTONIC
+
+
+@native
+def words(address: i64):
+    """Words at an address."""
+    return cast(pointer(i64), address)
 
 
 @native
@@ -39,6 +52,20 @@ def pause():
     """Tell the core that this thread only waits."""
     if X86:
         intrinsic("llvm.x86.sse2.pause", None)
+
+
+@native
+def now():
+    """The time in nanoseconds."""
+    place = stack(i64, 2)
+    external("clock_gettime", i32, i32(CLOCK), place)
+    return place[0] * 1_000_000_000 + place[1]
+
+
+@native
+def ticket_of(state):
+    """The number of the latest job."""
+    return atomic_load(state + NEXT) >> 32
 
 
 @native
@@ -58,49 +85,86 @@ def take(state, ticket):
 
 
 @native
-def worker(state: pointer(i64), number: i64):
-    """The life of a thread: wait for a ticket, take part, wait again."""
-    seen = i64(0)
-    while True:
-        spins = 0
-        while (atomic_load(state + NEXT) >> 32 == seen) & (spins < SPINS):
-            pause()
-            spins += 1
-        if atomic_load(state + NEXT) >> 32 == seen:
-            external("pthread_mutex_lock", i32, state + MUTEX)
-            atomic_add(state + SLEEPING, 1)
-            while atomic_load(state + NEXT) >> 32 == seen:
-                external("pthread_cond_wait", i32, state + CONDITION, state + MUTEX)
-            atomic_add(state + SLEEPING, -1)
-            external("pthread_mutex_unlock", i32, state + MUTEX)
-        seen = atomic_load(state + NEXT) >> 32
-        if number < atomic_load(state + LIMIT):
-            take(state, seen)
+def spin(state, seen):
+    """Look out for a new job for a while, and leave the core to others that want it."""
+    end = now() + atomic_load(state + SPIN)
+    rounds = 0
+    while ticket_of(state) == seen:
+        pause()
+        rounds += 1
+        if rounds & (ROUNDS - 1) == 0:
+            if now() > end:
+                break
+            external("sched_yield", i32)
 
 
 @native
-def run_job(state: pointer(i64), function: i64, arguments: i64, jobs: i64, limit: i64):
-    """Run a job with the pool; alone where the pool is busy with another."""
+def sleep(state, seen, number):
+    """Wait without using the processor until there is a new job that this thread may join.
+
+    A thread that the limit leaves out is not counted as sleeping: it costs no job a wake-up.
+    Who sleeps counts itself first and looks then; who hands out a job does the reverse.
+    """
+    external("pthread_mutex_lock", i32, state + MUTEX)
+    waiting = True
+    while waiting:
+        counted = i64(number < atomic_load(state + LIMIT))
+        atomic_add(state + SLEEPING, counted)
+        if (ticket_of(state) != seen) & (number < atomic_load(state + LIMIT)):
+            waiting = False
+        else:
+            external("pthread_cond_wait", i32, state + CONDITION, state + MUTEX)
+        atomic_add(state + SLEEPING, -counted)
+    external("pthread_mutex_unlock", i32, state + MUTEX)
+
+
+@native
+def pool_worker(place: i64):
+    """The life of a thread: wait for a ticket, take part, wait again. `place` holds the address of
+    the state and the thread's number."""
+    state = words(words(place)[0])
+    number = words(place)[1]
+    seen = i64(0)
+    while True:
+        if number < atomic_load(state + LIMIT):
+            spin(state, seen)
+        if (ticket_of(state) == seen) | (number >= atomic_load(state + LIMIT)):
+            sleep(state, seen, number)
+        seen = ticket_of(state)
+        take(state, seen)
+
+
+@native
+def wake(state):
+    """Wake those that sleep."""
+    external("pthread_mutex_lock", i32, state + MUTEX)
+    external("pthread_cond_broadcast", i32, state + CONDITION)
+    external("pthread_mutex_unlock", i32, state + MUTEX)
+
+
+@native
+def pool_run(place: i64, function: i64, arguments: i64, jobs: i64, limit: i64):
+    """Run a job with up to `limit` threads, this one among them; alone where the pool is busy."""
+    state = words(place)
     if atomic_exchange(state + BUSY, 1) != 0:
         for task in range(jobs):
             call_address(function, cast(pointer(i8), arguments), task, jobs)
     else:
         ticket = ((state[NEXT] >> 32) + 1) & 0x7FFFFFFF
+        before = state[LIMIT]
         state[FUNCTION] = function
         state[ARGUMENTS] = arguments
         state[TASKS] = jobs
         atomic_store(state + LIMIT, limit)
         atomic_store(state + DONE, 0)
         atomic_exchange(state + NEXT, ticket << 32)
-        if atomic_load(state + SLEEPING) > 0:
-            external("pthread_mutex_lock", i32, state + MUTEX)
-            external("pthread_cond_broadcast", i32, state + CONDITION)
-            external("pthread_mutex_unlock", i32, state + MUTEX)
+        if (atomic_add(state + SLEEPING, 0) > 0) | (limit > before):
+            wake(state)
         take(state, ticket)
-        spins = 0
+        rounds = 0
         while atomic_load(state + DONE) < jobs:
             pause()
-            spins += 1
-            if spins & 0xFFF == 0:
+            rounds += 1
+            if rounds & 0x3FF == 0:
                 external("sched_yield", i32)
         atomic_store(state + BUSY, 0)

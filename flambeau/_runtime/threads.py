@@ -1,87 +1,142 @@
 """A pool of native threads, itself a kernel: they spin for a moment after work, then sleep.
 
-Work is a kernel, its packed arguments and a number of tasks. Threads take tasks one by one from a
-word that holds the job's ticket and the next task, so that a thread that comes late takes nothing,
-and nobody waits for a thread that has nothing to do.
+There are no threads before the first parallel work, and never more than `set_num_threads` allows
+(the caller is one of them). Python threads may launch at the same time: one gets the pool, the
+others work alone. A forked child makes a pool of its own. Where the system has no POSIX threads,
+Python's take their place.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import struct
+import signal
+import threading
 from typing import Any
 
-import numpy as np
-
 from flambeau._core import settings
-from flambeau._runtime.launch import CHECKED, EVERYWHERE, kernel
-from flambeau._runtime.pool_kernels import CONDITION, MUTEX, WORDS, run_job, worker
+from flambeau._runtime import pool_kernels as layout
+
+SPIN = 200_000
+"""Nanoseconds that a thread waits for more work before it sleeps: longer than the way from one
+operator to the next, short enough not to be noticed."""
 
 
-class Pool:
+class NativePool:
     """The state that threads share, and how many there are."""
 
     def __init__(self) -> None:
-        self.memory = np.zeros(WORDS + 8, np.int64)
-        start = self.memory.ctypes.data
-        self.state = (start + 63) // 64 * 64
+        from flambeau._runtime import engine
+
+        code = engine.functions((layout.pool_run, layout.pool_worker))
+        self.memory = ctypes.create_string_buffer(8 * layout.WORDS + 64)
+        self.state = (ctypes.addressof(self.memory) + 63) // 64 * 64
+        (ctypes.c_int64 * layout.WORDS).from_address(self.state)[layout.SPIN] = SPIN
+        self.library = ctypes.CDLL(None)
+        self.library.pthread_mutex_init(ctypes.c_void_p(self.state + 8 * layout.MUTEX), None)
+        self.library.pthread_cond_init(ctypes.c_void_p(self.state + 8 * layout.CONDITION), None)
+        self.life = ctypes.c_void_p(code["pool_worker"])
         self.started = 0
-        library = ctypes.CDLL(None)
-        library.pthread_mutex_init(ctypes.c_void_p(self.state + 8 * MUTEX), None)
-        library.pthread_cond_init(ctypes.c_void_p(self.state + 8 * CONDITION), None)
-        self.library = library
-        self.arguments: list[Any] = []
-        job = kernel(run_job)
-        self.job = job.entry
-        self.pack = struct.Struct("QQQQQqq" if CHECKED else "QQQqq").pack
-        self.limits = EVERYWHERE if CHECKED else ()
+        self.places: list[Any] = []
+        number = ctypes.c_int64
+        self.work: Any = ctypes.CFUNCTYPE(None, *[number] * 5)(code["pool_run"])
+
+    def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
+        """Run a kernel's tasks with up to `limit` threads."""
+        if self.started < limit - 1:
+            self.grow(limit - 1)
+        self.work(self.state, kernel.address, _address_of(packed), tasks, limit)
 
     def grow(self, wanted: int) -> None:
-        """Start threads until there are `wanted`."""
-        life = kernel(worker)
-        while self.started < wanted:
-            self.started += 1
-            words = life.packed((self.state, self.started))
-            packed = ctypes.create_string_buffer(words, len(words))
-            self.arguments.append(packed)
-            thread = ctypes.c_void_p()
-            failed = self.library.pthread_create(
-                ctypes.byref(thread), None, ctypes.c_void_p(life.address), packed
-            )
-            if failed:  # the system allows no more: the work is done with fewer
-                self.started = wanted
-                return
-            self.library.pthread_detach(thread)
+        """Start threads until there are `wanted`; signals stay with Python's own threads."""
+        with Shared.lock:
+            masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            try:
+                while self.started < wanted and self._start(self.started + 1):
+                    self.started += 1
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+            # Where the system allows no more threads, the work is done with fewer.
+            self.started = max(self.started, wanted)
+
+    def _start(self, number: int) -> bool:
+        place = (ctypes.c_int64 * 2)(self.state, number)
+        thread = ctypes.c_void_p()
+        failed = self.library.pthread_create(ctypes.byref(thread), None, self.life, place)
+        if failed:
+            return False
+        self.places.append(place)
+        self.library.pthread_detach(thread)
+        return True
+
+
+class PythonPool:
+    """The same with Python's threads, which are slower to hand work to (some 50 us)."""
+
+    def __init__(self) -> None:
+        self.executor: Any = None
+        self.size = 0
+
+    def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
+        """Run a kernel's tasks with up to `limit` threads."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        if self.executor is None or self.size < limit - 1:
+            self.executor, self.size = ThreadPoolExecutor(limit - 1), limit - 1
+        todo = iter(range(tasks))  # next() on it is atomic
+
+        def take() -> None:
+            for task in todo:
+                kernel.entry(packed, task, tasks)
+
+        helpers = [self.executor.submit(take) for _ in range(min(limit, tasks) - 1)]
+        take()
+        for helper in helpers:
+            helper.result()
 
 
 class Shared:
     """The process's pool, once it has one."""
 
-    pool: Pool | None = None
+    pool: NativePool | PythonPool | None = None
+    lock = threading.RLock()
 
 
 def _forget() -> None:
+    """The child of a fork has none of its parent's threads."""
     Shared.pool = None
+    Shared.lock = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
-def run(kernel_: Any, packed: bytes, tasks: int) -> None:
+def has_native_threads() -> bool:
+    """Whether the process has POSIX threads under their names."""
+    try:
+        return hasattr(ctypes.CDLL(None), "pthread_create")
+    except (TypeError, OSError):  # Windows
+        return False
+
+
+def the_pool() -> NativePool | PythonPool:
+    """The process's pool, made when first needed."""
+    with Shared.lock:
+        if Shared.pool is None:
+            Shared.pool = NativePool() if has_native_threads() else PythonPool()
+        return Shared.pool
+
+
+def run(kernel: Any, packed: bytes, tasks: int) -> None:
     """Run a kernel's tasks over the pool's threads and the caller."""
     limit = settings.get_num_threads()
     if limit == 1:
         for task in range(tasks):
-            kernel_.entry(packed, task, tasks)
+            kernel.entry(packed, task, tasks)
         return
-    pool = Shared.pool
-    if pool is None:
-        pool = Shared.pool = Pool()
-    if pool.started < limit - 1:
-        pool.grow(limit - 1)
-    words = (kernel_.address, _address_of(packed), tasks, limit)
-    pool.job(pool.pack(pool.state, *pool.limits, *words), 0, 1)
+    pool = Shared.pool or the_pool()
+    pool.run(kernel, packed, tasks, limit)
 
 
 _BYTES = bytes.__basicsize__ - 1

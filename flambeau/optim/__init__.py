@@ -5,13 +5,25 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from flambeau.optim.adadelta import Adadelta
+from flambeau.optim.adafactor import Adafactor
 from flambeau.optim.adagrad import Adagrad
 from flambeau.optim.adam import Adam, AdamW
+from flambeau.optim.adamax import Adamax
+from flambeau.optim.asgd import ASGD
+from flambeau.optim.lbfgs import LBFGS
+from flambeau.optim.muon import Muon
+from flambeau.optim.nadam import NAdam
 from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.radam import RAdam
 from flambeau.optim.rmsprop import RMSprop
+from flambeau.optim.rprop import Rprop
 from flambeau.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
+    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

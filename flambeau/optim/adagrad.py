@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.optimizer import (
+from flambeau.optim.formulas import (
     Group,
-    Optimizer,
     State,
+    check_kind,
     check_range,
     check_rate,
     count,
     new_step,
+    rate,
+    sign,
     zeros_like,
 )
+from flambeau.optim.fused import Formula
+from flambeau.optim.optimizer import Optimizer
 
 
 class Adagrad(Optimizer):
@@ -45,6 +49,7 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
+        check_kind(self.defaults)
         for group in self.param_groups:
             for parameter in group["params"]:
                 state = self.state[parameter]
@@ -52,11 +57,18 @@ class Adagrad(Optimizer):
                 state["sum"] = zeros_like(parameter)
                 state["sum"].fill_(complex(start, start) if parameter.is_complex() else start)
 
+    def compiled(self, state: State, group: Group) -> Formula:
+        lr = rate(group) / (1 + (count(state) - 1) * group["lr_decay"])
+        decay = group["weight_decay"]
+        return Formula(
+            "adagrad", (bool(decay),), (state["sum"],), (sign(group), lr, group["eps"], decay)
+        )
+
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         step = count(state)
         if group["weight_decay"]:
             grad = grad + parameter * group["weight_decay"]
-        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        lr = rate(group) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"]
-        total.add_(grad * grad.conj())
-        parameter.add_(grad / (total.sqrt() + group["eps"]) * -rate)
+        total.add_(grad * grad)
+        parameter.add_(grad / (total.sqrt() + group["eps"]) * -lr)

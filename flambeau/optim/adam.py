@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
-from flambeau.optim.optimizer import (
+from flambeau.optim.formulas import (
     Group,
-    Optimizer,
     State,
+    check_kind,
     check_range,
     check_rate,
+    check_two_betas,
     count,
-    is_plain,
-    memory_of,
     new_step,
     number,
+    operands,
+    rate,
+    sign,
     zeros_like,
 )
+from flambeau.optim.fused import Formula
+from flambeau.optim.optimizer import Optimizer
 
 
 def check_betas(betas: Any, foreach: bool | None, capturable: bool) -> None:
@@ -63,8 +66,7 @@ class Adam(Optimizer):
         check_rate(lr, foreach, capturable)
         check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
         check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_range(0.0 <= betas[0] < 1.0, f"Invalid beta parameter at index 0: {betas[0]}")
-        check_range(0.0 <= betas[1] < 1.0, f"Invalid beta parameter at index 1: {betas[1]}")
+        check_two_betas(betas)
         check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         check_betas(betas, foreach, capturable)
         super().__init__(params, {
@@ -73,43 +75,51 @@ class Adam(Optimizer):
             "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip
+        check_kind(self.defaults)
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if not state:
-            self._start(parameter, state, group)
-        beta1, beta2 = map(number, group["betas"])
-        lr = number(group["lr"])
-        step = count(state)
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad + parameter * group["weight_decay"]
-        values = (parameter, grad, state["exp_avg"], state["exp_avg_sq"])
-        rate, correction = lr / (1 - beta1**step), sqrt(1 - beta2**step)
-        if not (group["amsgrad"] or group["differentiable"]) and is_plain(parameter):
-            values = memory_of(values)
-        parameter, grad, mean, square = values
-        mean += (grad - mean) * (1 - beta1)
-        square *= beta2
-        square += grad * grad.conj() * (1 - beta2)
-        if group["amsgrad"]:
-            square = _largest(state, square)
-        parameter -= mean / (square**0.5 / correction + group["eps"]) * rate
-
-    @staticmethod
-    def _start(parameter: Any, state: State, group: Group) -> None:
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step()
         state["exp_avg"] = zeros_like(parameter)
         state["exp_avg_sq"] = zeros_like(parameter)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(parameter)
 
+    def compiled(self, state: State, group: Group) -> Formula:
+        beta1, beta2 = map(number, group["betas"])
+        step = count(state)
+        lr, decay = rate(group), group["weight_decay"]
+        decoupled = bool(decay and group["decoupled_weight_decay"])
+        moments = [state["exp_avg"], state["exp_avg_sq"]]
+        if group["amsgrad"]:
+            moments.append(state["max_exp_avg_sq"])
+        return Formula(
+            "adam", (bool(decay) and not decoupled, decoupled, bool(group["amsgrad"])),
+            tuple(moments),
+            (sign(group), 1 - beta1, beta2, 1 - beta2, (1 - beta2**step) ** 0.5, group["eps"],
+             lr / (1 - beta1**step), 1 - lr * decay if decoupled else decay),
+        )  # fmt: skip
 
-def _largest(state: State, square: Any) -> Any:
-    largest = state["max_exp_avg_sq"]
-    largest.copy_(largest.maximum(square))
-    return largest
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        beta1, beta2 = map(number, group["betas"])
+        lr = rate(group)
+        step = count(state)
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                parameter.mul_(1 - lr * group["weight_decay"])
+            else:
+                grad = grad + parameter * group["weight_decay"]
+        moments = [state["exp_avg"], state["exp_avg_sq"]]
+        if group["amsgrad"]:
+            moments.append(state["max_exp_avg_sq"])
+        parameter, grad, mean, square, *largest = operands(group, parameter, grad, *moments)
+        mean += (grad - mean) * (1 - beta1)
+        square *= beta2
+        square += grad * grad * (1 - beta2)
+        if largest:
+            largest[0][...] = largest[0].clip(square)
+            square = largest[0]
+        deviation = (square / (1 - beta2**step)) ** 0.5
+        parameter -= mean / (deviation + group["eps"]) * (lr / (1 - beta1**step))
 
 
 class AdamW(Adam):

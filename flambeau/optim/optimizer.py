@@ -1,7 +1,8 @@
 """The base of all optimizers: parameter groups, state, hooks, checkpoints.
 
-A subclass says how one parameter changes: `update(parameter, grad, state, group)`, written like
-the formula in its docstring, with operators on tensors. The base walks the groups.
+A subclass says what it keeps of a parameter, `start(parameter, grad, state, group)`, and how one
+parameter changes, `update(parameter, grad, state, group)`, written like the formula in its
+docstring. The base walks the groups.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ from itertools import chain
 from typing import Any
 
 from flambeau._runtime.cpu import quiet
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import set_grad_enabled
 from flambeau.autograd.graph import RemovableHandle
-from flambeau.autograd.history import bump
-
-Group = dict[str, Any]
-State = dict[str, Any]
+from flambeau.optim import fused
+from flambeau.optim.formulas import Group, State, as_real, check_step, real_state
 
 
 class _Required:
@@ -35,6 +34,14 @@ COMMON = {"maximize": False, "foreach": None, "differentiable": False}
 
 class Optimizer:
     """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+
+    paired = True
+    """Whether a complex parameter is stepped as two real ones, as in torch."""
+    counters = "params and state_steps"
+    """What an error about `capturable` speaks of."""
+
+    compiled: Callable[[State, Group], Any] | None = None
+    """The formula as a kernel for all parameters at once, where there is one: see `fused`."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -130,33 +137,46 @@ class Optimizer:
         """Change every parameter that has a gradient; returns what `closure` returned."""
         for hook in (*_global_pre_hooks.values(), *self._step_pre_hooks.values()):
             hook(self, (closure,) if closure else (), {})
-        loss = None
-        if closure is not None:
-            with set_grad_enabled(True):
-                loss = closure()
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
-            self._step_groups()
+        loss = self._run(closure)
         for hook in (*self._step_post_hooks.values(), *_global_post_hooks.values()):
             hook(self, (closure,) if closure else (), {})
         self._opt_called = True
         return loss
 
-    def _step_groups(self) -> None:
-        for group in self.param_groups:
-            negate = group.get("maximize")
-            for parameter in group["params"]:
-                grad = parameter._grad
-                if grad is None:
-                    continue
-                state = self.state_of(parameter, group)
-                self.update(parameter, -grad if negate else grad, state, group)
+    def _run(self, closure: Callable[[], Any] | None) -> Any:
+        loss = None
+        if closure is not None:
+            with set_grad_enabled(True):
+                loss = closure()
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
+            for group in self.param_groups:
+                params = group["params"] if self.compiled is None else fused.step(self, group)
+                for parameter in params:
+                    if parameter._grad is not None:
+                        self._step_parameter(parameter, parameter._grad, group)
+        return loss
+
+    def _step_parameter(self, parameter: Any, grad: Any, group: Group) -> None:
+        check_step(group, self.counters)
+        state = self.state_of(parameter, group)
+        if not state:
+            self.start(parameter, grad, state, group)
+        if group.get("maximize"):
+            grad = -grad
+        if self.paired and parameter._data.dtype.kind == "c":
+            parameter, grad = as_real(parameter), as_real(grad)
+            state = real_state(state)
+        self.update(parameter, grad, state, group)
 
     def state_of(self, parameter: Any, group: Group) -> State:
         """What is kept from step to step for a parameter."""
         return self.state[parameter]
 
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        """Fill the empty state of a parameter before its first step."""
+
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        """One step of one parameter."""
+        """One step of one parameter; what it keeps in `state` it changes in place."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -308,62 +328,3 @@ def _cast(parameter: Tensor, value: Any, name: str | None) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return type(value)(_cast(parameter, item, None) for item in value)  # type: ignore[call-arg]
     return value
-
-
-def check_rate(lr: Any, foreach: bool | None = None, capturable: bool = False) -> None:
-    """A learning rate may be a tensor of one element, but not where steps run over lists."""
-    if not isinstance(lr, Tensor):
-        return
-    if foreach and not capturable:
-        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-    if lr.numel() != 1:  # type: ignore[attr-defined]
-        raise ValueError("Tensor lr must be 1-element")
-
-
-def check_range(valid: bool, text: str) -> None:
-    """Raise torch's ValueError for an option out of range."""
-    if not valid:
-        raise ValueError(text)
-
-
-def new_step() -> Tensor:
-    """The step counter that torch keeps in `state`: a float32 zero."""
-    import numpy as np
-
-    return wrap(np.zeros((), np.float32))
-
-
-def count(state: State) -> float:
-    """Advance `state["step"]` by one; returns it as a number."""
-    step = state["step"]
-    if isinstance(step, Tensor):
-        step._data += 1
-        return float(step._data)
-    state["step"] = step + 1
-    return float(state["step"])
-
-
-def number(value: Any) -> float:
-    """An option that may be a number or a one-element tensor."""
-    return float(value._data.item()) if isinstance(value, Tensor) else value
-
-
-def is_plain(parameter: Tensor) -> bool:
-    """Whether formulas may work on the memory: float32 and float64, where NumPy rounds as torch."""
-    return parameter._data.dtype.kind == "f" and parameter._data.itemsize >= 4
-
-
-def memory_of(values: tuple[Tensor, ...]) -> Any:
-    """The arrays under a parameter, its gradient and its state, for formulas that write to them.
-
-    A step on arrays takes a third of the time (benchmarks/tiny_training.py, "curve fit").
-    """
-    bump(values[0])
-    return tuple([value._data for value in values])
-
-
-def zeros_like(parameter: Any) -> Any:
-    """Zeros for a moment of a parameter."""
-    from flambeau._ops.namespace import ops
-
-    return ops.zeros_like(parameter)

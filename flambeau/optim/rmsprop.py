@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.optimizer import (
+from flambeau.optim.formulas import (
     Group,
-    Optimizer,
     State,
     check_range,
     check_rate,
     count,
     new_step,
+    rate,
+    sign,
     zeros_like,
 )
+from flambeau.optim.fused import Formula
+from flambeau.optim.optimizer import Optimizer
 
 
 class RMSprop(Optimizer):
@@ -48,15 +51,31 @@ class RMSprop(Optimizer):
             "maximize": maximize, "differentiable": differentiable,
         })  # fmt: skip
 
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        state["step"] = new_step()
+        state["square_avg"] = zeros_like(parameter)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_like(parameter)
+        if group["centered"]:
+            state["grad_avg"] = zeros_like(parameter)
+
+    def compiled(self, state: State, group: Group) -> Formula:
+        count(state)
+        alpha, decay, momentum = group["alpha"], group["weight_decay"], group["momentum"]
+        square = state["square_avg"]
+        return Formula(
+            "rmsprop", (bool(decay), bool(group["centered"]), momentum > 0),
+            (square, state.get("grad_avg", square), state.get("momentum_buffer", square)),
+            (sign(group), rate(group), alpha, 1 - alpha, group["eps"], decay, momentum),
+        )  # fmt: skip
+
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if not state:
-            self._start(parameter, state, group)
         count(state)
         alpha = group["alpha"]
         if group["weight_decay"]:
             grad = grad + parameter * group["weight_decay"]
         square = state["square_avg"]
-        square.mul_(alpha).add_((grad * grad.conj()) * (1 - alpha))
+        square.mul_(alpha).add_(grad * grad * (1 - alpha))
         if group["centered"]:
             mean = state["grad_avg"]
             mean.add_((grad - mean) * (1 - alpha))
@@ -64,13 +83,4 @@ class RMSprop(Optimizer):
         step = grad / (square.sqrt() + group["eps"])
         if group["momentum"] > 0:
             step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
-        parameter.add_(step * -group["lr"])
-
-    @staticmethod
-    def _start(parameter: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
-        state["square_avg"] = zeros_like(parameter)
-        if group["momentum"] > 0:
-            state["momentum_buffer"] = zeros_like(parameter)
-        if group["centered"]:
-            state["grad_avg"] = zeros_like(parameter)
+        parameter.add_(step * -rate(group))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.optimizer import (
+from flambeau.optim.formulas import (
     Group,
-    Optimizer,
     State,
+    check_kind,
     check_range,
     check_rate,
-    is_plain,
-    memory_of,
     number,
+    operands,
+    rate,
+    sign,
 )
+from flambeau.optim.fused import Formula
+from flambeau.optim.optimizer import Optimizer
 
 
 class SGD(Optimizer):
@@ -22,6 +25,8 @@ class SGD(Optimizer):
     The first v is the gradient itself; without momentum v is the gradient. With `nesterov` the
     step is g + momentum·v (Sutskever et al., 2013).
     """
+
+    paired = False
 
     def __init__(
         self,
@@ -48,9 +53,21 @@ class SGD(Optimizer):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
+        check_kind(self.defaults)
 
     def state_of(self, parameter: Any, group: Group) -> State:
         return self.state[parameter] if group["momentum"] else {}
+
+    def compiled(self, state: State, group: Group) -> Formula | None:
+        momentum, velocity = group["momentum"], state.get("momentum_buffer")
+        if momentum and velocity is None:
+            return None  # the first velocity is the gradient itself
+        decay = number(group["weight_decay"])
+        return Formula(
+            "sgd", (bool(decay), bool(momentum), bool(group["nesterov"])),
+            (velocity,) if momentum else (),
+            (sign(group), rate(group), momentum, 1 - group["dampening"], decay),
+        )  # fmt: skip
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         momentum = group["momentum"]
@@ -63,6 +80,5 @@ class SGD(Optimizer):
             else:
                 velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad + momentum * velocity if group["nesterov"] else velocity
-        if not group["differentiable"] and is_plain(parameter):
-            parameter, grad = memory_of((parameter, grad))
-        parameter -= grad * number(group["lr"])
+        parameter, grad = operands(group, parameter, grad)
+        parameter -= grad * rate(group)

@@ -200,3 +200,13 @@ def test_two_types_meet(left: str, right: str, common: str) -> None:
     for function in (torch.add, torch.mul):
         assert function(a, b).dtype is getattr(torch, common)
         assert function(b, a).dtype is getattr(torch, common)
+
+
+@pytest.mark.parametrize(
+    ("target", "other", "alpha"), [("int64", "int8", 3), ("float64", "bfloat16", 0.1)]
+)
+def test_alpha_multiplies_in_the_common_type(target: str, other: str, alpha: float) -> None:
+    x, y = torch.zeros(1, dtype=getattr(torch, target)), torch.full((1,), 100.0)
+    y = y.to(getattr(torch, other))
+    assert torch.add(x, y, alpha=alpha).item() == 100 * alpha
+    assert x.sub_(y, alpha=alpha).item() == -100 * alpha

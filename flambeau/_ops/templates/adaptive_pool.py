@@ -92,7 +92,7 @@ def adaptive_avg_pool(input: Array, output: Ints) -> Array:
     if not is_floating(input.dtype):
         name = "adaptive_avg_pool3d_cpu" if len(output) == 3 else "adaptive_avg_pool2d"
         raise refuse(name, input.dtype)
-    step = _even_step(input.shape[-len(output) :], output)
+    step = even_step(input.shape[-len(output) :], output)
     if step is not None and prod(output) > 1:
         return avg_pool(input, step, step, (0,) * len(step), output)
     result = widen(input)
@@ -103,7 +103,7 @@ def adaptive_avg_pool(input: Array, output: Ints) -> Array:
     return narrow(result, input.dtype)
 
 
-def _even_step(spatial: Shape, output: Ints) -> tuple[int, ...] | None:
+def even_step(spatial: Shape, output: Ints) -> tuple[int, ...] | None:
     """The kernel and stride of the plain pool that does the same, when sizes divide."""
     if 0 in output or any(size % count for size, count in zip(spatial, output, strict=True)):
         return None
@@ -160,7 +160,7 @@ def adaptive_max_pool(input: Array, output: Ints) -> tuple[Array, Array]:
         name = "adaptive_max_pool3d_cpu" if len(output) == 3 else "adaptive_max_pool2d"
         raise refuse(name, input.dtype)
     spatial = input.shape[-len(output) :]
-    step = _even_step(spatial, output)
+    step = even_step(spatial, output)
     if step is not None and prod(output) > 1:
         rank = len(step)
         return max_pool_with_indices(input, step, step, (0,) * rank, (1,) * rank, output)

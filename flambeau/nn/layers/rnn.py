@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau._core.autocast import settings as autocast
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
@@ -168,7 +169,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise unless the input has the dtype, dims and size that the weights want."""
         weight = self.weight_ih_l0
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not autocast.enabled["cpu"]:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "

@@ -1,0 +1,192 @@
+"""The CPU engine beside torch: one table for all that it promises.
+
+Usage: python benchmarks/engine.py [words of group or case names] [--rounds N] [--keep-memory]
+
+Each side runs in a process of its own, both with all threads, in alternating rounds; both must
+compute the same. The ratio is torch's time over flambeau's: above 1, flambeau is faster. With
+`--keep-memory` torch runs with a glibc that keeps freed memory, which spares it page faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import show
+
+AIMS = {"pointwise": 3.0, "reductions": 1.0, "matmul float32": 1.0, "matmul bfloat16": 1.0,
+        "conv2d": 1.0, "models": 1.2}  # fmt: skip
+MEAN_AIMS = {"reductions": 1.5, "conv2d": 1.3}
+KEEP = "glibc.malloc.mmap_threshold=2147483648:glibc.malloc.trim_threshold=4294967296"
+
+
+# ---- a side: a process that builds and times cases, told by lines of JSON
+
+
+def serve(package: str) -> None:
+    """Answer requests until the input ends."""
+    import importlib
+
+    import workloads
+
+    torch = importlib.import_module(package)
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    step: Any = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        reply: dict[str, Any]
+        if request["do"] == "list":
+            reply = {"cases": list(workloads.GROUPS[request["group"]](torch))}
+        elif request["do"] == "build":
+            step = workloads.GROUPS[request["group"]](torch)[request["case"]]()
+            start = time.perf_counter()
+            result = step().detach().float().reshape(-1)
+            first = time.perf_counter() - start
+            norm = float((result.double() ** 2).mean() ** 0.5)
+            place = result.shape[0] // 3
+            reply = {"check": [norm, float(result[place])], "first": first}
+        else:
+            reply = _timed(step, request["count"])
+        print(json.dumps(reply), file=replies, flush=True)
+
+
+def _timed(step: Any, count: int) -> dict[str, Any]:
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    seconds = (time.perf_counter() - start) / count
+    return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+
+
+class Side:
+    """A process that serves one library."""
+
+    def __init__(self, package: str, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", package], text=True, cwd=Path(__file__).parent,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **environment},
+        )  # fmt: skip
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """One request and its answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a side ended at {request}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+# ---- the driver
+
+
+def measured(sides: list[Side], group: str, case: str, rounds: int) -> dict[str, Any]:
+    """Medians of both sides, the ratio, and whether they agree."""
+    built = [side.ask(do="build", group=group, case=case) for side in sides]
+    tolerance = 0.05 if "bfloat16" in f"{group} {case}" else 2e-3
+    agree = all(
+        math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+        for a, b in zip(built[0]["check"], built[1]["check"], strict=True)
+    )
+    counts = []
+    for side in sides:
+        side.ask(do="time", count=1)
+        once = side.ask(do="time", count=2)["seconds"]
+        counts.append(max(1, min(2000, round(0.15 / once))))
+    times: list[list[float]] = [[], []]
+    peaks = [0, 0]
+    for _ in range(rounds):
+        for position, side in enumerate(sides):
+            reply = side.ask(do="time", count=counts[position])
+            times[position].append(reply["seconds"])
+            peaks[position] = reply["peak"]
+    middle = [statistics.median(taken) for taken in times]
+    return {"times": middle, "ratio": middle[0] / middle[1], "agree": agree, "peaks": peaks,
+            "first": built[1]["first"]}  # fmt: skip
+
+
+def table(group: str, options: argparse.Namespace) -> list[float]:
+    """Measure and print one group; the ratios."""
+    environment = {"GLIBC_TUNABLES": KEEP} if options.keep_memory else {}
+    names = _ask_once(group, environment)
+    wanted = [n for n in names if not options.words
+              or any(word in f"{group} {n}" for word in options.words)]  # fmt: skip
+    if not wanted:
+        return []
+    aim = AIMS[group]
+    print(f"\n## {group} (aim: {aim}× each)\n")
+    print("| case | torch | flambeau | torch / flambeau | peak memory, flambeau / torch |")
+    print("|---|---|---|---|---|")
+    ratios = []
+    # Models get a process each, so that a peak of memory is their own.
+    for names_together in [[n] for n in wanted] if group == "models" else [wanted]:
+        sides = [Side("torch", environment), Side("flambeau", {})]
+        for name in names_together:
+            found = measured(sides, group, name, options.rounds)
+            ratios.append(found["ratio"])
+            print(row(group, name, found, aim), flush=True)
+        for side in sides:
+            side.close()
+    mean = statistics.geometric_mean(ratios)
+    aim_text = f", aim {MEAN_AIMS[group]}" if group in MEAN_AIMS else ""
+    print(f"| geometric mean | | | **{mean:.2f}**{aim_text} | |")
+    return ratios
+
+
+def _ask_once(group: str, environment: dict[str, str]) -> list[str]:
+    side = Side("flambeau", environment)
+    names: list[str] = side.ask(do="list", group=group)["cases"]
+    side.close()
+    return names
+
+
+def row(group: str, name: str, found: dict[str, Any], aim: float) -> str:
+    """A line of the table."""
+    theirs, ours = found["times"]
+    mark = "" if found["ratio"] >= aim else " (missed)"
+    wrong = "" if found["agree"] else " **results differ**"
+    memory = f"{found['peaks'][1] / found['peaks'][0]:.2f}" if group == "models" else ""
+    return (
+        f"| {name}{wrong} | {show(theirs)} | {show(ours)} | {found['ratio']:.2f}{mark} | {memory} |"
+    )
+
+
+def main() -> None:
+    """All groups, or those with the words of the command line in their names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("words", nargs="*", help="only groups and cases with one of these words")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep-memory", action="store_true", help="a glibc that keeps memory")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+        return
+    import workloads
+
+    ratios = []
+    for group in workloads.GROUPS:
+        ratios += table(group, options)
+    if ratios:
+        print(f"\nGeometric mean of all: {statistics.geometric_mean(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

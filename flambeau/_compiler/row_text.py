@@ -1,0 +1,342 @@
+"""Plans of row formulas as kernels, in two forms.
+
+`along_text`: the lanes of a vector are neighbours in the row. Rows lie anywhere, and may consist of
+segments that are a fixed way apart (a channel of a batch of images).
+
+`across_text`: the lanes are neighbouring rows, `inner` of which lie side by side, and the places of
+a row are a fixed way apart (a sum over columns of a matrix).
+
+Constants of the kernels: A, the type to compute in; WIDE, the type that sums end in; W, lanes;
+T_x, the type of x in memory; OUT0, that of result 0; LOW and HIGH, what is below and above all
+numbers of A; STREAM, whether results go past the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._compiler.fuse import EXPENSIVE, Node, Plan
+from flambeau._compiler.kernel_source import ASKS, SAME
+
+CHUNK = 4096
+"""Elements that lanes add up in A before they are added to a sum in WIDE."""
+FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
+         "first": "i32(NOWHERE)"}  # fmt: skip
+JOIN = {"total": "{0} + {1}", "product": "{0} * {1}", "amax": "maximum({0}, {1})",
+        "amin": "minimum({0}, {1})", "first": "smaller({0}, {1})"}  # fmt: skip
+WORD = {"product": "multiply", "amax": "maximum", "amin": "minimum", "first": "smaller"}
+
+
+def form_of(op: str) -> str:
+    """The text of a primitive; {0}, {1}, {2} are its operands."""
+    if op == "where":
+        return "select({0}, {1}, {2})"
+    for table in (SAME, ASKS):
+        if op in table:
+            return next(iter(table[op].values())).replace("{T}", "A")
+    return f"math_{op}({{0}})"
+
+
+def functions_of(plan: Plan) -> set[str]:
+    """The functions of `vector_math` that the kernels of a plan call."""
+    called = {n.op for n in plan.nodes.values() if form_of(n.op).startswith("math_")}
+    return called - {"parameter", "length", "position", "down", *JOIN}
+
+
+class Writer:
+    """Lines that grow, indented; `steps` are the strides of an array, `sizes` those of the work."""
+
+    steps: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.lines: list[str] = []
+        self.depth = 1
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        """One line."""
+        self.lines.append("    " * self.depth + text)
+
+    def block(self, head: str) -> Writer:
+        """A line that opens a block: `with self.block("for ...:")`."""
+        self.line(head)
+        return self
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self.depth -= 1
+
+    def name(self) -> str:
+        """A new name."""
+        self.count += 1
+        return f"v{self.count}"
+
+    def kind(self, node: Node) -> str:
+        """What a leaf is: the kind of a parameter, "length" or "position"; else ""."""
+        if node.op == "parameter":
+            return self.plan.kinds[node.name]
+        return node.op if node.op in ("length", "position") else ""
+
+    def named(self, kind: str) -> list[str]:
+        """The parameters of a kind."""
+        return [name for name, found in self.plan.kinds.items() if found == kind]
+
+    def full_names(self) -> list[str]:
+        """Parameters and results with an element for every place."""
+        results = enumerate(self.plan.results)
+        return self.named("full") + [f"out{k}" for k, n in results if n.varies and n.op != "down"]
+
+    def signature(self) -> str:
+        """Parameters in the order of the formula's; results; sizes; constants."""
+        found = []
+        statics = []
+        for name, kind in self.plan.kinds.items():
+            found.append(f"{name}: A" if kind == "number" else f"{name}: pointer(T_{name})")
+            if kind == "full":
+                found += [f"{name}_{step}: i64" for step in self.steps]
+            statics += [] if kind == "number" else [f"T_{name}"]
+        for k, node in enumerate(self.plan.results):
+            found.append(f"out{k}: pointer(OUT{k})")
+            if node.varies and node.op != "down":
+                found += [f"out{k}_{step}: i64" for step in self.steps]
+            statics.append(f"OUT{k}")
+        found += ["keep: pointer(A)"] if self.plan.kept else []
+        found += ["period: i64"] if self.named("segment") else []
+        found += [f"{name}: i64" for name in (*self.sizes, "task", "tasks")]
+        statics += ["A", "WIDE", "W", "LOW", "HIGH", "STREAM"]
+        return ", ".join(found + [f"{name}: static" for name in statics])
+
+
+class Body:
+    """The lines that compute nodes at one place; `leaf` gives the text of what is not computed."""
+
+    def __init__(self, writer: Writer, leaf: Callable[[Node], str | None]) -> None:
+        self.writer = writer
+        self.leaf = leaf
+        self.known: dict[Node, str] = {}
+
+    def term(self, node: Any) -> str:
+        """The name or number that holds a node's value."""
+        if not isinstance(node, Node):
+            return repr(node)
+        if node in self.known:
+            return self.known[node]
+        text = self.leaf(node)
+        if text is None:
+            operands = [self.operand(node, k) for k in range(len(node.args))]
+            text = form_of(node.op).format(*operands)
+        if not text.isidentifier():
+            name = self.writer.name()
+            self.writer.line(f"{name} = {text}")
+            text = name
+        self.known[node] = text
+        return text
+
+    def operand(self, node: Node, position: int) -> str:
+        """The text of an operand; numbers that are chosen from need a type."""
+        text = self.term(node.args[position])
+        if node.op == "where" and not isinstance(node.args[position], Node):
+            return f"A({text})"
+        return text
+
+
+def unrolled(plan: Plan, stage: int) -> int:
+    """How many vectors a round of the loop of a pass takes."""
+    needed = plan.needed(stage)
+    expensive = [n for n in needed if n.op in EXPENSIVE and not plan.is_loaded(n, stage)]
+    if len(needed) <= 3 and not expensive:
+        return 4
+    return 2 if len(expensive) <= 1 else 1
+
+
+# ---- lanes along the row
+
+
+class AlongWriter(Writer):
+    """The kernel of a plan with lanes along the row."""
+
+    steps = ("row", "seg")
+    sizes = ("rows", "segments", "n")
+
+    def write(self) -> str:
+        """The text of the kernel `along`."""
+        plan = self.plan
+        self.line("length = A(segments * n)")
+        if plan.kept:
+            self.line(f"keep_at = keep + task * (segments * n) * {len(plan.kept)}")
+        for k, node in enumerate(plan.results):
+            if node.op == "down":
+                self.line(f"out{k}_sum = out{k} + task * (segments * n)")
+                self.line(f"zero_memory(out{k}_sum, segments * n)")
+        with self.block("for row in range(rows * task // tasks, rows * (task + 1) // tasks):"):
+            for name in self.full_names():
+                self.line(f"{name}_at = {name} + row * {name}_row")
+            self.values: dict[Node, str] = {}
+            last = max(node.stage for node in plan.nodes.values())
+            for stage in range(last + 1):
+                self.constants(stage)
+                if stage in plan.passes:
+                    self.one_pass(stage)
+        return f"def along({self.signature()}):\n" + "\n".join(self.lines) + "\n"
+
+    def constants(self, stage: int) -> None:
+        """What is the same for the whole row and known now."""
+        body = Body(self, self.constant_leaf)
+        body.known.update(self.values)
+        for node in self.plan.constants(stage):
+            self.values[node] = body.term(node)
+        for k, node in self.plan.of_rows(stage):
+            value = f"sum{node.number}" if node.op == "total" else self.values[node]
+            self.line(f"out{k}[row] = OUT{k}({value})")
+
+    def constant_leaf(self, node: Node) -> str | None:
+        """A parameter of the row, a number, or the result of a reduction."""
+        kind = self.kind(node)
+        if kind == "row":
+            return f"A({node.name}[row])"
+        if kind == "index":
+            return f"i32({node.name}[row])"
+        if kind in ("number", "length"):
+            return node.name
+        if node.op == "total":
+            return f"A(sum{node.number})"
+        return f"found{node.number}" if node.op in JOIN else None
+
+    def one_pass(self, stage: int) -> None:
+        """The loops of a pass: over segments, chunks, vectors; then what is left of a segment."""
+        several = unrolled(self.plan, stage)
+        reductions = self.plan.reductions(stage)
+        totals = [r for r in reductions if r.op == "total"]
+        for r in reductions:
+            type = "i32" if r.op == "first" else "A"
+            self.line(f"r{r.number} = registers(vector({type}, W), {several}, {FIRST[r.op]})")
+        for r in totals:
+            self.line(f"sum{r.number} = WIDE(0)")
+        if totals:
+            self.line(f"pending{stage} = 0")
+        self.line(f"whole{stage} = n // ({several} * W) * ({several} * W)")
+        with self.block("for s in range(segments):"):
+            self.segment_start(stage)
+            if totals:
+                with self.block(f"for begin in range(0, whole{stage}, {CHUNK}):"):
+                    self.line(f"end = smaller(begin + {CHUNK}, whole{stage})")
+                    self.vectors(stage, several, "begin", "end")
+                    self.line(f"pending{stage} += end - begin")
+                    with self.block(f"if pending{stage} >= {CHUNK}:"):
+                        self.flush(totals, several)
+                        self.line(f"pending{stage} = 0")
+            else:
+                self.vectors(stage, several, "0", f"whole{stage}")
+            with self.block(f"for i in range(whole{stage}, n, W):"):
+                self.line("some = lanes(i32, W) < i32(n - i)")
+                self.place(stage, "i", "n - i", "0")
+            if totals:
+                self.line(f"pending{stage} += n - whole{stage}")
+        if totals:
+            self.flush(totals, several)
+        for r in reductions:
+            if r.op != "total":
+                parts = [f"r{r.number}[{u}]" for u in range(several)]
+                self.line(f"found{r.number} = joined({joined_text(r.op, parts)}, {WORD[r.op]})")
+
+    def segment_start(self, stage: int) -> None:
+        """Where the segment lies in every array of the pass."""
+        needed = self.plan.needed(stage)
+        written = [f"out{k}" for k, _ in self.plan.written(stage)]
+        for name in self.named("full") + written:
+            if name in written or any(n.name == name for n in needed):
+                self.line(f"{name}_s = {name}_at + s * {name}_seg")
+        for name in self.named("along"):
+            self.line(f"{name}_s = {name} + s * n")
+        for name in self.named("segment"):
+            self.line(f"{name}_s = A({name}[row % period * segments + s])")
+        for k, _ in self.plan.added_down(stage):
+            self.line(f"out{k}_s = out{k}_sum + s * n")
+        for kept, place in self.plan.kept.values():
+            if kept <= stage:
+                self.line(f"keep{place}_s = keep_at + ({place} * segments + s) * n")
+
+    def vectors(self, stage: int, several: int, begin: str, end: str) -> None:
+        """The loop over whole rounds."""
+        with (
+            self.block(f"for i in range({begin}, {end}, {several} * W):"),
+            self.block(f"for u in unroll({several}):"),
+        ):
+            self.place(stage, "(i + u * W)", "", "u")
+
+    def place(self, stage: int, i: str, count: str, u: str) -> None:
+        """All that a pass does for one vector; `count` of its lanes are there."""
+
+        def leaf(node: Node) -> str | None:
+            return self.leaf(node, stage, i, count)
+
+        body = Body(self, leaf)
+        for node, (kept, place) in self.plan.kept.items():
+            if kept == stage:
+                self.put(f"keep{place}_s + {i}", body.term(node), count)
+        for r in self.plan.reductions(stage):
+            value = body.term(r.args[0])
+            if r.op == "first":
+                value = f"select({value}, lanes(i32, W) + i32(s * n + {i}), i32(NOWHERE))"
+            if count:
+                value = f"select(some, {value}, {FIRST[r.op]})"
+            here = f"r{r.number}[{u}]"
+            self.line(f"{here} = {JOIN[r.op].format(here, value)}")
+        for k, node in self.plan.added_down(stage):
+            above = self.get(f"out{k}_s + {i}", count)
+            self.put(f"out{k}_s + {i}", f"{above} + {body.term(node)}", count)
+        for k, node in self.plan.written(stage):
+            stream = "" if count else "stream=STREAM"
+            self.put(f"out{k}_s + {i}", f"OUT{k}({body.term(node)})", count, stream)
+
+    def leaf(self, node: Node, stage: int, i: str, count: str) -> str | None:
+        """What is loaded for a vector, or known for the row."""
+        kind = self.kind(node)
+        if kind in ("full", "along"):
+            return f"A({self.get(f'{node.name}_s + {i}', count)})"
+        if kind == "position":
+            return f"lanes(i32, W) + i32(s * n + {i})"
+        if kind == "segment":
+            return f"{node.name}_s"
+        if kind in ("number", "length"):
+            return node.name
+        if self.plan.is_loaded(node, stage):
+            return self.get(f"keep{self.plan.kept[node][1]}_s + {i}", count)
+        return None if node.varies else self.values[node]
+
+    def get(self, address: str, count: str) -> str:
+        """A vector in memory."""
+        return f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
+
+    def put(self, address: str, value: str, count: str, more: str = "") -> None:
+        """Store a vector."""
+        if count:
+            self.line(f"store_part({address}, {value}, {count}, W)")
+        else:
+            self.line(f"store({', '.join(filter(None, [address, value, more]))})")
+
+    def flush(self, totals: list[Node], several: int) -> None:
+        """Add what the lanes hold to the sums."""
+        for r in totals:
+            parts = joined_text("total", [f"r{r.number}[{u}]" for u in range(several)])
+            self.line(f"sum{r.number} = sum{r.number} + WIDE(reduce_add({parts}))")
+            with self.block(f"for u in unroll({several}):"):
+                self.line(f"r{r.number}[u] = 0")
+
+
+def joined_text(op: str, parts: list[str]) -> str:
+    """Several accumulators as one, by pairs."""
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [f"({JOIN[op].format(left, right)})" for left, right in pairs]
+    return parts[0]
+
+
+def along_text(plan: Plan) -> str:
+    """The kernel of a plan with lanes along the row."""
+    return AlongWriter(plan).write()

@@ -1,0 +1,367 @@
+"""Matrix products: the register tile, the packing of its operands, and what is done to its sums.
+
+A tile is MR rows by NR = NV vectors of W columns of C; its sums stay in registers while k runs.
+`pack_panel` lays an operand out as the tile reads it (any strides, any element type), `gemm_tile`
+adds up the products, and `finish_tile` does to the sums what belongs to the product (bias,
+activation, ...) and writes them as C's type, for tiles that reach over the edge too. What C = A B
+costs besides is small when panels of B stay in the first cache and blocks of A in the second:
+Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
+"""
+
+from __future__ import annotations
+
+from flambeau._compiler.language import *
+from flambeau._compiler.native import native
+
+NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
+
+
+def halves(width):
+    """1, 2, 4 ... below a width: the stages of a transposition."""
+    return tuple(1 << stage for stage in range(width.bit_length() - 1))
+
+
+def uppers(width, block):
+    """Rows that stage `block` of a transposition joins with the row `block` below."""
+    return tuple(row for row in range(width) if not row & block)
+
+
+def upper_lanes(width, block):
+    """What the upper of two rows takes from both: its own lanes without `block`, and the other's."""
+    return tuple(lane if not lane & block else width + lane - block for lane in range(width))
+
+
+def lower_lanes(width, block):
+    """What the lower of two rows takes from both."""
+    return tuple(lane + block if not lane & block else width + lane for lane in range(width))
+
+
+def pieces(count, width):
+    """(first, size): `count` elements as vectors of `width` and of smaller powers of two."""
+    found, first = [], 0
+    while first < count:
+        while width > count - first:
+            width //= 2
+        found.append((first, width))
+        first += width
+    return tuple(found)
+
+
+# ---- packing
+
+
+@native
+def transpose_block(source, stride, target, step, ROWS: static, W: static):
+    """target[k * step + i] = source[i * stride + k] for i, k < W; rows from ROWS on are 0.
+
+    W stores of W elements in the order of k: with step < W each overwrites the tail of the last.
+    """
+    T = target.type.element
+    rows = registers(vector(T, W), W)
+    for i in unroll(ROWS):
+        rows[i] = T(load(source + i * stride, W))
+    for BLOCK in halves(W):
+        for i in uppers(W, BLOCK):
+            upper = rows[i]
+            lower = rows[i + BLOCK]
+            rows[i] = shuffle(upper, lower, upper_lanes(W, BLOCK))
+            rows[i + BLOCK] = shuffle(upper, lower, lower_lanes(W, BLOCK))
+    for k in unroll(W):
+        store(target + k * step, rows[k])
+
+
+@native
+def pack_panel(source, item, step, count, depth, target, PANEL: static, W: static):
+    """A panel as a tile reads it: target[k * PANEL + i] = source[i * item + k * step].
+
+    i < count <= PANEL are rows of A (or columns of B), k < depth; what lies behind `count` is 0.
+    `item` and `step` are strides in elements, any; elements are converted to target's type.
+    """
+    T = target.type.element
+    if (item == 1) & (count == PANEL):
+        for k in range(depth):
+            for FIRST, SIZE in pieces(PANEL, W):
+                store(target + (k * PANEL + FIRST), T(load(source + (k * step + FIRST), SIZE)))
+    else:
+        done = 0
+        if (step == 1) & (count == PANEL):
+            # where W does not divide PANEL, the last vector of each k reaches into the next ones
+            over = (-PANEL % W + PANEL - 1) // PANEL
+            while done + W + over <= depth:
+                for FIRST in unroll(PANEL // W * W, PANEL, W):
+                    place = target + (done * PANEL + FIRST)
+                    transpose_block(source + (FIRST * item + done), item, place, PANEL,
+                                    PANEL - FIRST, W)  # fmt: skip
+                if PANEL >= W:
+                    for first in range(0, PANEL // W * W, W):
+                        place = target + (done * PANEL + first)
+                        transpose_block(source + (first * item + done), item, place, PANEL, W, W)
+                done += W
+        for k in range(done, depth):
+            for i in range(count):
+                target[k * PANEL + i] = T(source[i * item + k * step])
+            for i in range(count, PANEL):
+                target[k * PANEL + i] = 0
+
+
+# ---- the tile
+
+
+@native
+def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV: static, W: static):
+    """c[i, j] = sum over k < depth of a[i, k] * b[k, j] for i < MR, j < NV * W; `add`: added to c.
+
+    a[i, k] lies at a + i * a_row + k * a_step, b[k, j] at b + k * b_step + j, c[i, j] at
+    c + i * c_row + j: packed panels have a_row = 1, a_step = MR and b_step = NV * W, other strides
+    multiply matrices where they lie. All are of one type, in which the sums are kept, each by one
+    chain of fma in the order of k: bits do not depend on the tile that an element is in.
+    """
+    V = vector(b.type.element, W)
+    total = registers(V, MR * NV)
+    right = registers(V, NV)
+    for i in unroll(MR):
+        prefetch(c + i * c_row, 1)
+    for k in range(depth):
+        for v in unroll(NV):
+            right[v] = load(b + v * W, W)
+        for i in unroll(MR):
+            left = a[i * a_row]
+            for v in unroll(NV):
+                total[i * NV + v] = fma(left, right[v], total[i * NV + v])
+        a = a + a_step
+        b = b + b_step
+    if add:
+        for i in unroll(MR):
+            for v in unroll(NV):
+                place = c + (i * c_row + v * W)
+                store(place, load(place, W) + total[i * NV + v])
+    else:
+        for i in unroll(MR):
+            for v in unroll(NV):
+                store(c + (i * c_row + v * W), total[i * NV + v])
+
+
+# ---- after the sums
+
+
+@native
+def finished(value, row, column, bias, other, other_row, alpha, beta, BIAS: static,
+             SCALED: static, OTHER: static, ACTIVATION: static):  # fmt: skip
+    """What becomes of sums: activation(alpha * value + bias + beta * other[row, column]).
+
+    `value` is one sum or a vector of sums along the columns from `column` on. Static: BIAS (none,
+    one per column, one per row), SCALED (whether alpha counts), OTHER (whether there is another
+    matrix to add, its rows other_row elements apart), ACTIVATION (a kernel of one value, or None).
+    """
+    T = value.type.element
+    W = value.type.width
+    result = registers(value.type, 1, value)
+    if SCALED:
+        result[0] = result[0] * alpha
+    if BIAS == BIAS_OF_COLUMN:
+        result[0] = result[0] + T(load(bias + column, W))
+    if BIAS == BIAS_OF_ROW:
+        result[0] = result[0] + T(bias[row])
+    if OTHER:
+        result[0] = result[0] + T(load(other + (row * other_row + column), W)) * beta
+    if ACTIVATION is not None:
+        result[0] = ACTIVATION(result[0])
+    return result[0]
+
+
+@native
+def finish_part(tile, c, row, column, partial, add, bias, other, other_row, alpha, beta,
+                BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                W: static):  # fmt: skip
+    """`finish_tile` for W neighbours of a row; c and partial point at the first of them."""
+    value = registers(vector(tile.type.element, W), 1, load(tile, W))
+    if add:
+        value[0] = value[0] + load(partial, W)
+    done = finished(value[0], row, column, bias, other, other_row, alpha, beta, BIAS, SCALED,
+                    OTHER, ACTIVATION)  # fmt: skip
+    store(c, c.type.element(done))
+
+
+@native
+def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, partial_row, add,
+                bias, other, other_row, alpha, beta, BIAS: static, SCALED: static, OTHER: static,
+                ACTIVATION: static, W: static):  # fmt: skip
+    """c[i, j] = finished(tile[i, j] (+ partial[i, j] where `add`)) for i < rows, j < columns.
+
+    `tile` holds sums in rows tile_row apart (what `gemm_tile` wrote into memory of the kernel's
+    own); c, partial and the tile point at element (row, column) of the whole product, at which
+    bias and other are read. The result is rounded to c's type once.
+    """
+    for i in range(rows):
+        line = tile + i * tile_row
+        to = c + i * c_row
+        sums = partial + i * partial_row
+        whole = columns // W * W
+        for j in range(0, whole, W):
+            finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
+                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip
+        for j in range(whole, columns):
+            finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
+                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, 1)  # fmt: skip
+
+
+# ---- large products: both operands packed, one block of k after the other
+
+
+@native(apart=True)
+def pack_operands(a: pointer(S), b: pointer(S), packed_a: pointer(T), packed_b: pointer(T),
+                  a_row: i64, a_step: i64, b_step: i64, b_column: i64, rows: i64, columns: i64,
+                  depth: i64, task: i64, tasks: i64, S: static, T: static, MR: static, NV: static,
+                  W: static):  # fmt: skip
+    """Panels of MR rows of a [rows, depth] and of NR columns of b [depth, columns]."""
+    NR = NV * W
+    of_a = (rows + MR - 1) // MR
+    panels = of_a + (columns + NR - 1) // NR
+    first = panels * task // tasks
+    last = panels * (task + 1) // tasks
+    for panel in range(first, smaller(last, of_a)):
+        row = panel * MR
+        pack_panel(a + row * a_row, a_row, a_step, smaller(rows - row, MR), depth,
+                   packed_a + row * depth, MR, W)  # fmt: skip
+    for panel in range(larger(first, of_a), last):
+        column = (panel - of_a) * NR
+        pack_panel(b + column * b_column, b_column, b_step, smaller(columns - column, NR), depth,
+                   packed_b + column * depth, NR, W)  # fmt: skip
+
+
+@native
+def multiply_packed(packed_a: pointer(T), packed_b: pointer(T), c: pointer(O), partial: pointer(T),
+                    bias: pointer(O), other: pointer(O), rows: i64, columns: i64, depth: i64,
+                    c_row: i64, partial_row: i64, first: i64, last: i64, row_blocks: i64,
+                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, O: static, T: static,
+                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
+                    NV: static, W: static):  # fmt: skip
+    """One block of C (of row_blocks by tasks // row_blocks) over one block of k.
+
+    Sums of blocks of k are gathered in `partial` (c itself where it has their type); the last
+    block finishes them.
+    """
+    NR = NV * W
+    FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
+    of_a = (rows + MR - 1) // MR
+    of_b = (columns + NR - 1) // NR
+    column_blocks = tasks // row_blocks
+    row_block = task % row_blocks
+    column_block = task // row_blocks
+    tile = stack(T, MR * NR)
+    add = first == 0
+    for j in range(of_b * column_block // column_blocks,
+                   of_b * (column_block + 1) // column_blocks):  # fmt: skip
+        for i in range(of_a * row_block // row_blocks, of_a * (row_block + 1) // row_blocks):
+            row = i * MR
+            column = j * NR
+            height = smaller(rows - row, MR)
+            width = smaller(columns - column, NR)
+            sums = partial + (row * partial_row + column)
+            whole = (height == MR) & (width == NR)
+            if FINISHES:
+                whole = whole & (last == 0)
+            place = select(whole, sums, tile)
+            step = select(whole, partial_row, NR)
+            gemm_tile(packed_a + row * depth, 1, MR, packed_b + column * depth, NR, depth, place,
+                      step, add & whole, MR, NV, W)  # fmt: skip
+            if whole == False:  # noqa: E712
+                if last != 0:
+                    finish_tile(tile, NR, c + (row * c_row + column), c_row, height, width, row,
+                                column, sums, partial_row, add, bias, other, other_row, alpha,
+                                beta, BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip
+                else:
+                    finish_tile(tile, NR, sums, partial_row, height, width, row, column, sums,
+                                partial_row, add, bias, other, other_row, alpha, beta, NO_BIAS,
+                                False, False, None, W)  # fmt: skip
+
+
+# ---- small products and batches of them: operands where they lie, or packed on the stack
+
+DEPTH = 1024
+"""The most that `multiply_direct` sums over."""
+PACKED_ROWS = 48
+"""The most rows of a block whose A is packed."""
+
+
+@native
+def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
+                    other: pointer(O), a_outer: i64, a_inner: i64, a_row: i64, a_step: i64,
+                    pack_a: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    pack_b: i64, matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
+                    row_blocks: i64, column_blocks: i64, other_matrix: i64, other_row: i64,
+                    alpha: T, beta: T, task: i64, tasks: i64, S: static, O: static, T: static,
+                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
+                    NV: static, W: static):  # fmt: skip
+    """`matrices` products of [rows, depth] and [depth, columns], in two dims of batches.
+
+    The units of work are blocks of row_blocks by column_blocks of each matrix. What is not packed
+    is read where it lies (S is T then): A with at least MR rows, B with at least NR columns that
+    follow each other; tiles at an edge reach back into the matrix then. Packed blocks have at most
+    PACKED_ROWS rows.
+    """
+    NR = NV * W
+    of_a = (rows + MR - 1) // MR
+    of_b = (columns + NR - 1) // NR
+    units = matrices * row_blocks * column_blocks
+    panels = stack(T, (PACKED_ROWS + MR) * DEPTH)
+    panel = stack(T, NR * DEPTH)
+    tile = stack(T, MR * NR)
+    FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
+    for unit in range(units * task // tasks, units * (task + 1) // tasks):
+        column_block = unit % column_blocks
+        row_block = unit // column_blocks % row_blocks
+        matrix = unit // (column_blocks * row_blocks)
+        left = a + (matrix // inner * a_outer + matrix % inner * a_inner)
+        right = b + (matrix // inner * b_outer + matrix % inner * b_inner)
+        to = c + matrix * rows * columns
+        added = other + matrix * other_matrix
+        first = of_a * row_block // row_blocks
+        last = of_a * (row_block + 1) // row_blocks
+        if pack_a != 0:
+            for i in range(first, last):
+                pack_panel(left + i * MR * a_row, a_row, a_step, smaller(rows - i * MR, MR),
+                           depth, panels + (i - first) * MR * depth, MR, W)  # fmt: skip
+        for j in range(of_b * column_block // column_blocks,
+                       of_b * (column_block + 1) // column_blocks):  # fmt: skip
+            column = j * NR
+            width = smaller(columns - column, NR)
+            b_from = panel
+            b_by = NR
+            from_column = column
+            if pack_b != 0:
+                pack_panel(right + column * b_column, b_column, b_step, width, depth, panel, NR, W)
+            if S is T:
+                if pack_b == 0:
+                    from_column = smaller(column, columns - NR)
+                    b_from = right + from_column
+                    b_by = b_step
+            for i in range(first, last):
+                row = i * MR
+                height = smaller(rows - row, MR)
+                a_from = panels + (i - first) * MR * depth
+                a_by = MR
+                a_next = 1
+                from_row = row
+                if S is T:
+                    if pack_a == 0:
+                        from_row = smaller(row, rows - MR)
+                        a_from = left + from_row * a_row
+                        a_by = a_step
+                        a_next = a_row
+                # what reaches back is computed again, with the same bits
+                whole = (height == MR) | (pack_a == 0)
+                whole = whole & ((width == NR) | (pack_b == 0))
+                place = tile
+                step = NR
+                if FINISHES:
+                    whole = False
+                else:
+                    place = select(whole, to + (from_row * columns + from_column), tile)
+                    step = select(whole, columns, NR)
+                gemm_tile(a_from, a_next, a_by, b_from, b_by, depth, place, step, False, MR, NV, W)
+                if whole == False:  # noqa: E712
+                    sums = tile + ((row - from_row) * NR + column - from_column)
+                    finish_tile(sums, NR, to + (row * columns + column), columns, height, width,
+                                row, column, sums, 0, False, bias, added, other_row, alpha, beta,
+                                BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip

@@ -1,0 +1,187 @@
+"""Gates of recurrent layers: what follows the matrix products of one time step, in one pass.
+
+Rows are sequences, columns hidden units. `from_input` and `from_hidden` hold the gates side by
+side, [rows, gates * hidden]; what the backward step needs is left where the gates were.
+"""
+
+from __future__ import annotations
+
+from flambeau._compiler.language import *
+from flambeau._compiler.native import native
+from flambeau._compiler.vector_math import VECTOR_MATH
+
+exp = VECTOR_MATH["exp"]
+tanh = VECTOR_MATH["tanh"]
+
+
+@native
+def sigmoid(x):
+    return 1.0 / (1.0 + exp(-x))
+
+
+@native
+def lstm_units(source, gates, from_hidden, before, cell, output, j, hidden, W: static):
+    """Gates i, f, o and candidate g: c' = f c + i g, h' = o tanh(c')."""
+    enter = sigmoid(load(source + j, W) + load(from_hidden + j, W))
+    forget = sigmoid(load(source + hidden + j, W) + load(from_hidden + hidden + j, W))
+    candidate = tanh(load(source + 2 * hidden + j, W) + load(from_hidden + 2 * hidden + j, W))
+    leave = sigmoid(load(source + 3 * hidden + j, W) + load(from_hidden + 3 * hidden + j, W))
+    now = forget * load(before + j, W) + enter * candidate
+    store(gates + j, enter)
+    store(gates + hidden + j, forget)
+    store(gates + 2 * hidden + j, candidate)
+    store(gates + 3 * hidden + j, leave)
+    store(cell + j, now)
+    store(output + j, leave * tanh(now))
+
+
+@native
+def lstm_step(source: pointer(T), gates: pointer(T), from_hidden: pointer(T), before: pointer(T),
+              cell: pointer(T), output: pointer(T), rows: i64, hidden: i64, task: i64, tasks: i64,
+              T: static, W: static):  # fmt: skip
+    """One step forward. `source` [rows, 4 hidden] holds W x + b, `gates` gets the gates; `before`
+    and `cell` are the cell states, `output` the hidden state."""
+    for r in range(rows * task // tasks, rows * (task + 1) // tasks):
+        x, g, f = source + r * 4 * hidden, gates + r * 4 * hidden, from_hidden + r * 4 * hidden
+        b, c, o = before + r * hidden, cell + r * hidden, output + r * hidden
+        whole = hidden // W * W
+        for j in range(0, whole, W):
+            lstm_units(x, g, f, b, c, o, j, hidden, W)
+        for j in range(whole, hidden):
+            lstm_units(x, g, f, b, c, o, j, hidden, 1)
+
+
+@native
+def lstm_unit_slopes(gates, before, cell, of_output, of_hidden, of_cell, j, hidden, W: static):
+    """From the gradients of h' and c' to those of the gates before their functions, and of c."""
+    enter, forget = load(gates + j, W), load(gates + hidden + j, W)
+    candidate, leave = load(gates + 2 * hidden + j, W), load(gates + 3 * hidden + j, W)
+    slope = load(of_output + j, W) + load(of_hidden + j, W)
+    bent = tanh(load(cell + j, W))
+    through = load(of_cell + j, W) + slope * leave * (1.0 - bent * bent)
+    store(gates + j, through * candidate * enter * (1.0 - enter))
+    store(gates + hidden + j, through * load(before + j, W) * forget * (1.0 - forget))
+    store(gates + 2 * hidden + j, through * enter * (1.0 - candidate * candidate))
+    store(gates + 3 * hidden + j, slope * bent * leave * (1.0 - leave))
+    store(of_cell + j, through * forget)
+
+
+@native
+def lstm_step_backward(gates: pointer(T), before: pointer(T), cell: pointer(T),
+                       of_output: pointer(T), of_hidden: pointer(T), of_cell: pointer(T),
+                       rows: i64, hidden: i64, task: i64, tasks: i64,
+                       T: static, W: static):  # fmt: skip
+    """One step back: `gates` becomes the gradient of W x + b + V h + c, `of_cell` that of c."""
+    for r in range(rows * task // tasks, rows * (task + 1) // tasks):
+        g, b, c = gates + r * 4 * hidden, before + r * hidden, cell + r * hidden
+        o, h, s = of_output + r * hidden, of_hidden + r * hidden, of_cell + r * hidden
+        whole = hidden // W * W
+        for j in range(0, whole, W):
+            lstm_unit_slopes(g, b, c, o, h, s, j, hidden, W)
+        for j in range(whole, hidden):
+            lstm_unit_slopes(g, b, c, o, h, s, j, hidden, 1)
+
+
+@native
+def gru_units(source, gates, from_hidden, before, output, j, hidden, W: static):
+    """Reset and update gates r, z; h' = n + z (h - n) with n = tanh(W x + b + r (V h + c))."""
+    reset = sigmoid(load(source + j, W) + load(from_hidden + j, W))
+    update = sigmoid(load(source + hidden + j, W) + load(from_hidden + hidden + j, W))
+    inner = load(from_hidden + 2 * hidden + j, W)
+    new = tanh(load(source + 2 * hidden + j, W) + reset * inner)
+    store(gates + j, reset)
+    store(gates + hidden + j, update)
+    store(gates + 2 * hidden + j, new)
+    store(output + j, new + update * (load(before + j, W) - new))
+
+
+@native
+def gru_step(source: pointer(T), gates: pointer(T), from_hidden: pointer(T), before: pointer(T),
+             output: pointer(T), rows: i64, hidden: i64, task: i64, tasks: i64,
+             T: static, W: static):  # fmt: skip
+    """One step forward. `source` [rows, 3 hidden] holds W x + b, `gates` gets r, z and n."""
+    for r in range(rows * task // tasks, rows * (task + 1) // tasks):
+        x, g, f = source + r * 3 * hidden, gates + r * 3 * hidden, from_hidden + r * 3 * hidden
+        b, o = before + r * hidden, output + r * hidden
+        whole = hidden // W * W
+        for j in range(0, whole, W):
+            gru_units(x, g, f, b, o, j, hidden, W)
+        for j in range(whole, hidden):
+            gru_units(x, g, f, b, o, j, hidden, 1)
+
+
+@native
+def gru_unit_slopes(gates, from_hidden, before, of_output, of_hidden, j, hidden, W: static):
+    """From the gradient of h' to those of the gates before their functions, and of h itself."""
+    reset, update = load(gates + j, W), load(gates + hidden + j, W)
+    new, inner = load(gates + 2 * hidden + j, W), load(from_hidden + 2 * hidden + j, W)
+    slope = load(of_output + j, W) + load(of_hidden + j, W)
+    of_new = slope * (1.0 - update) * (1.0 - new * new)
+    of_reset = of_new * inner * reset * (1.0 - reset)
+    of_update = slope * (load(before + j, W) - new) * update * (1.0 - update)
+    store(gates + j, of_reset)
+    store(from_hidden + j, of_reset)
+    store(gates + hidden + j, of_update)
+    store(from_hidden + hidden + j, of_update)
+    store(gates + 2 * hidden + j, of_new)
+    store(from_hidden + 2 * hidden + j, of_new * reset)
+    store(of_hidden + j, slope * update)
+
+
+@native
+def gru_step_backward(gates: pointer(T), from_hidden: pointer(T), before: pointer(T),
+                      of_output: pointer(T), of_hidden: pointer(T), rows: i64, hidden: i64,
+                      task: i64, tasks: i64, T: static, W: static):  # fmt: skip
+    """One step back: `gates` and `from_hidden` become their gradients, `of_hidden` the part of
+    h's gradient that does not go through the weights."""
+    for r in range(rows * task // tasks, rows * (task + 1) // tasks):
+        g, f, b = gates + r * 3 * hidden, from_hidden + r * 3 * hidden, before + r * hidden
+        o, h = of_output + r * hidden, of_hidden + r * hidden
+        whole = hidden // W * W
+        for j in range(0, whole, W):
+            gru_unit_slopes(g, f, b, o, h, j, hidden, W)
+        for j in range(whole, hidden):
+            gru_unit_slopes(g, f, b, o, h, j, hidden, 1)
+
+
+@native
+def plain_units(source, gates, from_hidden, j, RELU: static, W: static):
+    total = load(source + j, W) + load(from_hidden + j, W)
+    if RELU:
+        store(gates + j, maximum(total, 0.0))
+    else:
+        store(gates + j, tanh(total))
+
+
+@native
+def plain_step(source: pointer(T), gates: pointer(T), from_hidden: pointer(T), count: i64,
+               task: i64, tasks: i64, RELU: static, T: static, W: static):  # fmt: skip
+    """h' = tanh(W x + b + V h + c), or with relu: `source` holds W x + b, `gates` gets h'."""
+    first, last = count * task // tasks, count * (task + 1) // tasks
+    whole = first + (last - first) // W * W
+    for j in range(first, whole, W):
+        plain_units(source, gates, from_hidden, j, RELU, W)
+    for j in range(whole, last):
+        plain_units(source, gates, from_hidden, j, RELU, 1)
+
+
+@native
+def plain_unit_slopes(output, of_output, of_hidden, gates, j, RELU: static, W: static):
+    value, slope = load(output + j, W), load(of_output + j, W) + load(of_hidden + j, W)
+    if RELU:
+        store(gates + j, select(value > 0.0, slope, 0.0))
+    else:
+        store(gates + j, slope * (1.0 - value * value))
+
+
+@native
+def plain_step_backward(output: pointer(T), of_output: pointer(T), of_hidden: pointer(T),
+                        gates: pointer(T), count: i64, task: i64, tasks: i64,
+                        RELU: static, T: static, W: static):  # fmt: skip
+    """One step back: `gates` gets the gradient of W x + b + V h + c."""
+    first, last = count * task // tasks, count * (task + 1) // tasks
+    whole = first + (last - first) // W * W
+    for j in range(first, whole, W):
+        plain_unit_slopes(output, of_output, of_hidden, gates, j, RELU, W)
+    for j in range(whole, last):
+        plain_unit_slopes(output, of_output, of_hidden, gates, j, RELU, 1)

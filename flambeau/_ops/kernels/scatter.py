@@ -1,0 +1,173 @@
+"""Reading and writing by position: x [outer, size, inner] at positions of its dim 1.
+
+Rows: one position for all of `inner`. Elements: a position for each. What is written is split over
+tasks by places, never by values: each place is written by one task, in the order of the values.
+"""
+
+from __future__ import annotations
+
+from flambeau._compiler.language import (
+    copy_memory,
+    i64,
+    load,
+    maximum,
+    minimum,
+    pointer,
+    reduce_or,
+    select,
+    splat,
+    stack,
+    static,
+    store,
+)
+from flambeau._compiler.native import native
+
+
+@native
+def place_of(position, size, wrap):
+    """A position as an i64; negative ones count from the end where `wrap` is 1."""
+    place = i64(position)
+    return place + select(place < 0, size * wrap, i64(0))
+
+
+@native(apart=True)
+def read_rows(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i64), outer: i64,
+              size: i64, inner: i64, count: i64, wrap: i64, parts: i64, task: i64, tasks: i64,
+              T: static, I: static):  # fmt: skip
+    """out [outer, count, inner] from index [count]; `bad[task]`: whether a position is none.
+    Tasks are `parts` parts of `outer` times parts of the index."""
+    wrong = i64(0)
+    bands = tasks // parts
+    first, last = count * (task // parts) // bands, count * (task // parts + 1) // bands
+    for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
+        for j in range(first, last):
+            place = place_of(index[j], size, wrap)
+            if (place < 0) | (place >= size):
+                wrong = 1
+            elif inner == 1:
+                out[o * count + j] = x[o * size + place]
+            else:
+                target = out + (o * count + j) * inner
+                copy_memory(target, x + (o * size + place) * inner, inner)
+    bad[task] = wrong
+
+
+@native(apart=True)
+def read_elements(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i64), outer: i64,
+                  size: i64, inner: i64, count: i64, task: i64, tasks: i64,
+                  T: static, I: static):  # fmt: skip
+    """out from index, both [outer, count, inner]."""
+    wrong = i64(0)
+    for row in range(outer * count * task // tasks, outer * count * (task + 1) // tasks):
+        base = row // count * size * inner
+        for i in range(inner):
+            place = i64(index[row * inner + i])
+            if (place < 0) | (place >= size):
+                wrong = 1
+            else:
+                out[row * inner + i] = x[base + place * inner + i]
+    bad[task] = wrong
+
+
+@native(apart=True)
+def check_places(index: pointer(I), bad: pointer(i64), n: i64, size: i64, task: i64, tasks: i64,
+                 I: static, W: static):  # fmt: skip
+    """`bad[task]`: whether a position is not one of 0 to size - 1: for such a one the sign of
+    `place` or of `size - 1 - place` is set."""
+    first, last = n * task // tasks, n * (task + 1) // tasks
+    whole = first + (last - first) // W * W
+    signs = splat(i64(0), W)
+    for i in range(first, whole, W):
+        places = i64(load(index + i, W))
+        signs = signs | places | ((size - 1) - places)
+    sign = reduce_or(signs)
+    for i in range(whole, last):
+        sign = sign | i64(index[i]) | ((size - 1) - i64(index[i]))
+    bad[task] = select(sign < 0, i64(1), i64(0))
+
+
+@native
+def combined(old, new, OP: static):
+    """What a place holds after a value has met it."""
+    if OP == "add":
+        return old + new
+    if OP == "mul":
+        return old * new
+    if OP == "max":
+        return maximum(old, new)
+    if OP == "min":
+        return minimum(old, new)
+    return new
+
+
+@native
+def combine_row(target, source, n, W: static, OP: static):
+    """A row of values meets a row of places."""
+    whole = n // W * W
+    for i in range(0, whole, W):
+        store(target + i, combined(load(target + i, W), load(source + i, W), OP))
+    for i in range(whole, n):
+        target[i] = combined(target[i], source[i], OP)
+
+
+@native(apart=True)
+def write_rows(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
+               inner: i64, count: i64, skip: i64, columns: i64, task: i64, tasks: i64,
+               T: static, I: static, W: static, OP: static):  # fmt: skip
+    """Rows of source [outer, count, inner] meet those of x at index [count], but for the position
+    `skip`. Tasks are `columns` parts of `inner` times parts of the places."""
+    bands = tasks // columns
+    left = inner * (task % columns) // columns
+    right = inner * (task % columns + 1) // columns
+    low = size * (task // columns) // bands
+    high = size * (task // columns + 1) // bands
+    for o in range(outer):
+        for j in range(count):
+            place = i64(index[j])
+            if (place >= low) & (place < high) & (place != skip):
+                target = x + (o * size + place) * inner
+                row = source + (o * count + j) * inner
+                combine_row(target + left, row + left, right - left, W, OP)
+
+
+@native(apart=True)
+def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
+                  count: i64, rows: i64, step: i64, skip: i64, parts: i64, task: i64, tasks: i64,
+                  T: static, I: static, OP: static):  # fmt: skip
+    """Values of source [outer, count] (`step` 1; one number for 0) meet those of x [outer, size] at
+    index [outer, count] (`rows` 1; [count] for 0), but for the position `skip`. Tasks are `parts`
+    parts of `outer` times parts of the places; a value that is for another part meets `spare`, so
+    that no branch depends on the data."""
+    spare = stack(T, 1)
+    spare[0] = 0
+    bands = tasks // parts
+    low, high = size * (task // parts) // bands, size * (task // parts + 1) // bands
+    for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
+        line = x + o * size
+        for j in range(count):
+            place = i64(index[o * rows * count + j])
+            here = (place >= low) & (place < high) & (place != skip)
+            target = select(here, line + place, spare)
+            target[0] = combined(target[0], source[(o * count + j) * step], OP)
+
+
+@native(apart=True)
+def write_elements(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
+                   inner: i64, count: i64, step: i64, parts: i64, columns: i64, task: i64,
+                   tasks: i64, T: static, I: static, OP: static):  # fmt: skip
+    """Values of source (`step` 1; one number for 0) meet those of x at index, both
+    [outer, count, inner]. Tasks are parts of `outer` times columns times parts of the places."""
+    bands = tasks // (parts * columns)
+    part = task % parts
+    column = task // parts % columns
+    band = task // (parts * columns)
+    low, high = size * band // bands, size * (band + 1) // bands
+    left, right = inner * column // columns, inner * (column + 1) // columns
+    for o in range(outer * part // parts, outer * (part + 1) // parts):
+        for j in range(count):
+            row = (o * count + j) * inner
+            for i in range(left, right):
+                place = i64(index[row + i])
+                if (place >= low) & (place < high):
+                    target = (o * size + place) * inner + i
+                    x[target] = combined(x[target], source[(row + i) * step], OP)

@@ -1,0 +1,259 @@
+"""Recurrent layers over all time steps: composed of operators, or compiled (templates/recurrent).
+
+`layer` takes W x + b of every step, which is one product for all of them, and runs the steps. Both
+forms compute the same; the compiled one keeps the gates for its gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import kernel
+from flambeau._ops.pointwise import wants_grad
+from flambeau._runtime import choice
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.backward import grad as gradients_of
+from flambeau.autograd.grad_mode import enable_grad
+
+State = tuple[Tensor, ...]
+Step = Callable[[Any, Any, Any], Any]
+
+
+# ---- one step, of operators
+
+
+def tanh_step(from_input: Any, from_hidden: Any, state: Any) -> Any:
+    """h' = tanh(W x + b + V h + c)."""
+    return (ops.tanh(from_input + from_hidden),)
+
+
+def relu_step(from_input: Any, from_hidden: Any, state: Any) -> Any:
+    """h' = max(0, W x + b + V h + c)."""
+    return (ops.relu(from_input + from_hidden),)
+
+
+def gru_step(from_input: Any, from_hidden: Any, state: Any) -> Any:
+    """Reset and update gates r, z; h' = (1 - z) n + z h with n = tanh(W x + b + r (V h + c))."""
+    input_reset, input_update, input_new = from_input.chunk(3, -1)
+    hidden_reset, hidden_update, hidden_new = from_hidden.chunk(3, -1)
+    reset = ops.sigmoid(input_reset + hidden_reset)
+    update = ops.sigmoid(input_update + hidden_update)
+    new = ops.tanh(input_new + reset * hidden_new)
+    return (new + update * (state[0] - new),)
+
+
+def lstm_step(from_input: Any, from_hidden: Any, state: Any) -> Any:
+    """Gates i, f, o and candidate g: c' = f c + i g, h' = o tanh(c')."""
+    enter, forget, candidate, leave = (from_input + from_hidden).chunk(4, -1)
+    cell = ops.sigmoid(forget) * state[1] + ops.sigmoid(enter) * ops.tanh(candidate)
+    return ops.sigmoid(leave) * ops.tanh(cell), cell
+
+
+STEPS: dict[str, Step] = {
+    "RNN_TANH": tanh_step, "RNN_RELU": relu_step, "GRU": gru_step, "LSTM": lstm_step,
+}  # fmt: skip
+
+
+def advance(mode: str, from_input: Any, weight: Any, bias: Any, state: Any) -> Any:
+    """The state after one step."""
+    from_hidden = state[0].matmul(weight.t())
+    if bias is not None:
+        from_hidden = from_hidden + bias
+    return STEPS[mode](from_input, from_hidden, state)
+
+
+def composed(mode: str, from_input: Any, weight: Any, bias: Any, state: Any,
+             backwards: bool) -> Any:  # fmt: skip
+    """All steps, of operators: the outputs (T, N, hidden) and the last state."""
+    parts = from_input.unbind(0)
+    outputs = []
+    for part in reversed(parts) if backwards else parts:
+        state = advance(mode, part, weight, bias, state)
+        outputs.append(state[0])
+    if backwards:
+        outputs.reverse()
+    return ops.stack(outputs), state
+
+
+def layer(mode: str, from_input: Any, weight: Any, bias: Any, state: Any, backwards: bool) -> Any:
+    """All steps of one layer in one direction: the outputs (T, N, hidden) and the last state.
+
+    `from_input` (T, N, gates · hidden) is W x + b, `weight` V, `bias` c or None.
+    """
+    if not _compiles(from_input, weight, state):
+        return composed(mode, from_input, weight, bias, state, backwards)
+    last = 0 if backwards else -1
+    if mode == "GRU":
+        output = ops._gru_layer(from_input, weight, bias, state[0], backwards)[0]
+        return output, (output[last],)
+    if bias is not None:
+        from_input = from_input + bias
+    if mode == "LSTM":
+        output, cell, _, _ = ops._lstm_layer(from_input, weight, *state, backwards)
+        return output, (output[last], cell)
+    output = ops._rnn_layer(from_input, weight, state[0], mode == "RNN_RELU", backwards)
+    return output, (output[last],)
+
+
+def _compiles(from_input: Any, weight: Any, state: Any) -> bool:
+    data = from_input._data
+    if data.dtype.name not in ("float32", "float64") or not data.size:
+        return False
+    same = all(t._data.dtype == data.dtype for t in (weight, *state))
+    return same and choice.compiled("recurrent", data.size)
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array)
+
+
+def _by_operators(mode: str, grads: Any, from_input: Any, weight: Any, bias: Any, state: Any,
+                  backwards: bool) -> Any:  # fmt: skip
+    """Gradients that can be differentiated again: those of the composed steps."""
+    with enable_grad():
+        output, last = composed(mode, from_input, weight, bias, state, backwards)
+        inputs = [t for t in (from_input, weight, bias, *state) if t is not None]
+        wanted = [t for t in inputs if t.requires_grad]
+        results = [output, *last[1:]]
+        found = gradients_of(results, wanted, list(grads), create_graph=True, allow_unused=True)
+    by_tensor = {id(t): g for t, g in zip(wanted, found, strict=True)}
+    return tuple(None if t is None else by_tensor.get(id(t))
+                 for t in ((from_input, weight, bias, *state) if mode == "GRU"
+                           else (from_input, weight, *state)))  # fmt: skip
+
+
+# ---- LSTM
+
+
+def _lstm_gradients(grads: Any, from_input: Any, weight: Any, hidden: Any, cell: Any,
+                    backwards: bool, output: Any, cells: Any, gates: Any, wanted: Any) -> Any:  # fmt: skip
+    given = grads[:2]
+    if wants_grad((*given, from_input, weight, hidden, cell)):
+        return _by_operators("LSTM", given, from_input, weight, None, (hidden, cell), backwards)
+    return ops._lstm_layer_backward(*given, weight, hidden, cell, output, cells, gates, backwards)
+
+
+@kernel(
+    "_lstm_layer(Tensor from_input, Tensor weight, Tensor hidden, Tensor cell, bool backwards)"
+    " -> (Tensor output, Tensor last_cell, Tensor cells, Tensor gates)",
+    method=False, function=False, autocast="lower", node="LstmLayerBackward0",
+    nondifferentiable=("cells", "gates"),
+    backward={("from_input", "weight", "hidden", "cell"): _lstm_gradients},
+)  # fmt: skip
+def lstm_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.ndarray,
+               backwards: bool) -> Any:  # fmt: skip
+    """All steps of an LSTM: outputs, the last cell state, all cell states, the gates."""
+    from flambeau._ops.templates import recurrent
+
+    outputs, cells, gates = recurrent.lstm(
+        _rows(from_input), weight, _rows(hidden), _rows(cell), backwards
+    )
+    return outputs, cells[0 if backwards else -1].copy(), cells, gates
+
+
+@kernel(
+    "_lstm_layer_backward(Tensor grad, Tensor grad_cell, Tensor weight, Tensor hidden, Tensor cell,"
+    " Tensor output, Tensor cells, Tensor gates, bool backwards)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    method=False, function=False,
+)  # fmt: skip
+def lstm_layer_backward(grad: np.ndarray, grad_cell: np.ndarray, weight: np.ndarray,
+                        hidden: np.ndarray, cell: np.ndarray, output: np.ndarray,
+                        cells: np.ndarray, gates: np.ndarray, backwards: bool) -> Any:  # fmt: skip
+    """Gradients of from_input, weight, hidden and cell."""
+    from flambeau._ops.templates import recurrent
+
+    return recurrent.lstm_backward(
+        _rows(grad), _rows(grad_cell), weight, _rows(hidden), _rows(cell), output, cells, gates,
+        backwards,
+    )  # fmt: skip
+
+
+# ---- GRU
+
+
+def _gru_gradients(grads: Any, from_input: Any, weight: Any, bias: Any, hidden: Any,
+                   backwards: bool, output: Any, gates: Any, from_hidden: Any,
+                   wanted: Any) -> Any:  # fmt: skip
+    given = grads[:1]
+    tensors = [t for t in (*given, from_input, weight, bias, hidden) if t is not None]
+    if wants_grad(tensors):
+        return _by_operators("GRU", given, from_input, weight, bias, (hidden,), backwards)
+    return ops._gru_layer_backward(
+        *given, weight, hidden, output, gates, from_hidden, backwards
+    )
+
+
+@kernel(
+    "_gru_layer(Tensor from_input, Tensor weight, Tensor? bias, Tensor hidden, bool backwards)"
+    " -> (Tensor output, Tensor gates, Tensor from_hidden)",
+    method=False, function=False, autocast="lower", node="GruLayerBackward0",
+    nondifferentiable=("gates", "from_hidden"),
+    backward={("from_input", "weight", "bias", "hidden"): _gru_gradients},
+)  # fmt: skip
+def gru_layer(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None,
+              hidden: np.ndarray, backwards: bool) -> Any:  # fmt: skip
+    """All steps of a GRU: outputs, the gates, V h + c."""
+    from flambeau._ops.templates import recurrent
+
+    return recurrent.gru(_rows(from_input), weight, bias, _rows(hidden), backwards)
+
+
+@kernel(
+    "_gru_layer_backward(Tensor grad, Tensor weight, Tensor hidden, Tensor output, Tensor gates,"
+    " Tensor from_hidden, bool backwards) -> (Tensor, Tensor, Tensor, Tensor)",
+    method=False, function=False,
+)  # fmt: skip
+def gru_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
+                       output: np.ndarray, gates: np.ndarray, from_hidden: np.ndarray,
+                       backwards: bool) -> Any:  # fmt: skip
+    """Gradients of from_input, weight, bias and hidden."""
+    from flambeau._ops.templates import recurrent
+
+    return recurrent.gru_backward(
+        _rows(grad), weight, _rows(hidden), output, gates, from_hidden, backwards
+    )
+
+
+# ---- without gates
+
+
+def _rnn_gradients(grad: Any, from_input: Any, weight: Any, hidden: Any, relu: bool,
+                   backwards: bool, result: Any, wanted: Any) -> Any:  # fmt: skip
+    if wants_grad((grad, from_input, weight, hidden)):
+        mode = "RNN_RELU" if relu else "RNN_TANH"
+        return _by_operators(mode, (grad,), from_input, weight, None, (hidden,), backwards)
+    return ops._rnn_layer_backward(grad, weight, hidden, result, relu, backwards)
+
+
+@kernel(
+    "_rnn_layer(Tensor from_input, Tensor weight, Tensor hidden, bool relu, bool backwards)"
+    " -> Tensor",
+    method=False, function=False, autocast="lower", node="RnnLayerBackward0",
+    backward={("from_input", "weight", "hidden"): _rnn_gradients},
+)  # fmt: skip
+def rnn_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: bool,
+              backwards: bool) -> np.ndarray:  # fmt: skip
+    """All steps of a layer without gates."""
+    from flambeau._ops.templates import recurrent
+
+    return recurrent.plain(_rows(from_input), weight, _rows(hidden), relu, backwards)
+
+
+@kernel(
+    "_rnn_layer_backward(Tensor grad, Tensor weight, Tensor hidden, Tensor output, bool relu,"
+    " bool backwards) -> (Tensor, Tensor, Tensor)",
+    method=False, function=False,
+)  # fmt: skip
+def rnn_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
+                       output: np.ndarray, relu: bool, backwards: bool) -> Any:  # fmt: skip
+    """Gradients of from_input, weight and hidden."""
+    from flambeau._ops.templates import recurrent
+
+    return recurrent.plain_backward(
+        _rows(grad), weight, _rows(hidden), output, relu, backwards
+    )

@@ -1,0 +1,127 @@
+"""Products of arrays: a compiled kernel where it is the faster one, else NumPy's BLAS."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.dtype import NUMPY_HALVES as HALVES
+from flambeau._ops.templates.precision import widen
+from flambeau._runtime import choice
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+FLOATS = frozenset({FLOAT32, FLOAT64, *HALVES})
+SMALL = min(choice.LIMITS["gemm"], choice.LIMITS["gemm thin"])
+"""Multiply-adds below which no product of single or double precision is a compiled kernel's."""
+THIN = 12
+"""Rows or columns below which a product of single precision is left to NumPy's BLAS."""
+
+
+def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int = 1) -> Any:
+    """The compiled products for matrices of these sizes, if they are the faster ones; else None."""
+    if dtype not in FLOATS:
+        return None
+    if dtype in HALVES:
+        work = "gemm halves"
+    else:
+        work = "gemm thin" if rows < THIN or columns < THIN else "gemm"
+    if not choice.compiled(work, matrices * rows * depth * columns):
+        return None
+    from flambeau._ops.templates import gemm
+
+    return gemm if gemm.usable() else None
+
+
+def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right` in new row-major memory; half types give float32."""
+    if left.ndim == 1 or right.ndim == 1:
+        return _with_vector(left, right)
+    if left.ndim > 2 and right.ndim == 2 and left.size:
+        rows = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
+        return multiply(rows, right).reshape(*left.shape[:-1], right.shape[1])
+    dtype, (rows, depth), columns = left.dtype, left.shape[-2:], right.shape[-1]
+    matrices = 1
+    if left.ndim > 2 or right.ndim > 2:
+        matrices = max(math.prod(left.shape[:-2]), math.prod(right.shape[:-2]))
+    if right.dtype == dtype and right.shape[-2] == depth:
+        kernels = compiled(dtype, rows, depth, columns, matrices)
+        if kernels is not None:
+            result = FLOAT32 if dtype in HALVES else None
+            return kernels.gemm(left, right, result=result)  # type: ignore[no-any-return]
+    left, right = widen(left), widen(right)
+    if left.ndim == 2 == right.ndim and dtype.kind in "fcV":
+        return left.dot(right)  # type: ignore[no-any-return]
+    return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
+
+
+def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """A vector is a row on the left, a column on the right."""
+    left, right = widen(left), widen(right)
+    if right.ndim > 1 or left.ndim <= 2:
+        return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
+    result = np.empty(left.shape[:-1], left.dtype)
+    if result.size:
+        rows = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
+        np.matmul(rows, right, out=result.reshape(-1))
+    return result
+
+
+def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right` in the type of the operands, rounded once."""
+    dtype = left.dtype
+    if dtype is FLOAT32 or dtype is FLOAT64:
+        return multiply(left, right)
+    if dtype in HALVES and left.ndim > 1 and right.ndim > 1 and right.dtype == dtype:
+        (rows, depth), columns = left.shape[-2:], right.shape[-1]
+        matrices = math.prod(left.shape[:-2])
+        kernels = compiled(dtype, rows, depth, columns, matrices)
+        if kernels is not None and right.shape[-2] == depth:
+            return kernels.gemm(left, right)  # type: ignore[no-any-return]
+    return np.asarray(multiply(left, right)).astype(dtype, copy=False)
+
+
+def affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None) -> Any:
+    """`input @ weight + bias` over the last dim in one pass, [*, K], [K, N] and [N]; None where
+    NumPy multiplies faster."""
+    shape = input.shape
+    depth, columns = weight.shape
+    if input.size * columns < SMALL and input.dtype.itemsize > 2:
+        return None
+    rows = math.prod(shape[:-1])
+    kernels = compiled(input.dtype, rows, depth, columns)
+    if kernels is None or (bias is not None and bias.shape != (columns,)):
+        return None
+    flat = input if len(shape) == 2 else input.reshape(rows, depth)
+    if bias is None:
+        result = kernels.gemm(flat, weight)
+    else:
+        result = kernels.gemm(flat, weight, kernels.Finish(bias=np.ascontiguousarray(bias)))
+    return result if len(shape) == 2 else result.reshape(*shape[:-1], columns)
+
+
+def scaled_sum(data: np.ndarray, left: np.ndarray, right: np.ndarray, beta: Any,
+               alpha: Any) -> Any:  # fmt: skip
+    """`beta * data + alpha * (left @ right)` in one pass; None where NumPy is the faster one.
+
+    `data` has the result's shape, or is [N] with one number per column.
+    """
+    matrices = math.prod(left.shape[:-2])
+    kernels = compiled(left.dtype, *left.shape[-2:], right.shape[-1], matrices)
+    if kernels is None or not data.dtype == left.dtype == right.dtype:
+        return None
+    return kernels.gemm(left, right, kernels.finish_of(data, float(beta), float(alpha)))
+
+
+def column_sums(data: np.ndarray) -> np.ndarray:
+    """The sums of a matrix's columns; half types give float32."""
+    from flambeau._ops import reductions
+
+    kernels = reductions.compiled(data, (0,))
+    if kernels is not None:
+        total = kernels.total(data, (0,), False)
+        if total is not None:
+            wide = FLOAT32 if data.dtype in HALVES else data.dtype
+            return total.astype(wide, copy=False)  # type: ignore[no-any-return]
+    return np.add.reduce(widen(data), 0)  # type: ignore[no-any-return]

@@ -1,0 +1,308 @@
+"""Launches the kernels of dense convolutions and of their gradients.
+
+Arrays are `(N, C, *spatial)` with one to three spatial dims, weights `(O, C / groups, *kernel)`, of
+float16, bfloat16, float32 or float64; half types are summed in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.settings import get_num_threads
+from flambeau._ops.kernels import conv as kernels
+from flambeau._ops.templates.compiled_depthwise import three, types_of
+from flambeau._ops.templates.gemm import tile_of
+from flambeau._ops.templates.precision import Array, widen
+from flambeau._ops.templates.windows import Ints
+from flambeau._runtime.launch import kernel
+
+BLOCK_DEPTH = 256
+"""Rows of a packed block of columns: a panel of them stays in the first cache."""
+BLOCK_COLUMNS = 256
+"""Columns of a packed block, which stays in the second cache."""
+TURNED_PER_TASK = 1 << 14
+"""Numbers of a weight whose order one task changes."""
+BLOCK_ROWS = 192
+"""Rows of columns that are gathered at a time for a weight's gradient."""
+PARTS_BYTES = 2 << 20
+"""What the parts of a weight's gradient may take together."""
+TASK_PRODUCTS = 1 << 20
+"""Multiply-adds that are worth a task of their own: some 20 µs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over an input: three numbers each, in the order z, y, x.
+
+    Window `w` reads `input[w * step + displacement]` for every displacement of `taps`. Sums are
+    counted in the dims `view`, along which the result's numbers lie `move` apart.
+    """
+
+    inputs: Ints
+    outputs: Ints
+    step: Ints
+    taps: tuple[Ints, ...]
+    view: Ints
+    move: Ints
+
+    def table(self) -> Array:
+        """The displacements as the kernels take them: z, y, x and elements."""
+        _, height, width = self.inputs
+        return np.array(
+            [(z, y, x, (z * height + y) * width + x) for z, y, x in self.taps], np.int64
+        )
+
+
+ONES = (1, 1, 1)
+
+
+def _pointwise(area: int) -> Windows:
+    """Windows of one number each: a plain product."""
+    flat = (1, 1, area)
+    return Windows(flat, flat, ONES, ((0, 0, 0),), flat, ONES)
+
+
+def _tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
+    """The register tile for a product with so many rows."""
+    tile = tile_of(statics["A"])
+    sums = tile.rows * tile.vectors
+    height, vectors = tile.rows, tile.vectors
+    if rows <= 4:
+        height = 4 if rows > 2 else 2
+        vectors = min(sums // height, 4)
+    return {"MR": height, "NV": vectors, "W": tile.width}
+
+
+def _blocks(groups: int, rows: int, columns: int, depth: int, height: int,
+            width: int) -> tuple[int, int, int]:  # fmt: skip
+    """(blocks of columns, blocks of rows, tasks) for products of [rows, depth] and [.., columns].
+
+    `height` and `width` are those of a tile.
+    """
+    threads = get_num_threads()
+    panels, strips = -(-columns // width), -(-rows // height)
+    wanted = max(1, min(4 * threads, groups * rows * columns * depth // TASK_PRODUCTS))
+    of_columns = -(-panels // (BLOCK_COLUMNS // width))
+    of_rows = 1
+    if groups * of_columns < 2 * threads and wanted > 1:
+        if rows > columns:  # each thread reads its part of the weight only
+            of_rows = min(strips, -(-threads // groups))
+        of_columns = min(panels, max(of_columns, -(-threads // (groups * of_rows))))
+        if groups * of_columns * of_rows < threads:
+            of_rows = min(strips, -(-threads // (groups * of_columns)))
+    return of_columns, of_rows, min(wanted, groups * of_columns * of_rows)
+
+
+def _odd_pitch(count: int, itemsize: int) -> int:
+    """As the kernel of this name."""
+    line = 64 // itemsize
+    return (-(-count // line) | 1) * line
+
+
+def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Array,
+              windows: Windows, groups: int, floor: float = -inf) -> None:  # fmt: skip
+    """Write the windows' products with `matrix` `(O, C / groups * taps)` to `out`.
+
+    `places` says where each row's sums start in an image of the output.
+    """
+    statics, wide = types_of(out.dtype)
+    images, rows = len(out), len(matrix) // groups
+    depth = matrix.shape[1]
+    tile = _tile(rows, statics)
+    height, width = tile["MR"], tile["NV"] * tile["W"]
+    columns = images * prod(windows.outputs)
+    of_columns, of_rows, tasks = _blocks(groups, rows, columns, depth, height, width)
+    of_depth = -(-depth // BLOCK_DEPTH)
+    most_depth, most_panels = -(-depth // of_depth), -(-(-(-columns // width)) // of_columns)
+    most_rows = -(-(-(-rows // height)) // of_rows) * height
+    pitch = _odd_pitch(most_panels * width, wide.itemsize)
+    room_columns, room_sums = pitch * most_depth + 16, pitch * most_rows + 16
+    room = room_columns + room_sums + most_depth * height
+    sizes = np.array([
+        groups, source.shape[1] // groups, *windows.inputs, *windows.outputs, *windows.step,
+        len(windows.taps), rows, depth, of_depth, columns, of_columns, of_rows, *windows.view,
+        *windows.move, out[0].size, room_columns, room_sums, room,
+    ], np.int64)  # fmt: skip
+    native = kernel(kernels.convolve, T=statics["T"], A=statics["A"], RUNS=BLOCK_COLUMNS, **tile)
+    native.parallel(
+        tasks, source, matrix, bias, out, places, np.empty(tasks * room, wide), windows.table(),
+        sizes, floor,
+    )  # fmt: skip
+
+
+def _is_pointwise(kernel_: Ints, stride: Ints, padding: Ints) -> bool:
+    return set(kernel_) | set(stride) == {1} and set(padding) == {0}
+
+
+def _wide(array: Array) -> Array:
+    return np.ascontiguousarray(widen(array))
+
+
+def _forward_windows(spatial: Ints, kernel_: Ints, output: Ints, stride: Ints, padding: Ints,
+                     dilation: Ints) -> Windows:  # fmt: skip
+    area = prod(output)
+    if _is_pointwise(kernel_, stride, padding) and tuple(spatial) == tuple(output):
+        return _pointwise(area)
+    dims = zip(three(kernel_, 1), three(padding, 0), three(dilation, 1), strict=True)
+    each = [[k * gap - pad for k in range(taps)] for taps, pad, gap in dims]
+    return Windows(
+        three(spatial, 1), three(output, 1), three(stride, 1), tuple(product(*each)),
+        (1, 1, area), ONES,
+    )  # fmt: skip
+
+
+def forward(input: Array, weight: Array, bias: Array | None, output: Ints, stride: Ints,
+            padding: Ints, dilation: Ints, groups: int,
+            floor: float = -inf) -> Array:  # fmt: skip
+    """The convolution `(N, O, *output)` plus bias, not below `floor` (0: with a ReLU)."""
+    windows = _forward_windows(
+        input.shape[2:], weight.shape[2:], output, stride, padding, dilation
+    )
+    result = np.empty((len(input), len(weight), *output), input.dtype)
+    source = _wide(input)
+    matrix = _wide(weight).reshape(len(weight), -1)
+    shift = np.zeros(len(weight), source.dtype) if bias is None else _wide(bias)
+    places = np.arange(len(weight)) * prod(output)
+    _multiply(source, matrix, shift, result, places, windows, groups, floor)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Positions `q * stride + remainder` along one dim of an input's gradient: how many there are,
+    which taps reach them, and which grad each of these reads there (less q)."""
+
+    count: int
+    taps: list[int]
+    moves: list[int]
+
+
+def _phase(size: int, stride: int, padding: int, dilation: int, taps: int,
+           remainder: int) -> Phase:  # fmt: skip
+    offsets = [(k, remainder + padding - k * dilation) for k in range(taps)]
+    reached = [(k, offset // stride) for k, offset in offsets if offset % stride == 0]
+    count = max(0, -(-(size - remainder) // stride))
+    return Phase(count, [k for k, _ in reached], [move for _, move in reached])
+
+
+def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, padding: Ints,
+                   dilation: Ints, groups: int,
+                   bias: Array | None = None) -> Array:  # fmt: skip
+    """The gradient of `forward`'s input; for transposed convolutions a bias is added.
+
+    Every remainder of a position modulo the stride is a convolution of grad with stride 1.
+    """
+    source = _wide(grad)
+    result = np.empty(tuple(input_shape), grad.dtype)
+    channels, area = input_shape[1], prod(input_shape[2:])
+    shift = np.zeros(channels, source.dtype) if bias is None else _wide(bias)
+    places = np.arange(channels) * area
+    if _is_pointwise(weight.shape[2:], stride, padding) and input_shape[2:] == grad.shape[2:]:
+        matrix = _turned(weight, groups, [0])
+        _multiply(source, matrix, shift, result, places, _pointwise(area), groups)
+        return result
+    shape, step, kernel_ = three(input_shape[2:], 1), three(stride, 1), three(weight.shape[2:], 1)
+    numbers = list(zip(shape, step, three(padding, 0), three(dilation, 1), kernel_, strict=True))
+    move = (step[0] * shape[1] * shape[2], step[1] * shape[2], step[2])
+    for start in product(*map(range, step)):
+        phases = [_phase(*each, first) for each, first in zip(numbers, start, strict=True)]
+        counts = tuple(phase.count for phase in phases)
+        if not prod(counts):
+            continue
+        taps = _flat_taps([phase.taps for phase in phases], kernel_)
+        if not taps:
+            _fill_phase(result, shift, start, step)
+            continue
+        whole = prod(step) == 1
+        windows = Windows(
+            three(grad.shape[2:], 1), counts, ONES, tuple(product(*[p.moves for p in phases])),
+            (1, 1, area) if whole else counts, ONES if whole else move,
+        )  # fmt: skip
+        first = (start[0] * shape[1] + start[1]) * shape[2] + start[2]
+        matrix = _turned(weight, groups, taps)
+        _multiply(source, matrix, shift, result, places + first, windows, groups)
+    return result
+
+
+def _flat_taps(taps: list[list[int]], kernel_: Ints) -> list[int]:
+    return [(z * kernel_[1] + y) * kernel_[2] + x for z, y, x in product(*taps)]
+
+
+def _turned(weight: Array, groups: int, taps: list[int]) -> Array:
+    """A weight `(O, C / groups, *kernel)` as `(C, O / groups * len(taps))`."""
+    statics, wide = types_of(weight.dtype)
+    outputs, channels = len(weight) // groups, weight.shape[1]
+    result = np.empty((groups * channels, outputs * len(taps)), wide)
+    tasks = max(1, min(4 * get_num_threads(), groups * channels, result.size // TURNED_PER_TASK))
+    kernel(kernels.turn_weight, T=statics["T"], A=statics["A"]).parallel(
+        tasks, np.ascontiguousarray(weight), result, np.array(taps, np.int64), groups, outputs,
+        channels, prod(weight.shape[2:]), len(taps),
+    )  # fmt: skip
+    return result
+
+
+def _fill_phase(result: Array, shift: Array, start: Ints, step: Ints) -> None:
+    """Positions that no window reaches."""
+    spatial = result.ndim - 2
+    places = [slice(r, None, s) for r, s in zip(start, step, strict=True)][3 - spatial :]
+    result[(slice(None), slice(None), *places)] = shift.reshape(-1, *(1,) * spatial)
+
+
+def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints, padding: Ints,
+                    dilation: Ints, groups: int) -> Array:  # fmt: skip
+    """The gradient of `forward`'s weight."""
+    statics, wide = types_of(grad.dtype)
+    windows = _forward_windows(
+        input.shape[2:], weight_shape[2:], grad.shape[2:], stride, padding, dilation
+    )
+    rows, depth = weight_shape[0] // groups, prod(weight_shape[1:])
+    columns = len(grad) * prod(windows.outputs)
+    tile = _weight_tile(rows, statics)
+    height, width = tile["MR"], tile["NV"] * tile["W"]
+    products = groups * rows * depth * columns
+    parts = _parts(weight_shape, columns, products, wide.itemsize)
+    wanted = max(1, min(4 * get_num_threads(), products // TASK_PRODUCTS))
+    strips = -(-depth // height)
+    shares = min(strips, max(1, -(-wanted // (groups * parts))))
+    tasks = min(wanted, groups * shares * parts)
+    block = BLOCK_ROWS // height * height
+    most = -(-strips // shares) * height
+    column_block = min(BLOCK_COLUMNS, columns)
+    room_columns = _odd_pitch(column_block, wide.itemsize) * (min(most, block) + height) + 16
+    room_right = -(-rows // width) * width * column_block
+    room_sums = _odd_pitch(-(-rows // width) * width, wide.itemsize) * (most + height)
+    room = room_columns + room_right + room_sums
+    sizes = np.array([
+        groups, input.shape[1] // groups, *windows.inputs, *windows.outputs, *windows.step,
+        len(windows.taps), rows, depth, shares, columns, 0, 0, *windows.view, *windows.move,
+        0, room_columns, room_right, room,
+    ], np.int64)  # fmt: skip
+    out = np.empty((parts, *weight_shape), wide)
+    kernel(kernels.convolve_weight, A=statics["A"], RUNS=BLOCK_COLUMNS, **tile).parallel(
+        tasks, _wide(input), _wide(grad), out, np.empty(tasks * room, wide), windows.table(),
+        sizes, parts, block, column_block,
+    )  # fmt: skip
+    total = out[0] if parts == 1 else out.sum(0)
+    return total.astype(grad.dtype, copy=False)
+
+
+def _weight_tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
+    """The register tile where the outputs of a group lie along its vectors."""
+    tile = tile_of(statics["A"])
+    if rows <= tile.width:
+        return {"MR": tile.rows * tile.vectors, "NV": 1, "W": tile.width}
+    return tile.constants
+
+
+def _parts(weight_shape: Ints, columns: int, products: int, itemsize: int) -> int:
+    """Into how many parts the sum over the windows is split: what a small weight leaves room for.
+
+    It does not depend on the number of threads, so that neither do the sums.
+    """
+    room = PARTS_BYTES // (prod(weight_shape) * itemsize)
+    return max(1, min(8, room, products // (2 * TASK_PRODUCTS), columns // BLOCK_COLUMNS))

@@ -1,0 +1,126 @@
+"""Convolutions: which code computes one, compiled kernels or NumPy.
+
+Functions and arrays as in `conv`, whose NumPy code serves all types and every machine.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.templates import conv as plain
+from flambeau._ops.templates.conv import add_bias
+from flambeau._ops.templates.depthwise import applies as is_depthwise
+from flambeau._ops.templates.precision import Array, is_floating
+from flambeau._ops.templates.windows import Ints, extent, window_count
+from flambeau._runtime import choice
+
+__all__ = ["add_bias", "conv", "conv_backward_bias", "conv_backward_input", "conv_backward_weight",
+           "conv_transpose", "conv_transpose_backward_input",
+           "conv_transpose_backward_weight"]  # fmt: skip
+
+
+def _compiled(weight_shape: Ints, images: int, output: Ints, groups: int, dtype: Any) -> Any:
+    """The module of the kernels that compute this convolution, or None."""
+    if not is_floating(dtype):
+        return None
+    products = images * prod(output) * prod(weight_shape)
+    if is_depthwise(weight_shape, groups):
+        if not choice.compiled("depthwise", products):
+            return None
+        from flambeau._ops.templates import compiled_depthwise
+
+        return compiled_depthwise
+    if not choice.compiled("conv", products):
+        return None
+    from flambeau._ops.templates import compiled_conv
+
+    return compiled_conv
+
+
+def conv(input: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints,
+         dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
+    """Cross-correlate input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`."""
+    output = tuple(map(window_count, input.shape[2:], weight.shape[2:], stride, padding, dilation))
+    kernels = _compiled(weight.shape, len(input), output, groups, input.dtype)
+    if kernels is None:
+        return plain.conv(input, weight, bias, stride, padding, dilation, groups)
+    return kernels.forward(input, weight, bias, output, stride, padding, dilation, groups)
+
+
+def conv_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints,
+                        padding: Ints, dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
+    """The gradient `(N, C, *spatial)` of `conv` with respect to its input."""
+    kernels = _compiled(weight.shape, len(grad), grad.shape[2:], groups, grad.dtype)
+    if kernels is None:
+        return plain.conv_backward_input(
+            grad, weight, input_shape, stride, padding, dilation, groups
+        )
+    return kernels.backward_input(grad, weight, input_shape, stride, padding, dilation, groups)
+
+
+def conv_backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
+                         padding: Ints, dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
+    """The gradient `(O, C / groups, *kernel)` of `conv` with respect to its weight."""
+    kernels = _compiled(weight_shape, len(grad), grad.shape[2:], groups, grad.dtype)
+    if kernels is None:
+        return plain.conv_backward_weight(
+            grad, input, weight_shape, stride, padding, dilation, groups
+        )
+    return kernels.backward_weight(grad, input, weight_shape, stride, padding, dilation, groups)
+
+
+def conv_backward_bias(grad: Array) -> Array:
+    """The gradient `(O,)` of a convolution's bias: the sum over images and positions."""
+    if not is_floating(grad.dtype) or not choice.compiled("channel_sums", grad.size):
+        return plain.conv_backward_bias(grad)
+    from flambeau._ops.templates import compiled_depthwise
+
+    return compiled_depthwise.channel_sums(grad)
+
+
+def conv_transpose(input: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints,
+                   output_padding: Ints, dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
+    """The transposed map of `conv`: input `(N, C, *spatial)`, weight `(C, O / groups, *kernel)`."""
+    kernels = _compiled(weight.shape, len(input), input.shape[2:], groups, input.dtype)
+    if kernels is None:
+        return plain.conv_transpose(
+            input, weight, bias, stride, padding, output_padding, dilation, groups
+        )
+    sizes = zip(
+        input.shape[2:], stride, padding, weight.shape[2:], dilation, output_padding, strict=True
+    )
+    spatial = [
+        (size - 1) * step - 2 * pad + extent(taps, gap) + extra
+        for size, step, pad, taps, gap, extra in sizes
+    ]
+    shape = (len(input), weight.shape[1] * groups, *spatial)
+    result = kernels.backward_input(input, weight, shape, stride, padding, dilation, groups, bias)
+    return result  # type: ignore[no-any-return]
+
+
+def conv_transpose_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints,
+                                  padding: Ints, dilation: Ints,
+                                  groups: int = 1) -> Array:  # fmt: skip
+    """The gradient of `conv_transpose` with respect to its input: a plain convolution."""
+    kernels = _compiled(weight.shape, len(grad), input_shape[2:], groups, grad.dtype)
+    if kernels is None:
+        return plain.conv_transpose_backward_input(
+            grad, weight, input_shape, stride, padding, dilation, groups
+        )
+    # Windows of the output padding alone reach further than the input did: they are left out.
+    output = tuple(input_shape[2:])
+    return kernels.forward(grad, weight, None, output, stride, padding, dilation, groups)
+
+
+def conv_transpose_backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
+                                   padding: Ints, dilation: Ints,
+                                   groups: int = 1) -> Array:  # fmt: skip
+    """The gradient `(C, O / groups, *kernel)` of `conv_transpose` with respect to its weight."""
+    if not is_floating(grad.dtype):
+        return plain.conv_transpose_backward_weight(
+            grad, input, weight_shape, stride, padding, dilation, groups
+        )
+    return conv_backward_weight(input, grad, weight_shape, stride, padding, dilation, groups)

@@ -1,0 +1,167 @@
+"""Recurrent layers over all steps: one product and one kernel of gates for each step.
+
+Arrays: `from_input` [T, N, gates * H] (W x + b of every step), weights [gates * H, H], states
+[N, H]. Steps run from the first to the last, or with `backwards` the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.types import OF_NUMPY
+from flambeau._core.settings import get_num_threads
+from flambeau._ops.kernels import recurrent as kernels
+from flambeau._runtime.engine import vector_bits
+from flambeau._runtime.launch import Kernel, kernel
+
+UNITS_PER_TASK = 4096
+"""Hidden units that one task computes: about 20 µs."""
+
+
+def _kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Kernel:
+    element = OF_NUMPY[dtype.name]
+    return kernel(native, T=element, W=vector_bits() // element.bits, **statics)
+
+
+def _tasks(units: int) -> int:
+    return max(1, min(units // UNITS_PER_TASK, 2 * get_num_threads()))
+
+
+def _order(steps: int, backwards: bool) -> Iterator[tuple[int, int]]:
+    """(step, the step before it), -1 standing for the start."""
+    order = list(range(steps))
+    if backwards:
+        order.reverse()
+    return iter(list(zip(order, [-1, *order[:-1]], strict=True)))
+
+
+def _states(start: np.ndarray, values: np.ndarray, step: int) -> np.ndarray:
+    return start if step < 0 else values[step]
+
+
+def lstm(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.ndarray,
+         backwards: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Outputs [T, N, H], cell states [T, N, H] and gates [T, N, 4 H]."""
+    steps, rows, width = from_input.shape
+    units = width // 4
+    gates, (outputs, cells) = np.empty_like(from_input), _pair(from_input, units)
+    step_kernel = _kernel(kernels.lstm_step, from_input.dtype)
+    from_hidden = np.empty((rows, width), from_input.dtype)
+    for step, last in _order(steps, backwards):
+        np.matmul(_states(hidden, outputs, last), weight.T, out=from_hidden)
+        step_kernel.parallel(
+            _tasks(rows * units), from_input[step], gates[step], from_hidden,
+            _states(cell, cells, last), cells[step], outputs[step], rows, units,
+        )  # fmt: skip
+    return outputs, cells, gates
+
+
+def _pair(like: np.ndarray, units: int) -> tuple[np.ndarray, np.ndarray]:
+    shape = (*like.shape[:2], units)
+    return np.empty(shape, like.dtype), np.empty(shape, like.dtype)
+
+
+def lstm_backward(grad: np.ndarray, grad_cell: np.ndarray | None, weight: np.ndarray,
+                  hidden: np.ndarray, cell: np.ndarray, outputs: np.ndarray, cells: np.ndarray,
+                  gates: np.ndarray, backwards: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Gradients of from_input, weight, hidden and cell; `grad` is that of all outputs,
+    `grad_cell` that of the last cell state."""
+    steps, rows, width = gates.shape
+    units = width // 4
+    slopes = gates.copy()
+    of_hidden = np.zeros_like(hidden)
+    of_cell = np.zeros_like(cell) if grad_cell is None else grad_cell.copy()
+    step_kernel = _kernel(kernels.lstm_step_backward, gates.dtype)
+    for step, last in reversed(list(_order(steps, backwards))):
+        step_kernel.parallel(
+            _tasks(rows * units), slopes[step], _states(cell, cells, last), cells[step],
+            grad[step], of_hidden, of_cell, rows, units,
+        )  # fmt: skip
+        np.matmul(slopes[step], weight, out=of_hidden)
+    of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
+    return slopes, of_weight, of_hidden, of_cell
+
+
+def _weight_gradient(slopes: np.ndarray, hidden: np.ndarray, outputs: np.ndarray,
+                     backwards: bool) -> np.ndarray:  # fmt: skip
+    """The sum over all steps of slope.T @ state before, as one product."""
+    before = np.empty_like(outputs)
+    if backwards:
+        before[-1], before[:-1] = hidden, outputs[1:]
+    else:
+        before[0], before[1:] = hidden, outputs[:-1]
+    rows = outputs.shape[0] * outputs.shape[1]
+    return np.matmul(slopes.reshape(rows, -1).T, before.reshape(rows, -1))
+
+
+def gru(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hidden: np.ndarray,
+        backwards: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Outputs [T, N, H], gates [T, N, 3 H], and V h + c of every step [T, N, 3 H]."""
+    steps, rows, width = from_input.shape
+    units = width // 3
+    gates, from_hidden = np.empty_like(from_input), np.empty_like(from_input)
+    outputs = np.empty((steps, rows, units), from_input.dtype)
+    step_kernel = _kernel(kernels.gru_step, from_input.dtype)
+    for step, last in _order(steps, backwards):
+        before = _states(hidden, outputs, last)
+        np.matmul(before, weight.T, out=from_hidden[step])
+        if bias is not None:
+            from_hidden[step] += bias
+        step_kernel.parallel(
+            _tasks(rows * units), from_input[step], gates[step], from_hidden[step], before,
+            outputs[step], rows, units,
+        )  # fmt: skip
+    return outputs, gates, from_hidden
+
+
+def gru_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outputs: np.ndarray,
+                 gates: np.ndarray, from_hidden: np.ndarray,
+                 backwards: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Gradients of from_input, weight, bias and hidden."""
+    steps, rows, width = gates.shape
+    units = width // 3
+    slopes, inner = gates.copy(), from_hidden.copy()
+    of_hidden = np.zeros_like(hidden)
+    step_kernel = _kernel(kernels.gru_step_backward, gates.dtype)
+    for step, last in reversed(list(_order(steps, backwards))):
+        before = _states(hidden, outputs, last)
+        step_kernel.parallel(
+            _tasks(rows * units), slopes[step], inner[step], before, grad[step], of_hidden,
+            rows, units,
+        )  # fmt: skip
+        of_hidden += np.matmul(inner[step], weight)
+    of_weight = _weight_gradient(inner, hidden, outputs, backwards)
+    return slopes, of_weight, inner.reshape(-1, width).sum(0), of_hidden
+
+
+def plain(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: bool,
+          backwards: bool) -> np.ndarray:  # fmt: skip
+    """Outputs [T, N, H] of a layer without gates."""
+    steps, rows, units = from_input.shape
+    outputs = np.empty_like(from_input)
+    from_hidden = np.empty((rows, units), from_input.dtype)
+    step_kernel = _kernel(kernels.plain_step, from_input.dtype, RELU=relu)
+    for step, last in _order(steps, backwards):
+        np.matmul(_states(hidden, outputs, last), weight.T, out=from_hidden)
+        step_kernel.parallel(
+            _tasks(rows * units), from_input[step], outputs[step], from_hidden, rows * units
+        )
+    return outputs
+
+
+def plain_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outputs: np.ndarray,
+                   relu: bool, backwards: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Gradients of from_input, weight and hidden."""
+    steps, rows, units = outputs.shape
+    slopes = np.empty_like(outputs)
+    of_hidden = np.zeros_like(hidden)
+    step_kernel = _kernel(kernels.plain_step_backward, outputs.dtype, RELU=relu)
+    for step, _ in reversed(list(_order(steps, backwards))):
+        step_kernel.parallel(
+            _tasks(rows * units), outputs[step], grad[step], of_hidden, slopes[step], rows * units
+        )
+        np.matmul(slopes[step], weight, out=of_hidden)
+    return slopes, _weight_gradient(slopes, hidden, outputs, backwards), of_hidden

@@ -1,0 +1,100 @@
+"""Muon: momentum whose steps are orthogonal matrices."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from flambeau.optim.formulas import Group, State, check_range, check_rate, number, zeros_like
+from flambeau.optim.optimizer import Optimizer
+
+
+class Muon(Optimizer):
+    """b ← μ·b + (1 - μ)·g;  o = orthogonal(g + μ·(b - g)), or orthogonal(b) without `nesterov`;
+    p ← (1 - lr·weight_decay)·p - lr·s·o   (Jordan et al., 2024).
+
+    s is √max(1, rows/columns), or with `adjust_lr_fn="match_rms_adamw"` 0.2·√max(rows, columns)
+    (Liu et al., 2025). Only for matrices: give vectors to another optimizer.
+    """
+
+    paired = False
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        check_rate(lr)
+        check_range(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
+        check_range(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        check_range(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
+        check_range(adjust_lr_fn in ADJUSTMENTS,
+                    f"Adjust learning rate function {adjust_lr_fn} is not supported")  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                check_range(parameter.ndim == 2,
+                            "Muon only supports 2D parameters whereas we found a parameter with "
+                            f"size: {parameter.shape}")  # fmt: skip
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        if parameter.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state["momentum_buffer"] = zeros_like(grad)
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        lr, momentum = number(group["lr"]), group["momentum"]
+        direction = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        if group["nesterov"]:
+            direction = grad.lerp(direction, momentum)
+        step = orthogonal(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        adjusted = lr * ADJUSTMENTS[group["adjust_lr_fn"]](*parameter.shape)
+        parameter.mul_(1 - lr * group["weight_decay"])
+        parameter.add_(step, alpha=-adjusted)
+
+
+def orthogonal(
+    matrix: Any, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Any:
+    """The matrix with its singular values pushed towards 1, in bfloat16.
+
+    Each step of Newton and Schulz maps a singular value x to a·x + b·x³ + c·x⁵; the coefficients
+    grow small values fast and leave large ones in about [0.5, 1.5].
+    """
+    from flambeau._ops.namespace import ops
+
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    tall = matrix.shape[0] > matrix.shape[1]
+    x = (matrix.T if tall else matrix).bfloat16()
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = ops.addmm(x, ops.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if tall else x
+
+
+def _fan_ratio(rows: int, columns: int) -> float:
+    return sqrt(max(1, rows / columns))
+
+
+def _root_mean_square(rows: int, columns: int) -> float:
+    """Steps as large as AdamW's."""
+    return 0.2 * sqrt(max(rows, columns))
+
+
+ADJUSTMENTS = {None: _fan_ratio, "original": _fan_ratio, "match_rms_adamw": _root_mean_square}
