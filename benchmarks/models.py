@@ -54,7 +54,8 @@ def digits(torch: Any) -> Step:
     nn = torch.nn
     net = filled(torch, nn.Sequential(
         nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10), nn.LogSoftmax(1)))  # fmt: skip
+        nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
+        nn.LogSoftmax(1)))  # fmt: skip
     batches = [(drawn(torch, 64, 1, 28, 28, seed=k), choices(torch, 10, 64, seed=k))
                for k in range(4)]  # fmt: skip
     optimizer = torch.optim.Adadelta(net.parameters(), lr=0.1)

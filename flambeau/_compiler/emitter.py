@@ -215,6 +215,9 @@ class Emitter:
             return self.convert(target, self._widen_bf16(value))
         if target.element is bf16:
             return self._narrow_bf16(self.convert(like(source, f32), value))
+        if {source.bits, target.bits} == {16, 64} and source.is_float and target.is_float:
+            # processors convert halves to and from f32 only; torch's halves go that way too
+            return self.convert(target, self.convert(like(source, f32), value))
         if target.element is boolean:
             zero = constant(source, 0)
             return self.compare("ne", value, zero)

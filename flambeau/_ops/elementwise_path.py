@@ -52,7 +52,7 @@ class Path:
         """Names for the generated text."""
         return {
             **dispatch.base_scope(self.op), "kernels": self.kernels, "general": self.general,
-            "large": self.large, "LIMIT": kind.LIMIT, "with_factor": self.with_factor,
+            "large": self.large, "with_factor": self.with_factor,
             "inplace": self.inplace, "operator": self.operator, "recorder": self.recorder,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
             "broadcast_error": broadcast_error, "scaled": scaled,

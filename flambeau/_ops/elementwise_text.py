@@ -70,7 +70,7 @@ def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
 
 def chosen(arrays: list[str], dtype: str) -> str:
     """The kernel for operands of these sizes: NumPy's, or for large ones a compiled one."""
-    small = " and ".join([f"{array}.size < LIMIT" for array in arrays])
+    small = " and ".join([f"{array}.size < {kind.LIMIT}" for array in arrays])
     return f"(kernels if {small} else large)[{dtype}]"
 
 
@@ -98,7 +98,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
 def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
     """The arrays of two operands; a number beside a tensor becomes a cached 0-dim tensor."""
     number = [
-        "        if kind is float or kind is int:",
+        "        if kind is not Tensor and (kind is float or kind is int):",
         f"            number = scalars.get(({y}, kind, dtype))",
         "            if number is None:",
         f"                number = scalar_tensor({y}, dtype)",

@@ -130,7 +130,8 @@ def _by_operators(mode: str, grads: Any, from_input: Any, weight: Any, bias: Any
 
 
 def _lstm_gradients(grads: Any, from_input: Any, weight: Any, hidden: Any, cell: Any,
-                    backwards: bool, output: Any, cells: Any, gates: Any, wanted: Any) -> Any:  # fmt: skip
+                    backwards: bool, output: Any, cells: Any, gates: Any,
+                    wanted: Any) -> Any:  # fmt: skip
     given = grads[:2]
     if wants_grad((*given, from_input, weight, hidden, cell)):
         return _by_operators("LSTM", given, from_input, weight, None, (hidden, cell), backwards)
@@ -183,9 +184,7 @@ def _gru_gradients(grads: Any, from_input: Any, weight: Any, bias: Any, hidden: 
     tensors = [t for t in (*given, from_input, weight, bias, hidden) if t is not None]
     if wants_grad(tensors):
         return _by_operators("GRU", given, from_input, weight, bias, (hidden,), backwards)
-    return ops._gru_layer_backward(
-        *given, weight, hidden, output, gates, from_hidden, backwards
-    )
+    return ops._gru_layer_backward(*given, weight, hidden, output, gates, from_hidden, backwards)
 
 
 @kernel(
@@ -254,6 +253,4 @@ def rnn_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
     """Gradients of from_input, weight and hidden."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.plain_backward(
-        _rows(grad), weight, _rows(hidden), output, relu, backwards
-    )
+    return recurrent.plain_backward(_rows(grad), weight, _rows(hidden), output, relu, backwards)

@@ -19,7 +19,6 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
 from flambeau.optim.formulas import Group, State, check_step
 
-
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -70,7 +69,8 @@ def _enter(optimizer: Any, parameter: Any, group: Group, jobs: dict[Any, Job]) -
     grad = parameter._grad
     if not state:
         optimizer.start(parameter, grad, state, group)
-    if not all([_fits(parameter, value) for name, value in state.items() if name != "step"]):
+    kept = [value for name, value in state.items() if name != "step"]
+    if not all(_fits(parameter, value) for value in kept):
         return False
     formula = optimizer.compiled(state, group)
     if formula is None:
@@ -113,8 +113,9 @@ class Job:
         from flambeau._runtime.launch import kernel
 
         element = OF_NUMPY[self.dtype.name]
-        found = kernel(self.kernels.step, FORMULA=getattr(self.kernels, self.name),
-                       OPTIONS=self.options, T=element, W=vector_bits() // element.bits)  # fmt: skip
+        formula = getattr(self.kernels, self.name)
+        width = vector_bits() // element.bits
+        found = kernel(self.kernels.step, FORMULA=formula, OPTIONS=self.options, T=element, W=width)
         count = len(self.rows) // self.kernels.ROW
         end = [self.blocks] * self.kernels.ROW
         table = np.array([*self.rows, *end], np.int64)

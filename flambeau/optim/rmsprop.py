@@ -62,7 +62,7 @@ class RMSprop(Optimizer):
     def compiled(self, state: State, group: Group) -> Formula:
         count(state)
         alpha, decay, momentum = group["alpha"], group["weight_decay"], group["momentum"]
-        square = state["square_avg"]
+        square: Any = state["square_avg"]
         return Formula(
             "rmsprop", (bool(decay), bool(group["centered"]), momentum > 0),
             (square, state.get("grad_avg", square), state.get("momentum_buffer", square)),

@@ -59,7 +59,8 @@ class SGD(Optimizer):
         return self.state[parameter] if group["momentum"] else {}
 
     def compiled(self, state: State, group: Group) -> Formula | None:
-        momentum, velocity = group["momentum"], state.get("momentum_buffer")
+        momentum = group["momentum"]
+        velocity: Any = state.get("momentum_buffer")
         if momentum and velocity is None:
             return None  # the first velocity is the gradient itself
         decay = number(group["weight_decay"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flambeau as torch
-from flambeau._core.settings import Threads
+from flambeau._core.settings import Threads, _wished_threads
 
 
 @pytest.fixture
@@ -19,6 +19,7 @@ def _unset():
 @pytest.mark.usefixtures("_unset")
 def test_threads(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setattr(Threads, "wished", _wished_threads())  # it is read at import
     assert torch.get_num_threads() == 3
     torch.set_num_threads(2)
     assert torch.get_num_threads() == 2

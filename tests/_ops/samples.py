@@ -265,6 +265,12 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_attention", [[R(1, 1, 2, 2), R(1, 1, 3, 2), R(1, 1, 3, 2), None, False, 0.7],
                     [R(1, 2, 3, 1), R(1, 2, 3, 1), R(1, 2, 3, 2), None, True, 1.0],
                     [R(1, 1, 2, 2), R(1, 1, 2, 2), R(1, 1, 2, 1), N(R(2, 2)), False, 0.7]]),
+    ("_lstm_layer", [[R(3, 2, 8), R(8, 2), R(2, 2), R(2, 2), False],
+                     [R(2, 1, 12), R(12, 3), R(1, 3), R(1, 3), True]]),
+    ("_gru_layer", [[R(3, 2, 6), R(6, 2), R(6), R(2, 2), False],
+                    [R(2, 1, 9), R(9, 3), None, R(1, 3), True]]),
+    ("_rnn_layer", [[R(3, 2, 2), R(2, 2), R(2, 2), False, False],
+                    [R(2, 1, 3), R(3, 3), R(1, 3), True, True]]),
     # ---- losses
     ("huber_loss smooth_l1_loss mse_loss",
      [[R(2, 3), R(2, 3)], [R(2, 3), R(2, 3), 0], [R(2, 3), R(2, 3), 2]]),

@@ -1,7 +1,7 @@
 """erf, erfc, erfinv.
 
-Near 0 an odd polynomial. Further out 1 - exp(-p(x)) (float32), or exp(-x*x) times a slow function
-(float64; M. Shepherd and J. Laframboise, Math. Comp. 36, 1981).
+erf is an odd polynomial near 0, further out 1 - exp(-x * p(x)); erfc is exp(-x*x) times a slow
+function there (M. Shepherd and J. Laframboise, Math. Comp. 36, 1981).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from flambeau._compiler.native import native
 from flambeau._compiler.vector_math.exponential import exp_inside, exp_parts
 from flambeau._compiler.vector_math.logarithm import log
 from flambeau._compiler.vector_math.parts import INFINITY, horner, scaled
+from flambeau._compiler.vector_math.power import LN2, log2_short
 from flambeau._compiler.vector_math.tables import (
     ERF,
     ERF_TAIL,
@@ -23,7 +24,7 @@ from flambeau._compiler.vector_math.tables import (
 )
 
 CENTER = 3.75
-ERFC_LIMIT = 28.0
+ERFC_LIMIT = {32: 10.5, 64: 28.0}
 """From here on erfc rounds to 0."""
 ERF_LIMIT = {32: 4.0, 64: 6.0}
 """From here on erf rounds to 1."""
@@ -40,26 +41,20 @@ def erf(x):
     near = fma(x, horner(square, ERF[BITS]), x)
     size = absolute(x)
     inside = select(ERF_LIMIT[BITS] < size, ERF_LIMIT[BITS], size)
-    tail = erfc_single(inside) if BITS == 32 else erfc_far(inside)
+    slope = horner(inside, ERF_TAIL[BITS])
+    exponent = inside * slope
+    tail = exp_inside(-exponent)
+    tail = fma(fma(-inside, slope, exponent), tail, tail)
     return select(size < 1, near, copysign(1 - tail, x))
 
 
 @native
-def erfc_single(x):
-    """erfc for 1 <= x <= 4 in float32; the exponent enters with what its rounding loses."""
-    slope = horner(x, ERF_TAIL[32])
-    exponent = x * slope
-    tail = exp_inside(-exponent)
-    return fma(fma(-x, slope, exponent), tail, tail)
-
-
-@native
 def erfc_far(x):
-    """erfc for 0.5 <= x <= 28 in float64; x*x and 1 + 2*x with what their rounding loses."""
+    """erfc for 0.5 <= x <= 28; x*x and 1 + 2*x with what their rounding loses."""
     square = x * x
     divisor = 1 + 2 * x
     divisor_lost = 1 - (divisor - 2 * x)
-    slow = horner((x - CENTER) / (x + CENTER), ERFCX[64])
+    slow = horner((x - CENTER) / (x + CENTER), ERFCX[x.type.bits])
     lost = fma(x, x, -square) + divisor_lost / divisor
     small, n, shifted = exp_parts(-square, -lost)
     return scaled((1 + fma(small, slow, small + slow)) / divisor, shifted)
@@ -68,12 +63,11 @@ def erfc_far(x):
 @native
 def erfc(x):
     """1 - erf(x), exact to the last places for large x."""
-    if x.type.bits == 32:
-        return f32(erfc(f64(x)))
+    BITS = x.type.bits
     size = absolute(x)
     square = x * x
-    near = 1 - fma(x, horner(square, ERF[64]), x)
-    far = erfc_far(select(ERFC_LIMIT < size, ERFC_LIMIT, size))
+    near = 1 - fma(x, horner(square, ERF[BITS]), x)
+    far = erfc_far(select(ERFC_LIMIT[BITS] < size, ERFC_LIMIT[BITS], size))
     return select(size < 0.5, near, select(x < 0, 2 - far, far))
 
 
@@ -83,8 +77,9 @@ def erfinv(x):
     root of w (M. Giles, GPU Computing Gems, 2011)."""
     BITS = x.type.bits
     wide = f64(x)
-    w = -log((1 - wide) * (1 + wide))
-    root = sqrt(w)
+    left = (1 - wide) * (1 + wide)
+    w = -log(left) if BITS == 64 else -LN2 * log2_short(left)
+    root = sqrt(w) if BITS == 64 else f64(sqrt(f32(w)))
     middle = w >= ERFINV_MIDDLE_FROM
     at = select(middle, root - 3.25, w - 3.125)
     if BITS == 64:
@@ -98,5 +93,5 @@ def erfinv(x):
         c = select(middle, wide.type(row[1]), row[0])
         c = select(far, row[2], c) if BITS == 64 else c
         total = fma(total, at, c)
-    size = absolute(x)
-    return select(size == 1, copysign(x.type(INFINITY), x), x.type(fma(total, wide, wide)))
+    inside = x.type(fma(total, wide, wide))
+    return copysign(select(absolute(x) == 1, INFINITY, inside), x)

@@ -33,12 +33,18 @@ THIRD = (float.fromhex("0x1.ec709dc3a03fdp-1"), float.fromhex("0x1.d27f05548af0c
 
 
 @native
+def log2_short(x):
+    """log2(x) in float64 to 38 bits, for normal x > 0."""
+    e, m, bits = split_exponent(x, BIAS)
+    f = m - 1
+    return fma(f, horner(f, POWER_LOG[64]), e)
+
+
+@native
 def power_single(x, y):
     """x**y for x >= 0 in float32."""
     wide = f64(x)
-    e, m, bits = split_exponent(wide, BIAS)
-    f = m - 1
-    log = fma(f, horner(f, POWER_LOG[64]), e)
+    log = log2_short(wide)
     log = select(x == 0, -INFINITY, select(x < INFINITY, log, wide))
     exponent = between(f64(y) * log, -200.0, 200.0)
     shifted = exponent + ROUNDER[64]

@@ -136,10 +136,11 @@ def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i
                   T: static, I: static, OP: static):  # fmt: skip
     """Values of source [outer, count] (`step` 1; one number for 0) meet those of x [outer, size] at
     index [outer, count] (`rows` 1; [count] for 0), but for the position `skip`. Tasks are `parts`
-    parts of `outer` times parts of the places; a value that is for another part meets `spare`, so
-    that no branch depends on the data."""
+    parts of `outer` times parts of the places; a value for another part is read and written
+    elsewhere, so that no branch depends on the data."""
+    idle = stack(T, 1)
     spare = stack(T, 1)
-    spare[0] = 0
+    idle[0] = 0
     bands = tasks // parts
     low, high = size * (task // parts) // bands, size * (task // parts + 1) // bands
     for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
@@ -147,8 +148,9 @@ def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i
         for j in range(count):
             place = i64(index[o * rows * count + j])
             here = (place >= low) & (place < high) & (place != skip)
+            old = select(here, line + place, idle)[0]
             target = select(here, line + place, spare)
-            target[0] = combined(target[0], source[(o * count + j) * step], OP)
+            target[0] = combined(old, source[(o * count + j) * step], OP)
 
 
 @native(apart=True)

@@ -84,8 +84,9 @@ def _strides(*arrays: np.ndarray) -> np.ndarray:
     return np.array([stride for a in arrays for stride in element_strides(a)[:3]], np.int64)
 
 
-def _rows_first(batch: int, heads: int, rows: int, width: int, dtype: Any) -> np.ndarray:
+def _rows_first(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """New memory [batch, heads, rows, width] in which the heads of a row lie side by side."""
+    batch, heads, rows, width = shape
     return np.empty((batch, rows, heads, width), dtype).transpose(0, 2, 1, 3)
 
 
@@ -102,7 +103,7 @@ def attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarr
     dtype = plan.numpy_dtype
     query, key, value = _readable(query), _readable(key), _readable(value)
     added = _mask_of(mask, (batch, heads, queries, keys), dtype)
-    out = _rows_first(batch, heads, queries, width_out, query.dtype)
+    out = _rows_first((batch, heads, queries, width_out), query.dtype)
     log_sums = np.empty((batch, heads, queries), dtype)
     chunk = _chunk(batch * heads, queries, plan.block)
     chunks = -(-queries // chunk)
@@ -138,7 +139,7 @@ def attend_backward(grad: np.ndarray, query: np.ndarray, key: np.ndarray, value:
     sources = [_readable(array) for array in (query, key, value)]
     grad, out = _readable(grad), _readable(out)
     added = _mask_of(mask, (batch, heads, queries, keys), dtype)
-    results = [_rows_first(*array.shape, array.dtype) for array in sources]
+    results = [_rows_first(array.shape, array.dtype) for array in sources]
     units = batch * heads
     every = _up(keys + plan.rows, plan.panel)
     wide, wide_out = _up(width, plan.panel), _up(width_out, plan.panel)
