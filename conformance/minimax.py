@@ -34,7 +34,6 @@ class Fit:
     low: Any
     high: Any
     degrees: dict[int, int]
-    fixed: tuple[float, ...] = ()
 
 
 def nodes(low: Any, high: Any, count: int) -> list[Any]:
@@ -61,7 +60,7 @@ def value(coefficients: list[Any], x: Any) -> Any:
 
 
 def remez(fit: Fit, degree: int, fixed: list[Any]) -> tuple[list[Any], Any]:
-    """All coefficients, and the largest weighted error; the first ones are given."""
+    """All coefficients, the first ones given, and the largest weighted error."""
     count = degree + 1 - len(fixed)
     low, high = mpf(fit.low), mpf(fit.high)
     grid = nodes(low, high, 16 * (count + 2) + 1)
@@ -107,16 +106,29 @@ def rounded(number: Any, bits: int) -> Any:
 
 def fitted(fit: Fit, bits: int) -> tuple[list[float], Any]:
     """Coefficients of the type, highest first, and the weighted error that remains."""
-    degree = fit.degrees[bits]
-    fixed = [mpf(c) for c in fit.fixed]
-    found, error = remez(fit, degree, fixed)
-    for place in range(len(fixed), degree + 1):
-        fixed = [*fixed, rounded(found[place], bits)]
-        if bits == 32 and place < degree:
-            found, error = remez(fit, degree, fixed)
-    grid = nodes(mpf(fit.low), mpf(fit.high), 400)
-    error = max(abs(fit.weight(x) * (value(fixed, x) - fit.function(x))) for x in grid if x != 0)
-    return [float(c) for c in fixed[len(fit.fixed) :]][::-1], error
+    exact, _ = remez(fit, fit.degrees[bits], [])
+    found = [[rounded(c, bits) for c in exact]]
+    if bits == 32:
+        found.append(refitted(fit, exact))
+    errors = [largest_error(fit, coefficients) for coefficients in found]
+    best = found[errors.index(min(errors))]
+    return [float(c) for c in best[::-1]], min(errors)
+
+
+def refitted(fit: Fit, exact: list[Any]) -> list[Any]:
+    """Coefficients rounded to float32 one by one, those behind being fitted anew."""
+    fixed: list[Any] = []
+    for place in range(len(exact)):
+        fixed = [*fixed, rounded(exact[place], 32)]
+        if place + 1 < len(exact):
+            exact, _ = remez(fit, len(exact) - 1, fixed)
+    return fixed
+
+
+def largest_error(fit: Fit, coefficients: list[Any]) -> Any:
+    """The largest weighted error at many points."""
+    grid = [x for x in nodes(mpf(fit.low), mpf(fit.high), 400) if x != 0]
+    return max(abs(fit.weight(x) * (value(coefficients, x) - fit.function(x))) for x in grid)
 
 
 HALF_LN2 = mp.log(2) / 2 * mpf("1.001")

@@ -42,7 +42,9 @@ def report() -> str:
         ("processor", processor()),
         ("vector units", " ".join(vector_features()) or "unknown"),
         ("threads", threads()),
-        ("engine", os.environ.get("FLAMBEAU_ENGINE", "numpy")),
+        ("engine", engine()),
+        ("memory", memory()),
+        ("kernel cache", kernel_cache()),
     ]
     rows += [(name, version(name)) for name in REQUIRED]
     rows += [(name, optional_part(name, extra, use)) for name, extra, use in OPTIONAL]
@@ -82,6 +84,36 @@ def threads() -> str:
     """Processors, and what the environment asks of NumPy's BLAS."""
     wishes = [f"{name}={os.environ[name]}" for name in THREAD_VARIABLES if name in os.environ]
     return ", ".join([f"{usable_processors()} processors", *wishes])
+
+
+def engine() -> str:
+    """What runs large work: compiled kernels where llvmlite is installed, unless told otherwise."""
+    from ._runtime import choice
+
+    if choice.ENGINE == "numpy":
+        return "NumPy (FLAMBEAU_ENGINE=numpy)"
+    if not choice.available():
+        return "NumPy (llvmlite is missing)"
+    wish = "" if choice.ENGINE == "auto" else f" (FLAMBEAU_ENGINE={choice.ENGINE})"
+    return f"LLVM for large work, NumPy for small{wish}"
+
+
+def memory() -> str:
+    """Where the memory of large tensors comes from."""
+    if os.environ.get("FLAMBEAU_MEMORY", "pool") != "pool":
+        return f"the system's (FLAMBEAU_MEMORY={os.environ['FLAMBEAU_MEMORY']})"
+    return "pool" if sys.platform == "linux" else "the system's"
+
+
+def kernel_cache() -> str:
+    """The folder of compiled kernels, and how much it holds."""
+    from ._runtime import cache
+
+    folder = cache.directory()
+    if folder is None:
+        return "none (FLAMBEAU_CACHE_DIR is empty)"
+    count, total = cache.size()
+    return f"{folder}, {count} kernels, {total / 2**20:.1f} MB"
 
 
 def version(distribution: str) -> str:

@@ -27,6 +27,7 @@ commands:
   run -m MODULE [ARGUMENT ...]   run a module, as `python -m` does
   run -c CODE [ARGUMENT ...]     run the code in a string, as `python -c` does
   env                            show versions, processor, threads and optional parts
+  warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
 
 `flambeau run` does what `python` does, with one difference: `import torch` gives flambeau.
 
@@ -77,6 +78,16 @@ def env(arguments: list[str]) -> int:
     return _say(report())
 
 
+def warmup(arguments: list[str]) -> int:
+    """`flambeau warmup`: fill the cache of kernels, all of them or those of some kinds of work."""
+    from ._warmup import GROUPS, fill
+
+    unknown = [name for name in arguments if name not in GROUPS]
+    if unknown:
+        return _fail(f"usage: flambeau warmup [{'|'.join(GROUPS)}] ...\n")
+    return fill(arguments or list(GROUPS), sys.stdout.write)
+
+
 def run(arguments: list[str]) -> int:
     """`flambeau run`: the program sees itself as it would under `python`."""
     if not arguments:
@@ -93,7 +104,7 @@ def run(arguments: list[str]) -> int:
     return _run_code(arguments[1], ["-c", *arguments[2:]])
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run, "env": env}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run, "env": env, "warmup": warmup}
 
 
 def _run_script(path: Path, words: list[str]) -> int:

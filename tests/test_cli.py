@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -129,8 +130,33 @@ def test_version(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"flambeau {__version__} (API of PyTorch 2.13.0)\n"
 
 
-def test_env(capsys: pytest.CaptureFixture[str]):
+def test_env(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
     assert cli.main(["env"]) == 0
     assert capsys.readouterr().out == report()
-    for name in ("flambeau:", "Python:", "numpy:", "ml_dtypes:", "llvmlite:", "threads:", "cupy:"):
+    for name in ("flambeau:", "Python:", "numpy:", "ml_dtypes:", "llvmlite:", "threads:", "cupy:",
+                 "engine:", "memory:", f"{tmp_path}, 0 kernels"):  # fmt: skip
         assert name in report()
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", "")
+    assert "FLAMBEAU_CACHE_DIR is empty" in report()
+
+
+def test_warmup(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """What was compiled once is found by the next process, for which nothing is new."""
+    pytest.importorskip("llvmlite")
+    for turn in range(2):
+        result = subprocess.run(
+            [sys.executable, "-m", "flambeau", "warmup", "random"], capture_output=True, text=True,
+            env={**os.environ, "FLAMBEAU_CACHE_DIR": str(tmp_path), "FLAMBEAU_ENGINE": "auto"},
+            check=True,
+        )  # fmt: skip
+        lines = result.stdout.splitlines()
+        assert len(lines) == 3 and lines[0].startswith("[1/2] random, numbers, float32")
+        assert (" 0 new " in lines[0]) == bool(turn)
+        assert f"MB in {tmp_path}" in lines[-1]
+    assert cli.main(["warmup", "everything"]) == 2
+    assert "usage: flambeau warmup [pointwise|" in capsys.readouterr().err
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", "")
+    assert cli.main(["warmup", "random"]) == 1

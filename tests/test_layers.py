@@ -31,7 +31,7 @@ LAYERS = [
         "xpu",
     },
     {"jit"},
-    {"__init__", "__main__", "_lookup", "cli", "_environment", "hook"},
+    {"__init__", "__main__", "_lookup", "cli", "_environment", "_warmup", "hook"},
 ]  # fmt: skip
 
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}

@@ -24,10 +24,11 @@ class NoForm(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A piece of text and its type; None is the type of a Python number."""
+    """A piece of text and its type; None is the type of a Python number. `wide`: W lanes."""
 
     text: str
     type: Scalar | None
+    wide: bool = False
 
 
 # Primitive -> {letters of the kinds it is defined for: text}. {0}, {1}, {2} are the operands, {T}
@@ -157,16 +158,20 @@ class Lines:
         self.cost += MATH_COST
         self.used[f"math_{op}"] = function
         typed = [t if t.type else Term(f"{common.name}({t.text})", common) for t in operands]
+        if any(t.wide for t in typed):
+            typed = [t if t.wide else Term(f"splat({t.text}, W)", common, True) for t in typed]
         places = ", ".join(f"{{{k}}}" for k in range(len(operands)))
         return self._line(f"math_{op}({places})", typed, common, common)
 
     def _where(self, condition: Term, a: Term, b: Term) -> Term:
         if condition.type is None:
             raise NoForm("where")
-        test = condition.text if condition.type is boolean else f"({condition.text} != 0)"
+        test = condition
+        if condition.type is not boolean:
+            test = Term(f"({condition.text} != 0)", boolean, condition.wide)
         common, (a, b) = self._alike([a, b])
         self.cost += 1
-        return self._line(f"select({test}, {{0}}, {{1}})", [a, b], common, common)
+        return self._line("select({2}, {0}, {1})", [a, b, test], common, common)
 
     def _alike(self, operands: list[Term]) -> tuple[Scalar, list[Term]]:
         """The operands' common type; booleans beside numbers become numbers."""
@@ -185,7 +190,7 @@ class Lines:
                             bits=common.bits, I=INTEGER_OF.get(common.bits, i64).name)  # fmt: skip
         name = f"t{len(self.lines)}"
         self.lines.append((name, whole, result))
-        return Term(name, result)
+        return Term(name, result, any(operand.wide for operand in operands))
 
 
 def constant(value: Any) -> Term:
@@ -209,7 +214,7 @@ def fitted(term: Term, type: Scalar) -> Term:
     if term.type is type:
         return term
     if term.type is not None:
-        return Term(f"{type.name}({term.text})", type)
+        return Term(f"{type.name}({term.text})", type, term.wide)
     if type is boolean or (is_float_text(term.text) and not type.is_float):
         raise NoForm("a number of a higher category")
     return term

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._compiler import spec
-from flambeau._compiler.expr import Expr, parameters
+from flambeau._compiler.expr import Expr
 from flambeau._compiler.kernel_source import HALVES, Lines, NoForm, Term
 from flambeau._compiler.native import Native, from_source
 from flambeau._compiler.types import Scalar, b8, boolean, f16, f32, f64, i32
@@ -117,7 +117,8 @@ def _parameters(loop: Loop) -> dict[str, Term]:
         if fixed is not None:
             known[name] = Term(repr(fixed), None)
         else:
-            known[name] = Term(f"v_{operand.name}", boolean if operand.condition else compute)
+            held = boolean if operand.condition else compute
+            known[name] = Term(f"v_{operand.name}", held, operand.layout != "S")
     return known
 
 
@@ -178,19 +179,13 @@ def span_source(loop: Loop, lines: Lines, results: list[Term]) -> str:
             inside.append(f"v_{operand.name} = {value}")
     inside += [f"{name} = {value}" for name, value, _ in lines.lines]
     stream = ", stream=True" if loop.stream else ""
-    for k, (operand, term) in enumerate(zip(loop.outputs, results, strict=True)):
-        inside.append(f"store({operand.name} + i, {_filled(loop, k, term)}{stream})")
+    for operand, term in zip(loop.outputs, results, strict=True):
+        value = stored(operand, term)
+        value = value if term.wide else f"splat({value}, W)"
+        inside.append(f"store({operand.name} + i, {value}{stream})")
     text.append("    for i in range(0, n, W):")
     text += [f"        {line}" for line in inside]
     return "\n".join(text) + "\n"
-
-
-def _filled(loop: Loop, result: int, term: Term) -> str:
-    """All lanes of a result; a result of numbers alone is one number."""
-    value = stored(loop.outputs[result], term)
-    wide = {name for name, operand in zip(loop.names, loop.inputs, strict=True)
-            if operand.fixed is None and operand.layout != "S"}  # fmt: skip
-    return value if wide & parameters(loop.results[result]) else f"splat({value}, W)"
 
 
 # ---- rows

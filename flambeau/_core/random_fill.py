@@ -52,15 +52,15 @@ LARGEST = {dtype: float(ml_dtypes.finfo(dtype).max) for dtype in DIGITS}
 Fill = Callable[[int], np.ndarray]
 
 
-def _no_kernels(out: np.ndarray) -> Any:
+def _no_kernels(out: np.ndarray, work: str = "random") -> Any:
     return None
 
 
 class Compiled:
     """Where a layer that compiles kernels says which module fills an array faster, with the same
-    results: ``kernels(out)`` is the module or None."""
+    results: ``kernels(out, work)`` is the module or None."""
 
-    kernels: Callable[[np.ndarray], Any] = staticmethod(_no_kernels)
+    kernels: Callable[..., Any] = staticmethod(_no_kernels)
 
 
 # -- walking over the output --------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generat
     transform = random_normal.BLOCK_TRANSFORMS["double" if wide else "single"]
     units = generator.units64 if wide else generator.units
     whole = flat.size - flat.size % 16
-    fast = Compiled.kernels(flat)
+    fast = Compiled.kernels(flat, "random_normal")
     if fast is not None:
         _compiled_blocks(fast, flat[:whole], mean, std, generator)
     for part in _chunks(flat[:whole]) if fast is None else ():

@@ -352,7 +352,9 @@ def add_at(data: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> None:
             data[...] = total
         return
     positions = _linear_positions(data.shape, entries, shape)
-    np.add.at(total.reshape(-1), positions.reshape(-1), added.reshape(-1))
+    flat, places, line = total.reshape(-1), positions.reshape(-1), added.reshape(-1)
+    if not scatter.write_elements(flat, 0, places, line, "add"):
+        np.add.at(flat, places, line)
     if not direct:
         data[...] = total
 

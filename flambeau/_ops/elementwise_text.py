@@ -52,10 +52,11 @@ def unary(op: Op, names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def irregular(array: str) -> str:
+def irregular(array: str, dims: str = "") -> str:
     """The test for layouts that the general rules have to hand on."""
-    return (f"({array}.ndim > 1 and not {array}.flags.c_contiguous)"
-            f" or ({array}.base is not None and 1 in {array}.shape)")  # fmt: skip
+    return (f"(({dims}) > 1" if dims else f"({array}.ndim > 1") + (
+        f" and (not {array}.flags.c_contiguous or {array}.base is not None and 1 in {array}.shape))"
+    )  # fmt: skip
 
 
 def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
@@ -74,6 +75,14 @@ def chosen(arrays: list[str], dtype: str) -> str:
     return f"(kernels if {small} else large)[{dtype}]"
 
 
+# One attribute is read for small vectors: a vector beside a small one that has several elements is
+# no larger (benchmarks/op_overhead.py, "add").
+CHOSEN_OF_TWO = (
+    f"(kernels if (size := a.size) < {kind.LIMIT} "
+    f"and (size > 1 and dims < 2 or b.size < {kind.LIMIT}) else large)[dtype]"
+)
+
+
 def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     """Two tensors of one type, or a tensor and a number."""
     x, y = names
@@ -86,9 +95,9 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
         *_operand_lines(op, x, y, general),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
         f"            or {irregular('a')}",
-        f"            or {irregular('b')}):",
+        f"            or {irregular('b', 'dims := b.ndim')}):",
         f"        return {general}",
-        *_kernel_lines(f"{chosen(['a', 'b'], 'dtype')}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
+        *_kernel_lines(f"{CHOSEN_OF_TWO}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
         "    return result",
     ]

@@ -164,10 +164,11 @@ matmul mm mv vdot
 _batch_norm_backward batch_norm instance_norm native_batch_norm native_batch_norm_backward
 nn.functional.batch_norm nn.functional.instance_norm
 """,
+    "norm_rms": "_rms_norm _rms_norm_backward rms_norm",
     "norm_rows": """
-_rms_norm _rms_norm_backward group_norm layer_norm native_group_norm native_group_norm_backward
-native_layer_norm native_layer_norm_backward nn.functional.group_norm
-nn.functional.local_response_norm nn.functional.normalize rms_norm
+group_norm layer_norm native_group_norm native_group_norm_backward native_layer_norm
+native_layer_norm_backward nn.functional.group_norm nn.functional.local_response_norm
+nn.functional.normalize
 """,
     "norms": "dist linalg.matrix_norm linalg.norm linalg.vector_norm norm",
     "padding": """

@@ -88,11 +88,13 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
     if not data.size:
         return  # nothing is looked up, not even an index that is out of range
+    if alpha != 1:
+        source = source * checked_number(alpha, source.dtype)
+    if scatter.write_rows(data, dim, index, source, "add"):
+        return
     if data.ndim == 1 and index.size and (index.min() < 0 or index.max() >= data.size):
         raise IndexError("index out of range in self")
     check_range(index, data.shape[dim], dim)
-    if alpha != 1:
-        source = source * checked_number(alpha, source.dtype)
     advanced.add_at(data, along(dim, index), source)
 
 
@@ -112,9 +114,10 @@ def index_copy(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray
     dim = wrap_dim(dim, data.ndim)
     _check_copied(data, dim, index, source)
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
+    if scatter.write_rows(data, dim, index, source, "set"):
+        return
     check_range(index, data.shape[dim], dim, IndexError, "index_copy_(): ")
-    if not scatter.write_rows(data, dim, index, source, "set"):
-        data[along(dim, index)] = source
+    data[along(dim, index)] = source
 
 
 def _check_copied(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:

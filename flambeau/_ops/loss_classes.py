@@ -274,7 +274,7 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     """The loss, and the greatest score and the sum of exponentials of each position."""
     if self.dtype.kind not in "fV":
         raise refuse("log_softmax_lastdim_kernel_impl", self.dtype)
-    kernels = fused(self) if self.size else None
+    kernels = fused("softmax", self)
     shape = () if self.ndim == 1 else target.shape
     if kernels is not None:
         scores, flat = flat_scores(self, target)
@@ -310,7 +310,7 @@ def cross_entropy_backward(grad: np.ndarray, self: np.ndarray, target: np.ndarra
                            weight: np.ndarray | None, row_data: np.ndarray, reduction: int,
                            ignore_index: int) -> np.ndarray:  # fmt: skip
     """`(softmax - one_hot) * weight * grad`, divided by the sum of weights for a mean."""
-    kernels = fused(self) if self.size else None
+    kernels = fused("softmax", self)
     scores, flat = flat_scores(self if kernels is not None else widen(self), target)
     targets = Targets(flat, weight, ignore_index, scores.shape[1])
     factor = _row_factor(grad, targets, reduction, row_data.dtype)

@@ -153,7 +153,7 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         raise RuntimeError("running_mean must be defined in evaluation mode")
     _check_stats(input, {"running_mean": running_mean, "running_var": running_var,
                          "weight": weight, "bias": bias})  # fmt: skip
-    kernels = fused(input) if input.size else None
+    kernels = fused("norm", input)
     if kernels is not None:
         found = _compiled_batch_norm(kernels, input, weight, bias, running_mean, running_var,
                                      training, momentum, eps)  # fmt: skip
@@ -196,7 +196,7 @@ def _compiled_batch_norm(kernels: Any, input: np.ndarray, weight: Any, bias: Any
         return result, mean.astype(kept, copy=False), invstd.astype(kept, copy=False)
     scale = 1 / np.sqrt(widen(running_var) + eps)
     scale = scale if weight is None else scale * widen(weight)
-    shift = -widen(running_mean) * scale
+    shift = np.negative(widen(running_mean)) * scale
     shift = shift if bias is None else shift + widen(bias)
     result = kernels.scale_channels(input, scale, shift)
     return None if result is None else (result, np.empty(0, kept), np.empty(0, kept))
@@ -268,13 +268,16 @@ def batch_norm_backward(grad_out: np.ndarray, input: np.ndarray, weight: np.ndar
     """`spread` is 1 / standard deviation in training, the running variance in evaluation."""
     kept = input.dtype if weight is None else weight.dtype
     invstd = widen(spread) if train else 1 / np.sqrt(widen(spread) + eps)
-    kernels = fused(input) if input.size else None
+    kernels = fused("norm", input)
     if kernels is not None:
         found = kernels.batch_norm_backward(input, grad_out, weight, mean, invstd, train)
         if found is not None:
-            parameters = [part.astype(kept, copy=False) if wanted else None
-                          for part, wanted in zip(found[1:], output_mask[1:], strict=True)]  # fmt: skip
-            return found[0] if output_mask[0] else None, *parameters
+            of_weight, of_bias = (part.astype(kept, copy=False) for part in found[1:])
+            return (
+                found[0] if output_mask[0] else None,
+                of_weight if output_mask[1] else None,
+                of_bias if output_mask[2] else None,
+            )
     channels = Channels(input)
     flat, grad = channels.flat(input), channels.flat(grad_out)
     scale = invstd if weight is None else invstd * widen(weight)

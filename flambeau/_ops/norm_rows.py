@@ -1,4 +1,4 @@
-"""Normalisation within samples: layer, group and RMS norm, `local_response_norm`, `normalize`."""
+"""Normalisation within samples: layer and group norm, `local_response_norm`, `normalize`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import dtype as dt
 from flambeau._ops import outputs
 from flambeau._ops.namespace import ops
 from flambeau._ops.norm import _check_mixed, row_dots
@@ -79,7 +78,7 @@ def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: 
         )
 
 
-def _flat_rows(data: np.ndarray, dims: int) -> np.ndarray:
+def flat_rows(data: np.ndarray, dims: int) -> np.ndarray:
     """[M, N]: the last `dims` dims as columns, in the type to compute in."""
     columns = math.prod(data.shape[data.ndim - dims :])
     rows = math.prod(data.shape[: data.ndim - dims])
@@ -136,12 +135,12 @@ def native_layer_norm(
     dims = len(normalized_shape)
     kept = input.dtype if weight is None else weight.dtype
     stats_shape = (*input.shape[: input.ndim - dims], *[1] * dims)
-    kernels = fused(input, kept) if input.size else None
+    kernels = fused("norm", input, kept)
     if kernels is not None:
         columns = math.prod(normalized_shape)
         found, *stats = kernels.layer_norm(input, columns, weight, bias, eps, kept)
         return found, *[stat.reshape(stats_shape) for stat in stats]
-    rows = _flat_rows(input, dims)
+    rows = flat_rows(input, dims)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
     scale = None if weight is None else widen(weight).reshape(-1)
@@ -172,11 +171,11 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
     dims = len(normalized_shape)
     kept = input.dtype if weight is None else weight.dtype
     shape = tuple(normalized_shape)
-    kernels = fused(input, grad_out) if input.size else None
+    kernels = fused("norm", input, grad_out)
     if kernels is not None:
         found = kernels.layer_norm_backward(input, grad_out, math.prod(shape), weight, mean, rstd)
-        return _masked(found, kept, shape, output_mask)
-    rows, grad = _flat_rows(input, dims), _flat_rows(grad_out, dims)
+        return wanted_gradients(found, kept, shape, output_mask)
+    rows, grad = flat_rows(input, dims), flat_rows(grad_out, dims)
     means, rstds = widen(mean).reshape(-1), widen(rstd).reshape(-1)
     scale = None if weight is None else widen(weight).reshape(-1)
     result = np.empty(rows.shape, rows.dtype) if output_mask[0] else None
@@ -199,7 +198,7 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
     )
 
 
-def _masked(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -> Any:
+def wanted_gradients(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -> Any:
     """Those gradients of input and parameters that are wanted, in their types."""
     parameters = [values.astype(kept).reshape(shape) if wanted else None
                   for values, wanted in zip(found[1:], mask[1:], strict=True)]  # fmt: skip
@@ -220,11 +219,11 @@ def layer_norm(
     cudnn_enable: bool = True,
 ) -> Any:
     """Normalise over the last dims, which have `normalized_shape`; then scale and shift."""
-    _check_shape_type("layer_norm", normalized_shape)
+    check_shape_type("layer_norm", normalized_shape)
     return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
-def _check_shape_type(name: str, value: Any) -> None:
+def check_shape_type(name: str, value: Any) -> None:
     if not isinstance(value, (tuple, list)):
         raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of "
                         f"ints, not {type(value).__name__}")  # fmt: skip
@@ -283,7 +282,7 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         raise refuse("GroupNormKernelImpl", input.dtype)
     _check_mixed(input, [weight, bias])
     kept = input.dtype if weight is None else weight.dtype
-    kernels = fused(input, kept) if input.size else None
+    kernels = fused("norm", input, kept)
     if kernels is not None:
         found, *stats = kernels.group_norm(input, (N, C, HxW), group, weight, bias, eps, kept)
         return found, *[stat.reshape(N, group) for stat in stats]
@@ -333,7 +332,7 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
                                rstd: np.ndarray, weight: np.ndarray | None, N: int, C: int,
                                HxW: int, group: int, output_mask: Any) -> Any:  # fmt: skip
     """Gradients of input, weight and bias."""
-    kernels = fused(input, grad_out) if input.size else None
+    kernels = fused("norm", input, grad_out)
     if kernels is not None:
         return _compiled_group_gradients(kernels, grad_out, input, mean, rstd, weight,
                                          (N, C, HxW), group, output_mask)  # fmt: skip
@@ -357,7 +356,8 @@ def native_group_norm_backward(grad_out: np.ndarray, input: np.ndarray, mean: np
 
 def _compiled_group_gradients(kernels: Any, grad: np.ndarray, input: np.ndarray, mean: np.ndarray,
                               rstd: np.ndarray, weight: np.ndarray | None,
-                              shape: tuple[int, int, int], group: int, mask: Any) -> Any:  # fmt: skip
+                              shape: tuple[int, int, int], group: int,
+                              mask: Any) -> Any:  # fmt: skip
     kept = input.dtype if weight is None else weight.dtype
     result = of_weight = of_bias = None
     if mask[0]:
@@ -412,101 +412,6 @@ def functional_group_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "
                          f"{size}")  # fmt: skip
     return ops.group_norm(input, num_groups, weight, bias, eps, True)
-
-
-# ---- root mean square
-
-
-def _rms_gradients(grad: Any, input: Any, normalized_shape: Any, weight: Any, eps: float | None,
-                   result1: Any, wanted: Any) -> Any:  # fmt: skip
-    if wants_grad((grad, input, weight)):
-        return _composed_rms_norm(grad, input, len(normalized_shape), weight, eps, wanted)
-    return ops._rms_norm_backward(grad, input, normalized_shape, result1, weight, wanted)
-
-
-def _composed_rms_norm(grad: Any, input: Any, count: int, weight: Any, eps: float | None,
-                       mask: Any) -> Any:  # fmt: skip
-    """The gradients by public operators, from the input alone."""
-    dims = list(range(input.dim() - count, input.dim()))
-    outer = list(range(input.dim() - count))
-    eps = dt.finfo(input.dtype).eps if eps is None else eps
-    rstd = (input.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
-    normalised = input * rstd
-    scaled = grad if weight is None else grad * weight
-    along = (scaled * normalised).mean(dims, keepdim=True)
-    of_weight = grad * normalised
-    return (
-        rstd * (scaled - normalised * along) if mask[0] else None,
-        (of_weight.sum(outer) if outer else of_weight) if mask[1] else None,
-    )
-
-
-@kernel(
-    "_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)"
-    " -> (Tensor, Tensor)",
-    method=False,
-    function=False,
-    node="MulBackward0",
-    nondifferentiable=("result1",),
-    backward={("input", "weight"): _rms_gradients},
-)
-def rms_norm_kernel(input: np.ndarray, normalized_shape: Sequence[int], weight: np.ndarray | None,
-                    eps: float | None) -> Any:  # fmt: skip
-    """Rows over their root mean square, times the weight; and what they were multiplied by."""
-    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
-    columns = math.prod(normalized_shape)
-    return fused(input).rms_norm(input, columns, weight, eps, input.dtype)
-
-
-@kernel(
-    "_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd,"
-    " Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
-    method=False,
-    function=False,
-)
-def rms_norm_backward(grad_out: np.ndarray, input: np.ndarray, normalized_shape: Sequence[int],
-                      rstd: np.ndarray, weight: np.ndarray | None, output_mask: Any) -> Any:  # fmt: skip
-    """Gradients of input and weight."""
-    shape = tuple(normalized_shape)
-    found = fused(input).rms_norm_backward(input, grad_out, math.prod(shape), weight, rstd)
-    return _masked(found, input.dtype, shape, output_mask)
-
-
-def _rms_is_fused(input: Any, weight: Any) -> bool:
-    """Whether the compiled form computes in the types of input and weight."""
-    data = input._data
-    if data.dtype.kind != "f" or data.dtype.itemsize < 4 or not data.size:
-        return False
-    return (weight is None or weight._data.dtype == data.dtype) and fused(data) is not None
-
-
-@composite(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
-    " -> Tensor",
-    method=False,
-)
-def rms_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
-) -> Any:
-    """`input / sqrt(mean(input ** 2) + eps) * weight` over the last dims.
-
-    Without `eps` it is the machine epsilon of the type that is computed in.
-    """
-    _check_shape_type("rms_norm", normalized_shape)
-    check_normalized_shape(input.shape, normalized_shape, weight, None, "")
-    if input._data.dtype.kind not in "fVc":
-        raise refuse("rms_norm", input._data.dtype)
-    if _rms_is_fused(input, weight):
-        return ops._rms_norm(input, normalized_shape, weight, eps)[0]
-    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
-    raised = input.float() if input.dtype in dt.HALVES else input
-    if eps is None:
-        eps = dt.finfo(raised.dtype.to_real()).eps
-    rstd = (raised.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
-    result = raised * rstd
-    if weight is not None:
-        result = result * weight
-    return result if result.dtype is input.dtype else result.to(input.dtype)
 
 
 # ---- others

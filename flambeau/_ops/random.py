@@ -41,9 +41,9 @@ class Generator(CoreGenerator):
         return self
 
 
-def _kernels(out: np.ndarray) -> Any:
+def _kernels(out: np.ndarray, work: str = "random") -> Any:
     """The compiled kernels where they fill such an array faster, else None."""
-    if not choice.compiled("random", out.size):
+    if not choice.compiled(work, out.size):
         return None
     from flambeau._ops.templates import random as kernels
 

@@ -34,18 +34,19 @@ KERNEL_TYPES = frozenset(map(np.dtype, (
 # ---- shared by the modules of reductions
 
 
-def compiled(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+def compiled(data: np.ndarray, axes: tuple[int, ...], work: str = "reduction") -> Any:
     """The compiled reductions, where they are the faster ones; else None."""
-    if not axes or not choice.compiled("reduction", data.size) or data.dtype not in KERNEL_TYPES:
+    if not axes or not choice.compiled(work, data.size) or data.dtype not in KERNEL_TYPES:
         return None
     from flambeau._ops.templates import reduce
 
     return reduce
 
 
-def fused(*given: Any) -> Any:
+def fused(work: str, *given: Any) -> Any:
     """The compiled row formulas for an array, if all dtypes given are theirs; else None."""
-    if not choice.FUSION or not choice.compiled("rows", given[0].size):
+    size = given[0].size
+    if not size or not choice.compiled(work, size) or not choice.FUSION:
         return None
     for value in given:
         if getattr(value, "dtype", value) not in KERNEL_TYPES:

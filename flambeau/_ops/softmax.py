@@ -31,7 +31,7 @@ def _checked(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> A
 
 def _kernels(data: np.ndarray, result: np.dtype[Any]) -> Any:
     """The compiled forms, where they are the faster ones; else None."""
-    return fused(data, result) if data.ndim and data.size else None
+    return fused("softmax", data, result) if data.ndim else None
 
 
 def _widened(data: np.ndarray, result: np.dtype[Any]) -> np.ndarray:

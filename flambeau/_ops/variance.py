@@ -31,7 +31,7 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         _warn_freedom(name)
-    kernels = compiled(data, axes) if data.dtype.kind != "c" else None
+    kernels = compiled(data, axes, "variance") if data.dtype.kind != "c" else None
     if kernels is not None:
         found = kernels.moments(data, axes, keepdim, count - freedom)
         if found is not None:

@@ -107,7 +107,7 @@ def capsule_pointer(capsule: Any) -> int:
 def _numpy_function(place: int, *arguments: Any) -> Any:
     """A function of NumPy's C API by its place in the table, which its ABI fixes."""
     table = _capsule_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
-    address = (ctypes.c_void_p * (place + 1)).from_address(table)[place]
+    address = (ctypes.c_size_t * (place + 1)).from_address(table)[place]
     return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(address)
 
 

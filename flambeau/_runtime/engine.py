@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
 from flambeau._runtime import cache
+from flambeau._version import __version__
 
 DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
 VERSION: int = llvm.llvm_version_info[0]
@@ -61,13 +62,16 @@ def linker() -> Any:
 
 @cache_once
 def fingerprint() -> str:
-    """All that the machine code of a kernel depends on besides the kernel: compiler, LLVM, CPU."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(compiler.__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    for part in (llvmlite.__version__, VERSION, sys.platform, *host()):
-        digest.update(f"{part}\0".encode())
-    return digest.hexdigest()
+    """All that the machine code of a kernel depends on besides the kernel: compiler, LLVM, CPU.
+
+    Files count by size and time: reading them would take longer than loading a kernel.
+    """
+    parts: list[Any] = [__version__, llvmlite.__version__, VERSION, sys.platform, *host()]
+    here = Path(__file__)
+    for path in (here, *sorted(Path(compiler.__file__).parent.glob("*.py"))):
+        status = path.stat()
+        parts += [path.name, status.st_size, status.st_mtime_ns]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def key_of(natives: tuple[Any, ...], statics: dict[str, Any], form: str) -> str:
@@ -107,14 +111,28 @@ def assemble(text: str, vectorize: bool) -> bytes:
     return target().emit_object(parsed)  # type: ignore[no-any-return]
 
 
+PASSES = (
+    "always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_rotate", "new_gvn",
+    "instruction_combine", "dead_store_elimination", "simplify_cfg", "aggressive_dce",
+)  # fmt: skip
+"""What kernels need: calls taken in, variables in registers, common subexpressions. They are
+vectors already and unrolled where that pays; the code is as fast as that of LLVM's own list of
+passes (-O2), which takes three times as long (benchmarks/runtime.py, "compile")."""
+
+
 def optimise(parsed: Any, vectorize: bool) -> None:
-    """LLVM's passes. Kernels are vectors already: its vectorisers run where a kernel asks."""
+    """LLVM's passes: ours, or all of -O2 with its vectorisers where a kernel asks for them."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_unrolling = vectorize
-    options.loop_interleaving = vectorize
+    options.loop_unrolling = options.loop_interleaving = vectorize
     builder = llvm.create_pass_builder(target(), options)
-    builder.getModulePassManager().run(parsed, builder)
+    if vectorize:
+        builder.getModulePassManager().run(parsed, builder)
+        return
+    manager = llvm.create_new_module_pass_manager()
+    for name in PASSES:
+        getattr(manager, f"add_{name}_pass")()
+    manager.run(parsed, builder)
 
 
 def symbols(native: Any, statics: dict[str, Any], checked: bool) -> dict[str, int]:

@@ -134,7 +134,9 @@ def test_kinds_are_checked() -> None:
 @pytest.mark.parametrize("found", FORMULAS, ids=lambda f: f.name)
 def test_the_text_is_python(found: Any) -> None:
     forms = [along_text]
-    if "segment" not in found.kinds.values() and "down" not in str(found.function.__code__.co_names):
+    if "segment" not in found.kinds.values() and "down" not in str(
+        found.function.__code__.co_names
+    ):
         forms.append(across_text)
     for text_of in forms:
         text = text_of(planned(found))

@@ -253,6 +253,7 @@ LINES: list[tuple[str, list[Any]]] = [
                            [R(2, 2, 2), P(2), R(2), N(R(2)), N(P(2)), False, 0.1, 1e-5]]),
     ("native_group_norm", [[R(2, 4, 2), P(4), R(4), 2, 4, 2, 2, 1e-5]]),
     ("native_layer_norm", [[R(2, 3), [3], P(3), R(3), 1e-5]]),
+    ("_rms_norm", [[R(2, 3), [3], P(3), 1e-5], [R(2, 2, 3), [2, 3], None, None]]),
     ("convolution",
      [[R(1, 2, 4), R(2, 2, 2), R(2), [1], [1], [1], False, [0], 1],
       [R(1, 2, 3, 3), R(2, 1, 2, 2), R(2), [1, 2], [1, 0], [1, 1], False, [0, 0], 2],
@@ -414,7 +415,7 @@ linalg.vector_norm view permute expand select.int slice.Tensor diagonal unfold _
 split.Tensor unbind.int cat stack flip roll repeat index.Tensor index_put gather index_select
 scatter_add masked_select mm _matmul bmm addmm baddbmm dot mv _linear _linear_nd convolution
 mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits _cross_entropy nll_loss
-native_layer_norm native_group_norm native_batch_norm avg_pool2d max_pool2d embedding
+native_layer_norm _rms_norm native_group_norm native_batch_norm avg_pool2d max_pool2d embedding
 constant_pad_nd reflection_pad2d upsample_bilinear2d linalg.linalg_det linalg.linalg_inv_ex
 linalg.linalg_solve_ex _fft_c2c _fft_r2c nn.functional.glu
 """.split()

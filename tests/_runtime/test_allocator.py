@@ -1,4 +1,4 @@
-"""The memory pool: contents survive, blocks are joined again, every way of switching it off works."""
+"""The memory pool: contents survive, blocks are joined again, it can be switched off."""
 
 from __future__ import annotations
 
@@ -341,7 +341,9 @@ def say():
 
 
 def test_debug_form_fills_memory():
-    code = DEBUG + """
+    code = (
+        DEBUG
+        + """
 print(np.isnan(np.empty(3)).all(), np.isnan(np.empty(100_000, np.float16)).all(), np.zeros(3).any())
 data = np.ones(5, np.float32)
 place = (ctypes.c_float * 5).from_address(data.ctypes.data)
@@ -349,26 +351,32 @@ del data
 print(list(place))
 say()
 """
+    )
     nans = [float("nan")] * 5
     assert run_python(code, FLAMBEAU_DEBUG="memory") == f"True True False\n{nans}\nfine\n"
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000, 1 << 20])
 def test_debug_form_finds_writes_behind_the_end(size: int):
-    code = DEBUG + f"""
+    code = (
+        DEBUG
+        + f"""
 data = np.empty({size}, np.uint8)
 ctypes.memset(data.ctypes.data + {size}, 0, 1)
 del data
 say()
 say()
 """
+    )
     first, second = run_python(code, FLAMBEAU_DEBUG="memory").splitlines()
     assert first.startswith("something was written behind the end of an array")
     assert second == "fine"
 
 
 def test_debug_form_finds_double_frees():
-    code = DEBUG + """
+    code = (
+        DEBUG
+        + """
 free = ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_size_t)(
     allocator.Shared.pool.handler.use.free)
 malloc = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
@@ -383,6 +391,7 @@ place = malloc(state, 1000)
 free(state, place + 8, 1000)
 say()
 """
+    )
     lines = run_python(code, FLAMBEAU_DEBUG="memory").splitlines()
     assert lines[0] == "fine"
     assert lines[1].startswith("memory was freed twice")

@@ -157,7 +157,9 @@ print(count() - before)
 def test_signals_stay_with_python():
     if not Path("/proc/self/task").exists():
         pytest.skip("no /proc")
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 run.parallel(8, counts, 100)
 for task in sorted(Path("/proc/self/task").iterdir()):
     if int(task.name) > os.getpid():
@@ -165,6 +167,7 @@ for task in sorted(Path("/proc/self/task").iterdir()):
             if line.startswith("SigBlk"):
                 print(bool(int(line.split()[1], 16) >> 1 & 1))  # SIGINT
 """
+    )
     assert run_python(code).splitlines()[-2:] == ["True", "True"]
 
 
@@ -183,7 +186,9 @@ counts = np.zeros(16, np.int64)
 
 
 def test_a_child_makes_its_own_pool():
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 run.parallel(16, counts, 1000)
 for _ in range(10):
     child = os.fork()
@@ -195,11 +200,14 @@ for _ in range(10):
 run.parallel(16, counts, 1000)
 print((counts == 2).all())
 """
+    )
     assert run_python(code) == "True\n"
 
 
 def test_a_fork_while_a_job_runs():
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 stop = False
 def work():
     own = np.zeros(16, np.int64)
@@ -219,11 +227,14 @@ stop = True
 [thread.join() for thread in crowd]
 print("done")
 """
+    )
     assert run_python(code) == "done\n"
 
 
 def test_the_interpreter_ends_while_threads_spin_and_work():
-    code = PREPARE + """
+    code = (
+        PREPARE
+        + """
 def work():
     own = np.zeros(16, np.int64)
     while True:
@@ -232,6 +243,7 @@ threading.Thread(target=work, daemon=True).start()
 time.sleep(0.01)
 run.parallel(16, counts, 1000)
 """
+    )
     for _ in range(3):
         assert run_python(code) == ""
 

@@ -10,7 +10,7 @@ from flambeau._compiler.language import absolute, copysign, f32, f64, fma, selec
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math.exponential import exp_inside, exp_parts
 from flambeau._compiler.vector_math.logarithm import log
-from flambeau._compiler.vector_math.parts import INFINITY, horner, scaled
+from flambeau._compiler.vector_math.parts import INFINITY, NAN, horner, scaled
 from flambeau._compiler.vector_math.power import LN2, log2_short
 from flambeau._compiler.vector_math.tables import (
     ERF,
@@ -93,5 +93,6 @@ def erfinv(x):
         c = select(middle, wide.type(row[1]), row[0])
         c = select(far, row[2], c) if BITS == 64 else c
         total = fma(total, at, c)
-    inside = x.type(fma(total, wide, wide))
-    return copysign(select(absolute(x) == 1, INFINITY, inside), x)
+    size = absolute(x)
+    ends = select(size == 1, x.type(INFINITY), NAN)
+    return copysign(select(size < 1, x.type(fma(total, wide, wide)), ends), x)

@@ -51,7 +51,9 @@ def arctan2(y, x):
     quarter, quarter_low = QUARTER_PI[BITS]
     above, beside = absolute(y), absolute(x)
     size = larger(above, beside)
-    scale = select(size > HUGE[BITS], y.type(0.0625), select(size < TINY[BITS], y.type(UP[BITS]), 1))
+    scale = select(
+        size > HUGE[BITS], y.type(0.0625), select(size < TINY[BITS], y.type(UP[BITS]), 1)
+    )
     first = angle(above * scale, beside * scale)
     first = select(above == beside, quarter, first)
     first = select((above == 0) & (x == x), 0, first)

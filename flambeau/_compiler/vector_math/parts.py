@@ -8,9 +8,7 @@ nearest even, and needs no conversion between 64-bit integers and floats, which 
 from __future__ import annotations
 
 from flambeau._compiler.language import (
-    absolute,
     cast,
-    copysign,
     f32,
     f64,
     fma,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
+from flambeau._compiler.vector_math import erf
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
 
@@ -145,6 +146,22 @@ def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV:
 
 
 @native
+def relu(x):
+    """x where it is not negative; nan stays nan."""
+    return maximum(x, 0)
+
+
+@native
+def gelu(x):
+    """x times the share of a normal distribution below x."""
+    return x * 0.5 * (erf(x * 0.7071067811865476) + 1.0)
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu}
+"""What `finished` may end with, by name: kernels of one value, a number or a vector."""
+
+
+@native
 def finished(value, row, column, bias, other, other_row, alpha, beta, BIAS: static,
              SCALED: static, OTHER: static, ACTIVATION: static):  # fmt: skip
     """What becomes of sums: activation(alpha * value + bias + beta * other[row, column]).
@@ -173,7 +190,7 @@ def finished(value, row, column, bias, other, other_row, alpha, beta, BIAS: stat
 def finish_part(tile, c, row, column, partial, add, bias, other, other_row, alpha, beta,
                 BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
                 W: static):  # fmt: skip
-    """`finish_tile` for W neighbours of a row; c and partial point at the first of them."""
+    """`finish_tile` for W neighbours of a row; all pointers are at the first of them."""
     value = registers(vector(tile.type.element, W), 1, load(tile, W))
     if add:
         value[0] = value[0] + load(partial, W)
@@ -185,7 +202,7 @@ def finish_part(tile, c, row, column, partial, add, bias, other, other_row, alph
 @native
 def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, partial_row, add,
                 bias, other, other_row, alpha, beta, BIAS: static, SCALED: static, OTHER: static,
-                ACTIVATION: static, W: static):  # fmt: skip
+                ACTIVATION: static, NV: static, W: static):  # fmt: skip
     """c[i, j] = finished(tile[i, j] (+ partial[i, j] where `add`)) for i < rows, j < columns.
 
     `tile` holds sums in rows tile_row apart (what `gemm_tile` wrote into memory of the kernel's
@@ -196,13 +213,16 @@ def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, p
         line = tile + i * tile_row
         to = c + i * c_row
         sums = partial + i * partial_row
-        whole = columns // W * W
-        for j in range(0, whole, W):
-            finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
-                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip
-        for j in range(whole, columns):
-            finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
-                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION, 1)  # fmt: skip
+        if columns == NV * W:
+            for v in unroll(NV):
+                finish_part(line + v * W, to + v * W, row + i, column + v * W, sums + v * W, add,
+                            bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                            W)  # fmt: skip
+        else:
+            for j in range(columns):
+                finish_part(line + j, to + j, row + i, column + j, sums + j, add, bias, other,
+                            other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                            1)  # fmt: skip
 
 
 # ---- large products: both operands packed, one block of k after the other
@@ -269,11 +289,11 @@ def multiply_packed(packed_a: pointer(T), packed_b: pointer(T), c: pointer(O), p
                 if last != 0:
                     finish_tile(tile, NR, c + (row * c_row + column), c_row, height, width, row,
                                 column, sums, partial_row, add, bias, other, other_row, alpha,
-                                beta, BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip
+                                beta, BIAS, SCALED, OTHER, ACTIVATION, NV, W)  # fmt: skip
                 else:
                     finish_tile(tile, NR, sums, partial_row, height, width, row, column, sums,
                                 partial_row, add, bias, other, other_row, alpha, beta, NO_BIAS,
-                                False, False, None, W)  # fmt: skip
+                                False, False, None, NV, W)  # fmt: skip
 
 
 # ---- small products and batches of them: operands where they lie, or packed on the stack
@@ -364,4 +384,4 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     sums = tile + ((row - from_row) * NR + column - from_column)
                     finish_tile(sums, NR, to + (row * columns + column), columns, height, width,
                                 row, column, sums, 0, False, bias, added, other_row, alpha, beta,
-                                BIAS, SCALED, OTHER, ACTIVATION, W)  # fmt: skip
+                                BIAS, SCALED, OTHER, ACTIVATION, NV, W)  # fmt: skip

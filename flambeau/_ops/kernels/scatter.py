@@ -1,7 +1,8 @@
 """Reading and writing by position: x [outer, size, inner] at positions of its dim 1.
 
 Rows: one position for all of `inner`. Elements: a position for each. What is written is split over
-tasks by places, never by values: each place is written by one task, in the order of the values.
+tasks by places, never by values: each place is written by one task, in the order of the values, so
+that sums have the same bits however many threads there are.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from flambeau._compiler.language import (
     reduce_or,
     select,
     splat,
-    stack,
     static,
     store,
 )
 from flambeau._compiler.native import native
+
 
 
 @native
@@ -28,6 +29,18 @@ def place_of(position, size, wrap):
     """A position as an i64; negative ones count from the end where `wrap` is 1."""
     place = i64(position)
     return place + select(place < 0, size * wrap, i64(0))
+
+
+@native
+def read_line(x, index, out, size, first, last, wrap):
+    """Rows of one element; positions that are none read the first."""
+    wrong = i64(0)
+    for j in range(first, last):
+        place = place_of(index[j], size, wrap)
+        sign = (place | ((size - 1) - place)) >> 63
+        wrong = wrong | sign
+        out[j] = x[place & (sign ^ -1)]
+    return wrong
 
 
 @native(apart=True)
@@ -40,32 +53,39 @@ def read_rows(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i6
     bands = tasks // parts
     first, last = count * (task // parts) // bands, count * (task // parts + 1) // bands
     for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
-        for j in range(first, last):
-            place = place_of(index[j], size, wrap)
-            if (place < 0) | (place >= size):
-                wrong = 1
-            elif inner == 1:
-                out[o * count + j] = x[o * size + place]
-            else:
-                target = out + (o * count + j) * inner
-                copy_memory(target, x + (o * size + place) * inner, inner)
+        if inner == 1:
+            wrong = wrong | read_line(x + o * size, index, out + o * count, size, first, last, wrap)
+        else:
+            for j in range(first, last):
+                place = place_of(index[j], size, wrap)
+                if (place < 0) | (place >= size):
+                    wrong = 1
+                else:
+                    target = out + (o * count + j) * inner
+                    copy_memory(target, x + (o * size + place) * inner, inner)
     bad[task] = wrong
 
 
 @native(apart=True)
 def read_elements(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointer(i64), outer: i64,
-                  size: i64, inner: i64, count: i64, task: i64, tasks: i64,
+                  size: i64, inner: i64, count: i64, parts: i64, task: i64, tasks: i64,
                   T: static, I: static):  # fmt: skip
-    """out from index, both [outer, count, inner]."""
+    """out from index, both [outer, count, inner]; tasks as in `read_rows`."""
     wrong = i64(0)
-    for row in range(outer * count * task // tasks, outer * count * (task + 1) // tasks):
-        base = row // count * size * inner
-        for i in range(inner):
-            place = i64(index[row * inner + i])
-            if (place < 0) | (place >= size):
-                wrong = 1
-            else:
-                out[row * inner + i] = x[base + place * inner + i]
+    bands = tasks // parts
+    first, last = count * (task // parts) // bands, count * (task // parts + 1) // bands
+    for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
+        line = x + o * size * inner
+        if inner == 1:
+            start = o * count
+            wrong = wrong | read_line(line, index + start, out + start, size, first, last, 0)
+        else:
+            for row in range(o * count + first, o * count + last):
+                for i in range(inner):
+                    place = i64(index[row * inner + i])
+                    sign = (place | ((size - 1) - place)) >> 63
+                    wrong = wrong | sign
+                    out[row * inner + i] = line[(place & (sign ^ -1)) * inner + i]
     bad[task] = wrong
 
 
@@ -132,44 +152,32 @@ def write_rows(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64,
 
 @native(apart=True)
 def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
-                  count: i64, rows: i64, step: i64, skip: i64, parts: i64, task: i64, tasks: i64,
+                  count: i64, rows: i64, step: i64, skip: i64, task: i64, tasks: i64,
                   T: static, I: static, OP: static):  # fmt: skip
     """Values of source [outer, count] (`step` 1; one number for 0) meet those of x [outer, size] at
-    index [outer, count] (`rows` 1; [count] for 0), but for the position `skip`. Tasks are `parts`
-    parts of `outer` times parts of the places; a value for another part is read and written
-    elsewhere, so that no branch depends on the data."""
-    idle = stack(T, 1)
-    spare = stack(T, 1)
-    idle[0] = 0
-    bands = tasks // parts
-    low, high = size * (task // parts) // bands, size * (task // parts + 1) // bands
-    for o in range(outer * (task % parts) // parts, outer * (task % parts + 1) // parts):
+    index [outer, count] (`rows` 1; [count] for 0), but for the position `skip`. One row is the work
+    of one task: telling whose turn a place is would take as long as writing it."""
+    for o in range(outer * task // tasks, outer * (task + 1) // tasks):
         line = x + o * size
+        places = index + o * rows * count
+        values = source + o * count * step
         for j in range(count):
-            place = i64(index[o * rows * count + j])
-            here = (place >= low) & (place < high) & (place != skip)
-            old = select(here, line + place, idle)[0]
-            target = select(here, line + place, spare)
-            target[0] = combined(old, source[(o * count + j) * step], OP)
+            place = i64(places[j])
+            if place != skip:
+                line[place] = combined(line[place], values[j * step], OP)
 
 
 @native(apart=True)
 def write_elements(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
-                   inner: i64, count: i64, step: i64, parts: i64, columns: i64, task: i64,
-                   tasks: i64, T: static, I: static, OP: static):  # fmt: skip
+                   inner: i64, count: i64, step: i64, columns: i64, task: i64, tasks: i64,
+                   T: static, I: static, OP: static):  # fmt: skip
     """Values of source (`step` 1; one number for 0) meet those of x at index, both
-    [outer, count, inner]. Tasks are parts of `outer` times columns times parts of the places."""
-    bands = tasks // (parts * columns)
-    part = task % parts
-    column = task // parts % columns
-    band = task // (parts * columns)
-    low, high = size * band // bands, size * (band + 1) // bands
+    [outer, count, inner]. Tasks are parts of `outer` times `columns` parts of `inner`."""
+    parts, part, column = tasks // columns, task // columns, task % columns
     left, right = inner * column // columns, inner * (column + 1) // columns
     for o in range(outer * part // parts, outer * (part + 1) // parts):
         for j in range(count):
             row = (o * count + j) * inner
             for i in range(left, right):
-                place = i64(index[row + i])
-                if (place >= low) & (place < high):
-                    target = (o * size + place) * inner + i
-                    x[target] = combined(x[target], source[(row + i) * step], OP)
+                target = (o * size + i64(index[row + i])) * inner + i
+                x[target] = combined(x[target], source[(row + i) * step], OP)

@@ -78,6 +78,10 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         matrices = math.prod(left.shape[:-2])
         kernels = compiled(dtype, rows, depth, columns, matrices)
         if kernels is not None and right.shape[-2] == depth:
+            if left.ndim == 2 == right.ndim and dtype.kind == "V" and kernels.bfloat16_dots():
+                from flambeau._ops.templates.gemm_dots import gemm_bfloat16
+
+                return gemm_bfloat16(left, right).astype(dtype)
             return kernels.gemm(left, right)  # type: ignore[no-any-return]
     return np.asarray(multiply(left, right)).astype(dtype, copy=False)
 
@@ -99,6 +103,17 @@ def affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None
     else:
         result = kernels.gemm(flat, weight, kernels.Finish(bias=np.ascontiguousarray(bias)))
     return result if len(shape) == 2 else result.reshape(*shape[:-1], columns)
+
+
+def affine_activated(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None,
+                     activation: str) -> Any:  # fmt: skip
+    """`activation(input @ weight + bias)` in one pass: [M, K], [K, N] and [N]; None where NumPy
+    multiplies faster. `activation` is a name of `kernels.gemm.ACTIVATIONS`."""
+    kernels = compiled(input.dtype, *input.shape, weight.shape[1])
+    if kernels is None:
+        return None
+    function = kernels.kernels.ACTIVATIONS[activation]
+    return kernels.gemm(input, weight, kernels.Finish(bias=bias, activation=function))
 
 
 def scaled_sum(data: np.ndarray, left: np.ndarray, right: np.ndarray, beta: Any,

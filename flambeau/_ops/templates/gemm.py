@@ -59,6 +59,12 @@ def usable() -> bool:
 
 
 @cache
+def bfloat16_dots() -> bool:
+    """Whether the processor multiplies bfloat16 itself (`gemm_dots`), twice as fast as float32."""
+    return engine.has("avx512bf16")
+
+
+@cache
 def tile_of(sums: Scalar) -> Tile:
     """The tile for sums of a type: as many registers as the machine has, less what feeds them.
 
@@ -90,16 +96,16 @@ class Finish:
     activation: Any = None
 
     @property
-    def constants(self) -> dict[str, Any]:
-        """What the kernels are compiled for."""
+    def constants(self) -> tuple[int, bool, bool, Any]:
+        """What the kernels are compiled for: BIAS, SCALED, OTHER and ACTIVATION."""
         bias = kernels.NO_BIAS
         if self.bias is not None:
             bias = kernels.BIAS_OF_ROW if self.bias_of_row else kernels.BIAS_OF_COLUMN
-        return {"BIAS": bias, "SCALED": self.alpha != 1, "OTHER": self.other is not None,
-                "ACTIVATION": self.activation}  # fmt: skip
+        return bias, self.alpha != 1, self.other is not None, self.activation
 
 
 NOTHING = Finish()
+FINISH = ("BIAS", "SCALED", "OTHER", "ACTIVATION")
 
 
 def finish_of(data: np.ndarray, beta: float, alpha: float) -> Finish:
@@ -272,7 +278,8 @@ class Packed:
         last = len(self.edges) - 2
         partial = out if out.dtype == wide else np.empty(out.shape if last else 1, wide)
         multiply = kernel(kernels.multiply_packed, O=OF_NUMPY[out.dtype.name], T=self.sums,
-                          **finish.constants, **tile.constants)  # fmt: skip
+                          **dict(zip(FINISH, finish.constants, strict=True)),
+                          **tile.constants)  # fmt: skip
         bias, other, _, other_row = _extras(finish, out)
         for block, (first, end) in enumerate(pairwise(self.edges)):
             size = end - first
@@ -301,6 +308,9 @@ def _grid(rows: int, columns: int, tile: Tile, threads: int) -> tuple[int, int]:
 class Direct:
     """All matrices of a batch in one launch."""
 
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
     def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, threads: int) -> None:
         rows, depth = left.shape[-2:]
         columns = right.shape[-1]
@@ -319,32 +329,40 @@ class Direct:
         self.numbers = (a_outer, a_inner, a_row, a_step, int(pack_a), b_outer, b_inner, b_step,
                         b_column, int(pack_b), outer * inner, inner, rows, columns, depth,
                         row_blocks, column_blocks)  # fmt: skip
-        self.plain = self.kernel(NOTHING)
-        self.tail = struct.pack("19q2d", *self.numbers, 0, 0, 1.0, 1.0)
+        self.head = struct.pack("17q", *self.numbers)
+        self.kernels: dict[Any, Kernel] = {}
 
     def kernel(self, finish: Finish) -> Kernel:
         """The kernel that ends with what `finish` says."""
-        result = OF_NUMPY[self.dtype.name]
-        return kernel(kernels.multiply_direct, S=self.source, O=result, T=self.sums,
-                      **finish.constants, **self.tile.constants)  # fmt: skip
+        constants = finish.constants
+        found = self.kernels.get(constants)
+        if found is None:
+            result = OF_NUMPY[self.dtype.name]
+            found = self.kernels[constants] = kernel(
+                kernels.multiply_direct, S=self.source, O=result, T=self.sums,
+                **dict(zip(FINISH, constants, strict=True)), **self.tile.constants)  # fmt: skip
+        return found
 
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """One launch."""
-        if finish is NOTHING and not CHECKED:  # the short way: benchmarks/matmul.py "64"
-            place = address(out)
-            packed = _POINTERS(address(left), address(right), place, place, place) + self.tail
-            if self.tasks == 1:
-                self.plain.entry(packed, 0, 1)
-            else:
-                threads.run(self.plain, packed, self.tasks)
+        bias, other, *steps = _extras(finish, out)
+        run = self.kernel(finish)
+        if CHECKED:
+            run.parallel(self.tasks, left, right, out, bias, other, *self.numbers, *steps,
+                         finish.alpha, finish.beta)  # fmt: skip
             return
-        bias, other, other_matrix, other_row = _extras(finish, out)
-        self.kernel(finish).parallel(self.tasks, left, right, out, bias, other, *self.numbers,
-                                     other_matrix, other_row, finish.alpha,
-                                     finish.beta)  # fmt: skip
+        # most numbers are packed already: benchmarks/matmul.py "128"
+        packed = b"".join((
+            _POINTERS(*map(address, (left, right, out, bias, other))), self.head,
+            _FACTORS(*steps, finish.alpha, finish.beta)))  # fmt: skip
+        if self.tasks == 1:
+            run.entry(packed, 0, 1)
+        else:
+            threads.run(run, packed, self.tasks)
 
 
 _POINTERS = struct.Struct("5Q").pack
+_FACTORS = struct.Struct("2q2d").pack
 TASK = 1 << 20
 """Multiply-adds that are worth a task (some 20 us)."""
 

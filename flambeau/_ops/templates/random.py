@@ -38,9 +38,14 @@ def _kernel(name: str, dtype: np.dtype[Any] | None = None, wide: bool = False) -
     return kernel(getattr(kernels, name), **statics)
 
 
+@cache
+def _has_type(dtype: np.dtype[Any]) -> bool:
+    return dtype.name in types.OF_NUMPY
+
+
 def fits(out: np.ndarray) -> bool:
     """Whether an array can be filled in one go: row-major memory, real numbers."""
-    return out.flags.c_contiguous and out.dtype.name in types.OF_NUMPY
+    return out.flags.c_contiguous and _has_type(out.dtype)
 
 
 def _tasks(count: int) -> int:

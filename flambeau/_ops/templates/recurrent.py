@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent as kernels
+from flambeau._ops.templates.gemm import Finish, gemm
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
 
@@ -49,9 +50,9 @@ def lstm(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: n
     units = width // 4
     gates, (outputs, cells) = np.empty_like(from_input), _pair(from_input, units)
     step_kernel = _kernel(kernels.lstm_step, from_input.dtype)
-    from_hidden = np.empty((rows, width), from_input.dtype)
+    across = weight.T.copy()
     for step, last in _order(steps, backwards):
-        np.matmul(_states(hidden, outputs, last), weight.T, out=from_hidden)
+        from_hidden = gemm(_states(hidden, outputs, last), across)
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], gates[step], from_hidden,
             _states(cell, cells, last), cells[step], outputs[step], rows, units,
@@ -80,7 +81,7 @@ def lstm_backward(grad: np.ndarray, grad_cell: np.ndarray | None, weight: np.nda
             _tasks(rows * units), slopes[step], _states(cell, cells, last), cells[step],
             grad[step], of_hidden, of_cell, rows, units,
         )  # fmt: skip
-        np.matmul(slopes[step], weight, out=of_hidden)
+        of_hidden = gemm(slopes[step], weight)
     of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
     return slopes, of_weight, of_hidden, of_cell
 
@@ -94,7 +95,7 @@ def _weight_gradient(slopes: np.ndarray, hidden: np.ndarray, outputs: np.ndarray
     else:
         before[0], before[1:] = hidden, outputs[:-1]
     rows = outputs.shape[0] * outputs.shape[1]
-    return np.matmul(slopes.reshape(rows, -1).T, before.reshape(rows, -1))
+    return gemm(slopes.reshape(rows, -1).T, before.reshape(rows, -1))
 
 
 def gru(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hidden: np.ndarray,
@@ -104,12 +105,11 @@ def gru(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hid
     units = width // 3
     gates, from_hidden = np.empty_like(from_input), np.empty_like(from_input)
     outputs = np.empty((steps, rows, units), from_input.dtype)
+    across = weight.T.copy()
     step_kernel = _kernel(kernels.gru_step, from_input.dtype)
     for step, last in _order(steps, backwards):
         before = _states(hidden, outputs, last)
-        np.matmul(before, weight.T, out=from_hidden[step])
-        if bias is not None:
-            from_hidden[step] += bias
+        from_hidden[step] = gemm(before, across, Finish(bias))
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], gates[step], from_hidden[step], before,
             outputs[step], rows, units,
@@ -132,7 +132,7 @@ def gru_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outpu
             _tasks(rows * units), slopes[step], inner[step], before, grad[step], of_hidden,
             rows, units,
         )  # fmt: skip
-        of_hidden += np.matmul(inner[step], weight)
+        of_hidden += gemm(inner[step], weight)
     of_weight = _weight_gradient(inner, hidden, outputs, backwards)
     return slopes, of_weight, inner.reshape(-1, width).sum(0), of_hidden
 
@@ -142,10 +142,10 @@ def plain(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: 
     """Outputs [T, N, H] of a layer without gates."""
     steps, rows, units = from_input.shape
     outputs = np.empty_like(from_input)
-    from_hidden = np.empty((rows, units), from_input.dtype)
+    across = weight.T.copy()
     step_kernel = _kernel(kernels.plain_step, from_input.dtype, RELU=relu)
     for step, last in _order(steps, backwards):
-        np.matmul(_states(hidden, outputs, last), weight.T, out=from_hidden)
+        from_hidden = gemm(_states(hidden, outputs, last), across)
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], outputs[step], from_hidden, rows * units
         )
@@ -163,5 +163,5 @@ def plain_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, out
         step_kernel.parallel(
             _tasks(rows * units), outputs[step], grad[step], of_hidden, slopes[step], rows * units
         )
-        np.matmul(slopes[step], weight, out=of_hidden)
+        of_hidden = gemm(slopes[step], weight)
     return slopes, _weight_gradient(slopes, hidden, outputs, backwards), of_hidden

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
-from flambeau._compiler.types import Scalar, f32, f64, i64
+from flambeau._compiler.types import Scalar, f32, i64
 from flambeau._ops.templates import row_formulas as formulas
 from flambeau._ops.templates import rows
 
@@ -69,7 +69,10 @@ def _sorted_shape(data: np.ndarray, axes: tuple[int, ...]) -> Shape | None:
     rank = [kept.index(d) for d in sorted(kept)]
     sizes, steps = [g[0] for g in groups], [g[1] for g in groups]
     found = _of_pattern(pattern, sizes, steps)
-    return None if found is None else Shape(*found, kept_shape, tuple(rank))
+    if found is None:
+        return None
+    form, apart, counts = found
+    return Shape(form, apart, counts, kept_shape, tuple(rank))
 
 
 def _of_pattern(pattern: str, sizes: list[int], steps: list[int]) -> Any:
@@ -263,7 +266,9 @@ def place(data: np.ndarray, axis: int | None, keepdim: bool, largest: bool) -> A
     value = np.float32 if compute is f32 else data.dtype
     if axis is not None:
         return reduce(formula, data, (axis,), keepdim, compute, (value, np.int64))
-    values, places = parts_of(formula, (data.reshape(-1),), compute, (value, np.int64))
+    values, places = parts_of(
+        formula, (np.ascontiguousarray(data).reshape(-1),), compute, (value, np.int64)
+    )
     part = int((np.argmax if largest else np.argmin)(values))
     kept = (1,) * data.ndim if keepdim else ()
     found = np.array(part * PART + places[part])
@@ -285,9 +290,9 @@ def moments(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, correction: 
 
 
 def flattened(data: np.ndarray) -> np.ndarray:
-    """All elements in one dim, in any order; a view where the memory is dense."""
+    """All elements side by side, in any order; a view where the memory is dense."""
     order = sorted(range(data.ndim), key=lambda d: -data.strides[d])
-    return data.transpose(order).reshape(-1)
+    return np.ascontiguousarray(data.transpose(order)).reshape(-1)
 
 
 def norm(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, order: float) -> Any:

@@ -58,6 +58,13 @@ def _tasks(items: int, size: int) -> int:
     return max(1, min(items, 4 * settings.get_num_threads(), size // 16384))
 
 
+def _grid(outer: int, count: int, size: int) -> tuple[int, int]:
+    """(tasks, parts of `outer` among them); the others are parts of the positions."""
+    tasks = _tasks(outer * count, size)
+    parts = min(outer, tasks)
+    return tasks // parts * parts, parts
+
+
 def _row_major(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous else np.array(array, order="C")
 
@@ -75,9 +82,7 @@ def read_rows(data: np.ndarray, dim: int, index: np.ndarray, wrap: bool = False)
     index = _row_major(index)
     out = np.empty((*data.shape[:dim], *index.shape, *data.shape[dim + 1 :]), data.dtype)
     outer, length, inner = _sizes(data.shape, dim)
-    tasks = _tasks(outer * index.size, size)
-    parts = min(outer, tasks)
-    tasks = tasks // parts * parts
+    tasks, parts = _grid(outer, index.size, size)
     bad = np.empty(tasks, np.int64)
     run = _kernel("read_rows", STORAGE[data.itemsize], index.dtype)
     run.parallel(tasks, data, index, out, bad, outer, length, inner, index.size, int(wrap), parts)
@@ -96,10 +101,10 @@ def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
     index = _row_major(index)
     out = np.empty(index.shape, data.dtype)
     count = index.shape[dim]
-    tasks = _tasks(outer * count, index.size)
+    tasks, parts = _grid(outer, count, index.size)
     bad = np.empty(tasks, np.int64)
     run = _kernel("read_elements", STORAGE[data.itemsize], index.dtype)
-    run.parallel(tasks, data, index, out, bad, outer, length, inner, count)
+    run.parallel(tasks, data, index, out, bad, outer, length, inner, count, parts)
     return None if bad.any() else out
 
 
@@ -140,7 +145,8 @@ def write_rows(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray
         return True
     threads = _threads(source.size)
     columns = min(threads, max(inner // COLUMNS, 1))
-    tasks = columns * (1 if columns > 1 else threads)
+    alone = columns > 1 or inner < COLUMNS // 2
+    tasks = columns if alone else threads
     run = _kernel("write_rows", worked, index.dtype, op)
     run.parallel(tasks, data, index, source, outer, length, inner, count, skip, columns)
     return True
@@ -154,13 +160,11 @@ def _write_singles(worked: Any, data: np.ndarray, index: np.ndarray, source: np.
                    sizes: tuple[int, int, int], skip: int = NOTHING) -> None:  # fmt: skip
     """Slices of one element; the index is that of every row, or one row's for all."""
     outer, length, count = sizes
-    threads = _threads(outer * count)
-    parts = min(threads, outer)
-    tasks = threads // parts * parts
+    tasks = min(_threads(outer * count), outer)
     run = _kernel("write_singles", worked, index.dtype, op)
     step = int(source.size == outer * count)
     rows = int(index.size == outer * count)
-    run.parallel(tasks, data, index, source, outer, length, count, rows, step, skip, parts)
+    run.parallel(tasks, data, index, source, outer, length, count, rows, step, skip)
 
 
 def write_elements(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
@@ -183,9 +187,9 @@ def write_elements(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
     threads = _threads(index.size)
     parts = min(threads, outer)
     columns = min(threads, max(inner // COLUMNS, 1)) if parts < threads else 1
-    bands = threads if parts * columns < threads else 1
     run = _kernel("write_elements", worked, index.dtype, op)
     step = int(source.size == index.size)
-    run.parallel(parts * columns * bands, data, index, source, outer, length, inner, count, step,
-                 parts, columns)  # fmt: skip
+    run.parallel(
+        parts * columns, data, index, source, outer, length, inner, count, step, columns
+    )  # fmt: skip
     return True
