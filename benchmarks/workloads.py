@@ -153,6 +153,18 @@ def convolutions(torch: Any) -> Cases:
     return cases
 
 
+def small(torch: Any) -> Cases:
+    """Where the arithmetic is free: single operators and the training of tiny models."""
+    import op_overhead
+    import tiny_training
+
+    def case(build: Callable[[Any], Step]) -> Callable[[], Step]:
+        return lambda: build(torch)
+
+    listed = [*op_overhead.CASES, *tiny_training.CASES]
+    return {one.name: case(one.build) for one in listed}
+
+
 def _models(torch: Any) -> Cases:
     import models
 
@@ -166,4 +178,5 @@ GROUPS: dict[str, Callable[[Any], Cases]] = {
     "matmul bfloat16": lambda torch: products(torch, "bfloat16"),
     "conv2d": convolutions,
     "models": _models,
+    "small": small,
 }

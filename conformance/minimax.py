@@ -206,13 +206,14 @@ FITS = [
     Fit("SINH", "sinh(x) = x + x**3 * SINH(x*x), |x| <= 1",
         _even(lambda x: (mp.sinh(x) - x) / x**3), _even(lambda x: x**3 / mp.sinh(x)),
         0, 1, {32: 3, 64: 7}),
-    Fit("ERFCX", "exp(x*x) erfc(x) = (1 + ERFCX((x - 3.75) / (x + 3.75))) / (1 + 2*x), 0.5 <= x <= 28",
+    Fit("ERFCX", "exp(x*x) erfc(x) = (1 + ERFCX(t)) / (1 + 2*x), t = (x - 3.75) / (x + 3.75)",
         lambda t: scaled_erfcx(3.75 * (1 + t) / (1 - t)), lambda t: 1,
-        (0.5 - 3.75) / 4.25, (28 - 3.75) / (28 + 3.75), {32: 11, 64: 24}),
+        (0.5 - 3.75) / 4.25, (28 - 3.75) / (28 + 3.75), {32: 12, 64: 24}),
     Fit("POWER_LOG", "log2(1 + f) = f * POWER_LOG(f), for powers of float32",
         lambda f: mp.log1p(f) / mp.log(2) / f, lambda f: 1 / (mp.log1p(f) / mp.log(2) / f),
         1 / ROOT - 1, ROOT - 1, {64: 13}),
-    Fit("POWER_RATIO", "log2((1 + s) / (1 - s)) = s * (c + z * (c/3 + z * POWER_RATIO(z))), z = s*s, c = 2/ln2",
+    Fit("POWER_RATIO",
+        "log2((1 + s) / (1 - s)) = c*s + s*z * (c/3 + z * POWER_RATIO(z)), z = s*s, c = 2/ln2",
         _even(lambda s: (mp.atanh(s) / s - 1 - s**2 / 3) / s**4 * 2 / mp.log(2)),
         _even(lambda s: s**4 / mp.atanh(s) * s),
         0, (3 - 2 * ROOT) ** 2, {64: 7}),
@@ -220,9 +221,10 @@ FITS = [
         lambda r: mpf(2) ** r, lambda r: 1 / mpf(2) ** r, -0.5, 0.5, {64: 6}),
 ]  # fmt: skip
 
-HEADER = '''"""Coefficients, highest power first, by the bits of the type: written by conformance/minimax.py.
+HEADER = '''"""Coefficients, highest power first, by the bits of the type.
 
-The number behind each is the base-2 logarithm of the error that it leaves, relative to the result.
+Written by conformance/minimax.py. The number behind each is the base-2 logarithm of the error that
+it leaves, relative to the result.
 """
 
 '''

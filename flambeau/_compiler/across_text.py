@@ -18,7 +18,7 @@ CHUNK = 256
 class AcrossWriter(Writer):
     """The kernel of a plan with lanes across rows."""
 
-    steps = ("outer", "step")
+    steps = ("group_step", "step")
     sizes = ("outer", "n", "inner", "block")
 
     def write(self) -> str:
@@ -40,7 +40,7 @@ class AcrossWriter(Writer):
             self.line("even = width // W * W")
             self.line("base = group * inner + start")
             for name in self.full_names():
-                self.line(f"{name}_at = {name} + (group * {name}_outer + start)")
+                self.line(f"{name}_at = {name} + (group * group_step + start)")
             for stage in range(last + 1):
                 self.constants(stage)
                 if stage in plan.passes:
@@ -171,7 +171,7 @@ class AcrossWriter(Writer):
             self.line(f"{name} = {JOIN[r.op].format(name, value)}")
         for k, node in self.plan.written(stage):
             value = f"OUT{k}({body.term(node)})"
-            address = f"out{k}_at + ({i} * out{k}_step + c)"
+            address = f"out{k}_at + ({i} * step + c)"
             if count:
                 self.line(f"store_part({address}, {value}, {count}, W)")
             else:
@@ -185,7 +185,7 @@ class AcrossWriter(Writer):
         """What is loaded for a vector, or known for its rows."""
         kind = self.kind(node)
         if kind == "full":
-            address = f"{node.name}_at + ({i} * {node.name}_step + c)"
+            address = f"{node.name}_at + ({i} * step + c)"
             found = f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
             return f"A({found})"
         if kind == "along":

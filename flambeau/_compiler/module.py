@@ -214,9 +214,14 @@ class Module:
         noted, after = emit.name("fault"), emit.name("fine")
         emit.branch(outside, noted, after)
         emit.label(noted)
-        emit.line(f"store atomic i64 {len(self.faults)}, ptr @fault monotonic, align 8")
-        emit.line(f"store atomic i64 {line}, ptr getelementptr (i64, ptr @fault, i64 1) "
-                  "monotonic, align 8")  # fmt: skip
+        second = "getelementptr (i64, ptr @fault, i64 1)"
+        known = emit.define(i64, "load atomic i64, ptr @fault monotonic, align 8")
+        before = emit.define(i64, f"load atomic i64, ptr {second} monotonic, align 8")
+        first = emit.compare("eq", known, constant(i64, 0))
+        number = emit.select(first, constant(i64, len(self.faults)), known)
+        place = emit.select(first, constant(i64, line), before)
+        emit.line(f"store atomic {place.typed}, ptr {second} monotonic, align 8")
+        emit.line(f"store atomic {number.typed}, ptr @fault monotonic, align 8")
         emit.jump(after)
         emit.label(after)
 

@@ -23,8 +23,8 @@ CHUNK = 4096
 """Elements that lanes add up in A before they are added to a sum in WIDE."""
 FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
          "first": "i32(NOWHERE)"}  # fmt: skip
-JOIN = {"total": "{0} + {1}", "product": "{0} * {1}", "amax": "maximum({0}, {1})",
-        "amin": "minimum({0}, {1})", "first": "smaller({0}, {1})"}  # fmt: skip
+JOIN = {"total": "{0} + {1}", "product": "{0} * {1}", "amax": "maximum({1}, {0})",
+        "amin": "minimum({1}, {0})", "first": "smaller({0}, {1})"}  # fmt: skip
 WORD = {"product": "multiply", "amax": "maximum", "amin": "minimum", "first": "smaller"}
 
 
@@ -45,7 +45,9 @@ def functions_of(plan: Plan) -> set[str]:
 
 
 class Writer:
-    """Lines that grow, indented; `steps` are the strides of an array, `sizes` those of the work."""
+    """Lines that grow, indented. `sizes` are those of the work, `steps` the strides of all arrays
+    with an element for every place.
+    """
 
     steps: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
@@ -97,17 +99,13 @@ class Writer:
         statics = []
         for name, kind in self.plan.kinds.items():
             found.append(f"{name}: A" if kind == "number" else f"{name}: pointer(T_{name})")
-            if kind == "full":
-                found += [f"{name}_{step}: i64" for step in self.steps]
             statics += [] if kind == "number" else [f"T_{name}"]
-        for k, node in enumerate(self.plan.results):
+        for k in range(len(self.plan.results)):
             found.append(f"out{k}: pointer(OUT{k})")
-            if node.varies and node.op != "down":
-                found += [f"out{k}_{step}: i64" for step in self.steps]
             statics.append(f"OUT{k}")
         found += ["keep: pointer(A)"] if self.plan.kept else []
         found += ["period: i64"] if self.named("segment") else []
-        found += [f"{name}: i64" for name in (*self.sizes, "task", "tasks")]
+        found += [f"{name}: i64" for name in (*self.sizes, *self.steps, "task", "tasks")]
         statics += ["A", "WIDE", "W", "LOW", "HIGH", "STREAM"]
         return ", ".join(found + [f"{name}: static" for name in statics])
 
@@ -160,7 +158,7 @@ def unrolled(plan: Plan, stage: int) -> int:
 class AlongWriter(Writer):
     """The kernel of a plan with lanes along the row."""
 
-    steps = ("row", "seg")
+    steps = ("row_step", "segment_step")
     sizes = ("rows", "segments", "n")
 
     def write(self) -> str:
@@ -175,7 +173,7 @@ class AlongWriter(Writer):
                 self.line(f"zero_memory(out{k}_sum, segments * n)")
         with self.block("for row in range(rows * task // tasks, rows * (task + 1) // tasks):"):
             for name in self.full_names():
-                self.line(f"{name}_at = {name} + row * {name}_row")
+                self.line(f"{name}_at = {name} + row * row_step")
             self.values: dict[Node, str] = {}
             last = max(node.stage for node in plan.nodes.values())
             for stage in range(last + 1):
@@ -250,7 +248,7 @@ class AlongWriter(Writer):
         written = [f"out{k}" for k, _ in self.plan.written(stage)]
         for name in self.named("full") + written:
             if name in written or any(n.name == name for n in needed):
-                self.line(f"{name}_s = {name}_at + s * {name}_seg")
+                self.line(f"{name}_s = {name}_at + s * segment_step")
         for name in self.named("along"):
             self.line(f"{name}_s = {name} + s * n")
         for name in self.named("segment"):

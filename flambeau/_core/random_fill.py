@@ -228,27 +228,28 @@ def normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> n
 
 def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
     """Box and Muller over blocks of 16; an odd tail recomputes the last 16 from new numbers."""
-    wide = flat.dtype == np.float64
-    transform = random_normal.BLOCK_TRANSFORMS["double" if wide else "single"]
-    units = generator.units64 if wide else generator.units
     whole = flat.size - flat.size % 16
-    fast = Compiled.kernels(flat, "random_normal")
-    if fast is not None:
-        _compiled_blocks(fast, flat[:whole], mean, std, generator)
-    for part in _chunks(flat[:whole]) if fast is None else ():
-        count = part.stop - part.start
-        store(flat[part], transform(units(count).reshape(-1, 16), mean, std).reshape(-1))
+    fill_blocks = _compiled_blocks if Compiled.kernels(flat, "random_normal") else _numpy_blocks
+    fill_blocks(flat[:whole], mean, std, generator)
     if whole == flat.size:
         return
     if flat.dtype not in _HALVES:
         # the wider types draw for every element first, and these draws are lost
-        generator.words((flat.size - whole) * (2 if wide else 1))
-    store(flat[-16:], transform(units(16).reshape(1, 16), mean, std).reshape(-1))
+        generator.words((flat.size - whole) * (2 if flat.dtype == np.float64 else 1))
+    fill_blocks(flat[-16:], mean, std, generator)
 
 
-def _compiled_blocks(
-    fast: Any, flat: np.ndarray, mean: float, std: float, generator: Generator
-) -> None:
+def _numpy_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
+    wide = flat.dtype == np.float64
+    transform = random_normal.BLOCK_TRANSFORMS["double" if wide else "single"]
+    units = generator.units64 if wide else generator.units
+    for part in _chunks(flat):
+        count = part.stop - part.start
+        store(flat[part], transform(units(count).reshape(-1, 16), mean, std).reshape(-1))
+
+
+def _compiled_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
+    fast = Compiled.kernels(flat, "random_normal")
     if flat.dtype not in _HALVES:
         fast.normal_blocks(flat, mean, std, generator)
         return

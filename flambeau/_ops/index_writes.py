@@ -24,10 +24,10 @@ from flambeau._ops.positions import (
     set_at,
     type_name,
 )
-from flambeau._ops.templates import copies, scatter
 from flambeau._ops.reduce_grads import index_reduce_grads
 from flambeau._ops.scalars import checked_number
 from flambeau._ops.scatter import reduce_positions
+from flambeau._ops.templates import copies, scatter
 from flambeau._ops.writers import writer
 
 

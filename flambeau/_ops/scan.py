@@ -58,7 +58,7 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
 
 
 def _is_recorded(tensor: Any) -> bool:
-    return modes.watch.active or wants_grad((tensor,))
+    return bool(modes.watch.active) or wants_grad((tensor,))
 
 
 def reverse_cumsum(grad: Any, dim: int) -> Any:

@@ -82,6 +82,8 @@ class PythonPool:
         from concurrent.futures import ThreadPoolExecutor
 
         if self.executor is None or self.size < limit - 1:
+            if self.executor is not None:
+                self.executor.shutdown(wait=False)
             self.executor, self.size = ThreadPoolExecutor(limit - 1), limit - 1
         todo = iter(range(tasks))  # next() on it is atomic
 

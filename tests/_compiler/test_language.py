@@ -56,7 +56,8 @@ def fails(source: str, message: str, **scope: Any) -> None:
         ("a ^ b", 12, 10, 6), ("-a", 5, 0, -5), ("~a", 5, 0, -6), ("+a", 5, 0, 5),
         ("i64(a < b)", 1, 2, 1), ("i64(a >= b)", 1, 2, 0), ("i64(0 < a < b)", 1, 2, 1),
         ("i64(0 < a < b)", 3, 2, 0), ("i64(a == b)", 2, 2, 1), ("i64(a != b)", 2, 2, 0),
-        ("i64(a > 0 and b > 0)", 1, 0, 0), ("i64(a > 0 or b > 0)", 1, 0, 1), ("i64(not a > b)", 1, 2, 1),
+        ("i64(a > 0 and b > 0)", 1, 0, 0), ("i64(a > 0 or b > 0)", 1, 0, 1),
+        ("i64(not a > b)", 1, 2, 1),
         ("a if a > b else b", 3, 9, 9), ("select(a > b, a, b)", 3, 9, 9), ("absolute(a)", -4, 0, 4),
         ("maximum(a, b)", -4, 3, 3), ("minimum(a, b)", -4, 3, -4), ("popcount(a)", 255, 0, 8),
         ("count_trailing_zeros(a)", 40, 0, 3), ("count_leading_zeros(a)", 1, 0, 63),
@@ -85,7 +86,8 @@ def test_unsigned_numbers() -> None:
     ("expression", "a", "b", "wanted"),
     [
         ("a / b", 1.0, 3.0, np.float32(1) / np.float32(3)), ("a % b", -7.5, 2.0, -1.5),
-        ("fma(a, b, 1)", 3.0, 4.0, 13.0), ("sqrt(a)", 2.25, 0.0, 1.5), ("floor(a)", -1.5, 0.0, -2.0),
+        ("fma(a, b, 1)", 3.0, 4.0, 13.0), ("sqrt(a)", 2.25, 0.0, 1.5),
+        ("floor(a)", -1.5, 0.0, -2.0),
         ("ceil(a)", -1.5, 0.0, -1.0), ("trunc(a)", -1.5, 0.0, -1.0), ("rint(a)", 2.5, 0.0, 2.0),
         ("copysign(a, b)", 2.0, -0.0, -2.0), ("maximum(a, b)", 1.0, np.nan, np.nan),
         ("minimum(a, b)", np.nan, 1.0, np.nan), ("larger(a, b)", np.nan, 1.0, 1.0),
@@ -104,7 +106,11 @@ def test_floats(expression: str, a: float, b: float, wanted: float) -> None:
 
 def test_a_bool_is_a_byte_in_memory() -> None:
     out = np.zeros(3, bool)
-    source = "def f(out: pointer(b8), x: f32, yes: boolean):\n    out[0] = b8(x > 1)\n    out[2] = b8(yes)"
+    source = """
+    def f(out: pointer(b8), x: f32, yes: boolean):
+        out[0] = b8(x > 1)
+        out[2] = b8(yes)
+    """
     kernel(make(source))(out, 2.0, True)
     assert out.tolist() == [True, False, True]
 
@@ -276,7 +282,10 @@ def test_masks() -> None:
 
 def test_gather_shuffle_insert() -> None:
     order = np.int32([7, 0, 3, 3, 1, 2, 6, 5])
-    source = "def f(out: pointer(f32), x: pointer(f32), o: pointer(i32)):\n    store(out, gather(x, load(o, 8)))"
+    source = """
+    def f(out: pointer(f32), x: pointer(f32), order: pointer(i32)):
+        store(out, gather(x, load(order, 8)))
+    """
     out = np.zeros(8, np.float32)
     kernel(make(source))(out, X, order)
     assert np.array_equal(out, X[order])
@@ -313,8 +322,11 @@ def test_memory_words() -> None:
     assert got[0] == 4
     aligned = np.zeros(24, np.float32)
     start = -(aligned.ctypes.data // 4) % 8
-    kernel(make("def f(out: pointer(f32), x: pointer(f32)):\n    store(out, load(x, 8), stream=True)"))(
-        aligned[start : start + 8], X)  # fmt: skip
+    source = """
+    def f(out: pointer(f32), x: pointer(f32)):
+        store(out, load(x, 8), stream=True)
+    """
+    kernel(make(source))(aligned[start : start + 8], X)
     assert np.array_equal(aligned[start : start + 8], X)
 
 

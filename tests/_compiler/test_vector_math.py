@@ -127,8 +127,9 @@ PAIRS = [
     Row("fmod", np.fmod, 0, 0, near=(1, 1e30, 1e-30)),
 ]
 EXACT = ("sqrt", "square", "reciprocal", "floor", "ceil", "trunc", "rint", "absolute", "sign")
-SPECIAL = np.array([0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, 2.5, -7, INF, -INF, NAN, 1e-45,
-                    -1e-45, 1e-40, 3e38, -3e38, 1e10, 2**24 + 1, 0.99999994, 1.0000001])  # fmt: skip
+SPECIAL = np.array([0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, 2.5, -7, INF, -INF, NAN,
+                    1e-45, -1e-45, 1e-40, 3e38, -3e38, 1e10, 2**24 + 1, 0.99999994,
+                    1.0000001])  # fmt: skip
 by_name: Any = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 by_pair: Any = pytest.mark.parametrize("row", PAIRS, ids=lambda row: row.name)
 

@@ -39,7 +39,7 @@ def fmod(x, y):
     todo = rest >= by
     while any_lane(todo):
         step = by
-        for again in unroll(2):
+        for _ in unroll(2):
             beyond = absolute(rest / step) == INFINITY
             step = select(beyond, step * STRIDE[x.type.bits], step)
         left = fma(-rint(rest / step), step, rest)

@@ -53,11 +53,16 @@ def erfc_far(x):
     """erfc for 0.5 <= x <= 28; x*x and 1 + 2*x with what their rounding loses."""
     square = x * x
     divisor = 1 + 2 * x
+    inverse = 1 / divisor
     divisor_lost = 1 - (divisor - 2 * x)
     slow = horner((x - CENTER) / (x + CENTER), ERFCX[x.type.bits])
-    lost = fma(x, x, -square) + divisor_lost / divisor
+    lost = fma(divisor_lost, inverse, fma(x, x, -square))
     small, n, shifted = exp_parts(-square, -lost)
-    return scaled((1 + fma(small, slow, small + slow)) / divisor, shifted)
+    rest = fma(small, slow, small + slow)
+    main = 1 + rest
+    quotient = main * inverse
+    left = fma(-quotient, divisor, main) + (rest - (main - 1))
+    return scaled(fma(left, inverse, quotient), shifted)
 
 
 @native
@@ -73,8 +78,8 @@ def erfc(x):
 
 @native
 def erfinv(x):
-    """The inverse of erf, as x + x * p(w) with w = -log(1 - x*x); beyond w = 6.25 polynomials in the
-    root of w (M. Giles, GPU Computing Gems, 2011)."""
+    """The inverse of erf, as x + x * p(w) with w = -log(1 - x*x); beyond w = 6.25 polynomials in
+    the root of w (M. Giles, GPU Computing Gems, 2011)."""
     BITS = x.type.bits
     wide = f64(x)
     left = (1 - wide) * (1 + wide)
@@ -85,9 +90,9 @@ def erfinv(x):
     if BITS == 64:
         far = w >= ERFINV_FAR_FROM
         at = select(far, root - 5, at)
-        listed = zip(ERFINV[64], MIDDLE, FAR)
+        listed = zip(ERFINV[64], MIDDLE, FAR, strict=True)
     else:
-        listed = zip(ERFINV_SINGLE[64], ERFINV_MIDDLE_SINGLE[64])
+        listed = zip(ERFINV_SINGLE[64], ERFINV_MIDDLE_SINGLE[64], strict=True)
     total = wide * 0
     for row in unroll(listed):
         c = select(middle, wide.type(row[1]), row[0])

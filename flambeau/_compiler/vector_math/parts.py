@@ -68,11 +68,4 @@ def between(x, low: static, high: static):
     return select(high < y, high, y)
 
 
-@native
-def with_sign_of(size, sign_bits):
-    """`size` with its sign changed where the highest bit of a word is set."""
-    BITS = size.type.bits
-    return cast(FLOAT[BITS], cast(UNSIGNED[BITS], size) ^ sign_bits)
-
-
 FLOAT = {32: f32, 64: f64}

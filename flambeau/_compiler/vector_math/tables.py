@@ -1,6 +1,7 @@
-"""Coefficients, highest power first, by the bits of the type: written by conformance/minimax.py.
+"""Coefficients, highest power first, by the bits of the type.
 
-The number behind each is the base-2 logarithm of the error that it leaves, relative to the result.
+Written by conformance/minimax.py. The number behind each is the base-2 logarithm of the error that
+it leaves, relative to the result.
 """
 
 # e**r = 1 + r + r*r * EXP(r)
@@ -409,20 +410,21 @@ SINH = {
         0.16666666666666666,
     ),
 }
-# exp(x*x) erfc(x) = (1 + ERFCX((x - 3.75) / (x + 3.75))) / (1 + 2*x), 0.5 <= x <= 28
+# exp(x*x) erfc(x) = (1 + ERFCX(t)) / (1 + 2*x), t = (x - 3.75) / (x + 3.75)
 ERFCX = {
-    32: (  # -26.5
-        -0.0002474966458976269,
-        0.0003643490490503609,
-        0.0017229266231879592,
-        -0.009788697585463524,
-        0.028374532237648964,
-        -0.05868133530020714,
-        0.09230205416679382,
-        -0.10880551487207413,
-        0.08227691799402237,
-        0.0035854920279234648,
-        -0.1402406096458435,
+    32: (  # -27.3
+        3.0903174774721265e-05,
+        -0.00025001494213938713,
+        0.00031057052547112107,
+        0.0017269562231376767,
+        -0.009753655642271042,
+        0.02837219275534153,
+        -0.0586918406188488,
+        0.09230265021324158,
+        -0.10880409926176071,
+        0.0822768583893776,
+        0.0035854221787303686,
+        -0.1402405947446823,
         0.23751263320446014,
     ),
     64: (  # -57.1
@@ -472,7 +474,7 @@ POWER_LOG = {
         1.4426950408865757,
     ),
 }
-# log2((1 + s) / (1 - s)) = s * (c + z * (c/3 + z * POWER_RATIO(z))), z = s*s, c = 2/ln2
+# log2((1 + s) / (1 - s)) = c*s + s*z * (c/3 + z * POWER_RATIO(z)), z = s*s, c = 2/ln2
 POWER_RATIO = {
     64: (  # -64.4
         0.17295687983822908,

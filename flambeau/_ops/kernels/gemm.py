@@ -28,7 +28,7 @@ def uppers(width, block):
 
 
 def upper_lanes(width, block):
-    """What the upper of two rows takes from both: its own lanes without `block`, and the other's."""
+    """What the upper of two rows takes from both: its lanes without `block`, and the other's."""
     return tuple(lane if not lane & block else width + lane - block for lane in range(width))
 
 
@@ -122,7 +122,7 @@ def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV:
     right = registers(V, NV)
     for i in unroll(MR):
         prefetch(c + i * c_row, 1)
-    for k in range(depth):
+    for _ in range(depth):
         for v in unroll(NV):
             right[v] = load(b + v * W, W)
         for i in unroll(MR):

@@ -22,19 +22,22 @@ LOWEST = -float("inf")
 
 
 @native
-def first_inside(start, dilation):
-    """Where the first tap at or behind 0 of a window from `start` on lies."""
-    return start if start >= 0 else (dilation - -start % dilation) % dilation
+def first_inside(start, dilation, size):
+    """Where the first tap at or behind 0 of a window from `start` on lies; the last number of the
+    input where all taps lie outside."""
+    behind = start if start >= 0 else (dilation - -start % dilation) % dilation
+    return smaller(behind, size - 1)
 
 
 @native(outline=True)
 def place_lowest(places, count, z, y, x, gaps, sizes):
     """Windows of minus infinity alone: their first element is the largest."""
-    deep = first_inside(z * sizes[STEP_Z] - sizes[PAD_Z], gaps[0])
-    down = first_inside(y * sizes[STEP_Y] - sizes[PAD_Y], gaps[1])
+    deep = first_inside(z * sizes[STEP_Z] - sizes[PAD_Z], gaps[0], sizes[IN_Z])
+    down = first_inside(y * sizes[STEP_Y] - sizes[PAD_Y], gaps[1], sizes[IN_Y])
     for i in range(count):
         if places[i] < 0:
-            right = first_inside((x + i) * sizes[STEP_X] - sizes[PAD_X], gaps[2])
+            start = (x + i) * sizes[STEP_X] - sizes[PAD_X]
+            right = first_inside(start, gaps[2], sizes[IN_X])
             places[i] = (deep * sizes[IN_Y] + down) * sizes[IN_X] + right
 
 

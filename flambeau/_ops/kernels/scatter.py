@@ -23,7 +23,6 @@ from flambeau._compiler.language import (
 from flambeau._compiler.native import native
 
 
-
 @native
 def place_of(position, size, wrap):
     """A position as an i64; negative ones count from the end where `wrap` is 1."""

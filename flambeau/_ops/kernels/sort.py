@@ -9,11 +9,11 @@ for floats and 0 for integers, and `flip` is -1 to sort downwards, else 0.
 from __future__ import annotations
 
 from flambeau._compiler.language import (
+    cast,
     i8,
     i16,
     i32,
     i64,
-    cast,
     load,
     pointer,
     reduce_add,
@@ -21,7 +21,6 @@ from flambeau._compiler.language import (
     splat,
     stack,
     static,
-    store,
     unroll,
     zero_memory,
 )
@@ -205,7 +204,8 @@ def part(n, task, tasks):
 
 @native(apart=True)
 def make_words(x: pointer(T), words: pointer(i64), special: pointer(i64), n: i64, flip: K,
-               task: i64, tasks: i64, T: static, K: static, INF: static, WORDS: static):  # fmt: skip
+               task: i64, tasks: i64,
+               T: static, K: static, INF: static, WORDS: static):  # fmt: skip
     """Words of a long row; `special[task]`: whether an element cannot be told from its key."""
     first, last = part(n, task, tasks)
     found = i64(0)

@@ -109,7 +109,8 @@ def affine_activated(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | N
                      activation: str) -> Any:  # fmt: skip
     """`activation(input @ weight + bias)` in one pass: [M, K], [K, N] and [N]; None where NumPy
     multiplies faster. `activation` is a name of `kernels.gemm.ACTIVATIONS`."""
-    kernels = compiled(input.dtype, *input.shape, weight.shape[1])
+    rows, depth = input.shape
+    kernels = compiled(input.dtype, rows, depth, weight.shape[1])
     if kernels is None:
         return None
     function = kernels.kernels.ACTIVATIONS[activation]
@@ -122,8 +123,8 @@ def scaled_sum(data: np.ndarray, left: np.ndarray, right: np.ndarray, beta: Any,
 
     `data` has the result's shape, or is [N] with one number per column.
     """
-    matrices = math.prod(left.shape[:-2])
-    kernels = compiled(left.dtype, *left.shape[-2:], right.shape[-1], matrices)
+    matrices, (rows, depth) = math.prod(left.shape[:-2]), left.shape[-2:]
+    kernels = compiled(left.dtype, rows, depth, right.shape[-1], matrices)
     if kernels is None or not data.dtype == left.dtype == right.dtype:
         return None
     return kernels.gemm(left, right, kernels.finish_of(data, float(beta), float(alpha)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import conv as kernels
-from flambeau._ops.templates.compiled_depthwise import three, types_of
+from flambeau._ops.templates.compiled_depthwise import channel_sums, three, types_of
 from flambeau._ops.templates.gemm import tile_of
 from flambeau._ops.templates.precision import Array, widen
 from flambeau._ops.templates.windows import Ints
@@ -25,6 +25,8 @@ BLOCK_DEPTH = 256
 """Rows of a packed block of columns: a panel of them stays in the first cache."""
 BLOCK_COLUMNS = 256
 """Columns of a packed block, which stays in the second cache."""
+MERGED_ROWS = 16
+"""Rows up to which the phases of a strided convolution's gradient are computed together."""
 TURNED_PER_TASK = 1 << 14
 """Numbers of a weight whose order one task changes."""
 BLOCK_ROWS = 192
@@ -68,13 +70,13 @@ def _pointwise(area: int) -> Windows:
 
 
 def _tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
-    """The register tile for a product with so many rows."""
+    """The register tile for a product with so many rows: of two, the one with fewer in vain."""
     tile = tile_of(statics["A"])
     sums = tile.rows * tile.vectors
-    height, vectors = tile.rows, tile.vectors
-    if rows <= 4:
-        height = 4 if rows > 2 else 2
-        vectors = min(sums // height, 4)
+    if rows <= 2:
+        return {"MR": 2, "NV": 4, "W": tile.width}
+    shapes = [(tile.rows, tile.vectors), (sums // 3, 3)]
+    height, vectors = min(shapes, key=lambda shape: -(-rows // shape[0]) * shape[0])
     return {"MR": height, "NV": vectors, "W": tile.width}
 
 
@@ -208,7 +210,9 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
         return result
     shape, step, kernel_ = three(input_shape[2:], 1), three(stride, 1), three(weight.shape[2:], 1)
     numbers = list(zip(shape, step, three(padding, 0), three(dilation, 1), kernel_, strict=True))
-    move = (step[0] * shape[1] * shape[2], step[1] * shape[2], step[2])
+    if _merges(channels // groups, shape, step, source):
+        _merged_phases(source, weight, shift, result, numbers, groups)
+        return result
     for start in product(*map(range, step)):
         phases = [_phase(*each, first) for each, first in zip(numbers, start, strict=True)]
         counts = tuple(phase.count for phase in phases)
@@ -221,12 +225,66 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
         whole = prod(step) == 1
         windows = Windows(
             three(grad.shape[2:], 1), counts, ONES, tuple(product(*[p.moves for p in phases])),
-            (1, 1, area) if whole else counts, ONES if whole else move,
+            (1, 1, area) if whole else counts, ONES if whole else _strides(shape, step),
         )  # fmt: skip
-        first = (start[0] * shape[1] + start[1]) * shape[2] + start[2]
+        first = _flat_place(start, shape)
         matrix = _turned(weight, groups, taps)
         _multiply(source, matrix, shift, result, places + first, windows, groups)
     return result
+
+
+def _merges(channels: int, shape: Ints, step: Ints, source: Array) -> bool:
+    """Whether the phases of a gradient are worth one product with zeros in its matrix.
+
+    They are where a phase alone has so few rows that gathering takes longer than multiplying.
+    Zeros times infinity would be NaN, so all numbers must be finite.
+    """
+    even = all(size % stride == 0 for size, stride in zip(shape, step, strict=True))
+    if prod(step) == 1 or channels * prod(step) > MERGED_ROWS or not even:
+        return False
+    return bool(np.isfinite(channel_sums(source)).all())
+
+
+def _merged_phases(source: Array, weight: Array, shift: Array, result: Array,
+                   numbers: list[tuple[int, ...]], groups: int) -> None:  # fmt: skip
+    """All phases as further rows of one product, over every number of grad that one of them reads.
+    """
+    shape, step, _, _, kernel_ = (tuple(each) for each in zip(*numbers, strict=True))
+    every = [[_phase(*each, r) for r in range(each[1])] for each in numbers]
+    moves = [sorted({move for phase in dim for move in phase.moves}) for dim in every]
+    area, channels = prod(shape), len(shift)
+    matrices, starts = [], []
+    for start in product(*map(range, step)):
+        phases = [dim[first] for dim, first in zip(every, start, strict=True)]
+        tables = [dict(zip(phase.moves, phase.taps, strict=True)) for phase in phases]
+        taps = [_tap_at(tables, move, kernel_) for move in product(*moves)]
+        matrices.append(_turned(weight, groups, taps).reshape(groups, channels // groups, -1))
+        starts.append(np.full(channels // groups, _flat_place(start, shape)))
+    matrix = np.concatenate(matrices, axis=1)
+    of_rows = np.arange(channels).reshape(groups, -1)
+    places = (np.tile(of_rows, len(starts)) * area + np.concatenate(starts)).reshape(-1)
+    shifts = np.tile(shift.reshape(groups, -1), len(starts)).reshape(-1)
+    counts = tuple(size // stride for size, stride in zip(shape, step, strict=True))
+    windows = Windows(
+        three(source.shape[2:], 1), counts, ONES, tuple(product(*moves)), counts,
+        _strides(shape, step),
+    )  # fmt: skip
+    _multiply(source, matrix.reshape(len(places), -1), shifts, result, places, windows, groups)
+
+
+def _tap_at(tables: list[dict[int, int]], moves: Ints, kernel_: Ints) -> int:
+    """The tap that reads grad so far away, -1 if none does."""
+    found = [table.get(move, -1) for table, move in zip(tables, moves, strict=True)]
+    return -1 if min(found) < 0 else (found[0] * kernel_[1] + found[1]) * kernel_[2] + found[2]
+
+
+def _strides(shape: Ints, step: Ints) -> tuple[int, int, int]:
+    """How far positions that lie `step` apart are apart in memory."""
+    return step[0] * shape[1] * shape[2], step[1] * shape[2], step[2]
+
+
+def _flat_place(place: Ints, shape: Ints) -> int:
+    return (place[0] * shape[1] + place[1]) * shape[2] + place[2]
 
 
 def _flat_taps(taps: list[list[int]], kernel_: Ints) -> list[int]:

@@ -261,6 +261,8 @@ def place(data: np.ndarray, axis: int | None, keepdim: bool, largest: bool) -> A
     """(values, int64 places) of the first largest or smallest elements, along a dim or in the
     flattened array.
     """
+    if axis is not None and data.shape[axis] >= 1 << 31:  # places are 32-bit numbers in kernels
+        return None
     formula = formulas.largest_place if largest else formulas.smallest_place
     compute = rows.compute_type(data.dtype)
     value = np.float32 if compute is f32 else data.dtype

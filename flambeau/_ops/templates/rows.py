@@ -29,7 +29,7 @@ STREAMED = 1 << 23
 """Bytes of a result from which on it is written past the caches."""
 LIMIT = 512
 """Rows of a block across rows at most."""
-CACHED = 1 << 16
+CACHED = 1 << 17
 """Elements of a block across rows that several passes find in the cache."""
 
 SCOPE = {name: getattr(shared, name) for name in
@@ -105,38 +105,25 @@ READY: dict[Any, Ready] = {}
 def run(form: str, formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ...],
         outputs: tuple[Any, ...], steps: tuple[int, int], sizes: tuple[int, ...],
         tasks: int) -> None:  # fmt: skip
-    """Launch a formula. `inputs`: an ndarray, a number or None for each parameter; full arrays
+    """Launch a formula. `inputs`: an ndarray, a number or None for each parameter; all full arrays
     have the strides `steps`; `sizes` are those of the form: (rows, segments, n), with the period
     of segments before them if there are such parameters, or (outer, n, inner, block).
     """
-    key: list[Any] = [form, formula, compute.name]
-    packed: list[Any] = []
-    for kind, value in zip(formula.kinds.values(), inputs, strict=True):
-        if value is None:
-            key.append(None)
-        elif kind == "number":
-            key.append(-1)
-            packed.append(value)
-        else:
-            key.append(value.dtype.num)
-            packed.append(value)
-            if kind == "full":
-                packed += steps
-    stream = False
-    for value in outputs:
-        key.append(value.dtype.num)
-        packed.append(value)
-        if value.ndim > 1:
-            packed += steps
-            stream = value.nbytes >= STREAMED and _is_aligned(value, steps)
-    key.append(stream)
-    found = READY.get(tuple(key))
+    key = (
+        form, formula, compute.name,
+        *[v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in inputs],
+        *[out.dtype.num for out in outputs],
+        outputs[0].nbytes >= STREAMED and _is_aligned(outputs[0], steps),
+    )  # fmt: skip
+    found = READY.get(key)
     if found is None:
-        found = READY[tuple(key)] = Ready(form, formula, compute, inputs, outputs, stream)
+        found = READY[key] = Ready(form, formula, compute, inputs, outputs, key[-1])
+    packed = [value for value in inputs if value is not None]
+    packed += outputs
     if found.kept:
         elements = sizes[-2] * sizes[-1] if form == "along" else sizes[1] * sizes[3]
         packed.append(np.empty(found.kept * tasks * elements, found.item))
-    found.kernel.parallel(tasks, *packed, *sizes)
+    found.kernel.parallel(tasks, *packed, *sizes, *steps)
 
 
 def _is_aligned(value: np.ndarray, steps: tuple[int, int]) -> bool:
@@ -156,7 +143,7 @@ def block_width(outer: int, n: int, inner: int, width: int) -> int:
     """How many rows a block across rows has: its data fits into the cache, and there are blocks
     for all threads.
     """
-    wanted = max(CACHED // max(n, 1), 16)
+    wanted = max(CACHED // max(n, 1), 256)
     if outer * inner * n >= 4 * GRAIN:
         wanted = min(wanted, -(-outer * inner // (4 * settings.get_num_threads())))
     return max(min(wanted, inner, LIMIT) // width * width, min(LIMIT, 2 * width))

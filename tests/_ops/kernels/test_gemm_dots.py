@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-llvm = pytest.importorskip("llvmlite.binding")
+pytest.importorskip("llvmlite")
+
+import llvmlite.binding as llvm
 
 from flambeau._compiler.types import bf16, f32, i8, i32, u8
 from flambeau._ops.kernels import gemm_dots as kernels

@@ -1,0 +1,220 @@
+"""The compiled convolutions against direct sums in float64."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from flambeau._ops.templates import compiled_conv, compiled_depthwise, convolve
+from flambeau._ops.templates.windows import window_count
+from flambeau._runtime import choice
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
+DTYPES = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16]
+
+
+class Case:
+    """A convolution with random numbers, whose sums and gradients are known in float64."""
+
+    def __init__(self, seed: int, spatial: int, depthwise: bool = False, dtype: Any = np.float64,
+                 channels: int = 0) -> None:  # fmt: skip
+        rng = np.random.default_rng(seed)
+        pick = lambda low, high: tuple(int(n) for n in rng.integers(low, high, spatial))  # noqa: E731
+        self.stride, self.dilation = pick(1, 4), pick(1, 3)
+        self.padding, kernel = pick(0, 3), pick(1, 5)
+        if seed % 4 == 0:
+            kernel = self.stride = self.dilation = (1,) * spatial
+        spans = [gap * (n - 1) + 1 for n, gap in zip(kernel, self.dilation, strict=True)]
+        size = tuple(span + int(rng.integers(0, 20 if spatial < 3 else 5)) for span in spans)
+        self.groups = int(rng.integers(2, 6)) if depthwise else int(rng.integers(1, 4))
+        into = 1 if depthwise else channels or int(rng.integers(1, 9))
+        outputs = self.groups * int(rng.integers(1, 3 if depthwise else 20))
+        images = int(rng.integers(1, 4))
+        self.input = rng.normal(size=(images, self.groups * into, *size)).astype(dtype)
+        self.weight = rng.normal(size=(outputs, into, *kernel)).astype(dtype)
+        self.bias = rng.normal(size=outputs).astype(dtype)
+        numbers = (size, kernel, self.stride, self.padding, self.dilation)
+        self.output = tuple(map(window_count, *numbers))
+        self.grad = rng.normal(size=(images, outputs, *self.output)).astype(dtype)
+        self.numbers = (self.stride, self.padding, self.dilation, self.groups)
+
+    def taps(self) -> Any:
+        """Every tap with the places of the padded input that it reads."""
+        for tap in product(*map(range, self.weight.shape[2:])):
+            starts = [k * gap for k, gap in zip(tap, self.dilation, strict=True)]
+            ends = zip(starts, self.output, self.stride, strict=True)
+            places = tuple(slice(low, low + (n - 1) * step + 1, step) for low, n, step in ends)
+            yield (slice(None), slice(None), *tap), (slice(None), slice(None), *places)
+
+    def expected(self) -> dict[str, np.ndarray]:
+        """The sums, one tap after the other."""
+        margins = [(0, 0), (0, 0), *((pad, pad) for pad in self.padding)]
+        padded = np.pad(self.input.astype(np.float64), margins)
+        weight, grad = self.weight.astype(np.float64), self.grad.astype(np.float64)
+        result = np.zeros(grad.shape)
+        result += self.bias.astype(np.float64).reshape(-1, *(1,) * len(self.output))
+        to_input, to_weight = np.zeros(padded.shape), np.zeros(weight.shape)
+        groups = range(self.groups)
+        rows, into = len(weight) // self.groups, weight.shape[1]
+        for tap, places in self.taps():
+            for group in groups:
+                out, own = slice(group * rows, (group + 1) * rows), slice(group * into,
+                                                                         (group + 1) * into)  # fmt: skip
+                factor, part = weight[tap][out], padded[places][:, own]
+                result[:, out] += np.einsum("oc,nc...->no...", factor, part)
+                to_input[places][:, own] += np.einsum("oc,no...->nc...", factor, grad[:, out])
+                sums = np.einsum("nox,ncx->oc", grad[:, out].reshape(len(grad), rows, -1),
+                                 part.reshape(len(grad), into, -1))  # fmt: skip
+                to_weight[tap][out] += sums
+        inner = [slice(pad, pad + n)
+                 for pad, n in zip(self.padding, self.input.shape[2:], strict=True)]  # fmt: skip
+        return {"forward": result, "input": to_input[(slice(None), slice(None), *inner)],
+                "weight": to_weight}  # fmt: skip
+
+    def found(self, kernels: Any) -> dict[str, np.ndarray]:
+        """What the kernels compute."""
+        return {
+            "forward": kernels.forward(self.input, self.weight, self.bias, self.output,
+                                       *self.numbers),
+            "input": kernels.backward_input(self.grad, self.weight, self.input.shape,
+                                            *self.numbers),
+            "weight": kernels.backward_weight(self.grad, self.input, self.weight.shape,
+                                              *self.numbers),
+        }  # fmt: skip
+
+
+def compare(found: np.ndarray, expected: np.ndarray, dtype: Any) -> None:
+    assert found.shape == expected.shape
+    assert found.dtype == dtype
+    assert found.flags.c_contiguous
+    most = max(1.0, float(abs(expected).max(initial=0)))
+    worst = float(abs(found.astype(np.float64) - expected).max(initial=0))
+    assert worst <= TOLERANCE[np.dtype(dtype).name] * most
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("kernels", [compiled_conv, compiled_depthwise],
+                         ids=["dense", "depthwise"])  # fmt: skip
+def test_sums_and_gradients(kernels: Any, spatial: int, dtype: Any) -> None:
+    for seed in range(12):
+        case = Case(seed, spatial, kernels is compiled_depthwise, dtype)
+        found = case.found(kernels)
+        for name, expected in case.expected().items():
+            compare(found[name], expected, dtype)
+
+
+@pytest.mark.parametrize("channels", [3, 70, 300])
+def test_many_channels_are_summed_block_by_block(channels: int) -> None:
+    case = Case(7, 2, False, np.float32, channels)
+    found = case.found(compiled_conv)
+    for name, expected in case.expected().items():
+        compare(found[name], expected, np.float32)
+
+
+def test_phases_of_few_channels_are_computed_together() -> None:
+    rng = np.random.default_rng(0)
+    case = Case(1, 2)
+    case.input = rng.normal(size=(2, 3, 24, 16))
+    case.weight = rng.normal(size=(8, 3, 7, 5))
+    case.stride, case.padding, case.dilation, case.groups = (2, 2), (3, 2), (1, 1), 1
+    case.output = (12, 8)
+    case.grad = rng.normal(size=(2, 8, 12, 8))
+    case.bias = np.zeros(8)
+    case.numbers = ((2, 2), (3, 2), (1, 1), 1)
+    compare(case.found(compiled_conv)["input"], case.expected()["input"], np.float64)
+    case.grad[0, 3, 5, 5] = np.inf  # a zero in the joined product must not make it nan elsewhere
+    found = case.found(compiled_conv)["input"]
+    reached = np.zeros(found.shape[2:], bool)
+    reached[2 * 5 - 3 : 2 * 5 + 4, 2 * 5 - 2 : 2 * 5 + 3] = True
+    assert np.isfinite(found[1]).all()
+    assert np.array_equal(np.isfinite(found[0, 0]), ~reached)
+
+
+@pytest.mark.parametrize("kernels", [compiled_conv, compiled_depthwise],
+                         ids=["dense", "depthwise"])  # fmt: skip
+def test_operands_need_not_be_contiguous(kernels: Any) -> None:
+    case = Case(5, 2, kernels is compiled_depthwise)
+    expected = case.expected()
+    case.input = np.asfortranarray(case.input)
+    case.weight = np.asfortranarray(case.weight)
+    case.grad = np.repeat(case.grad, 2, axis=-1)[..., ::2]
+    found = case.found(kernels)
+    for name, values in expected.items():
+        compare(found[name], values, np.float64)
+
+
+@pytest.mark.parametrize("kernels", [compiled_conv, compiled_depthwise],
+                         ids=["dense", "depthwise"])  # fmt: skip
+def test_a_floor_is_a_relu_that_keeps_nan(kernels: Any) -> None:
+    case = Case(3, 2, kernels is compiled_depthwise)
+    case.input[0, 0] = np.nan
+    plain = kernels.forward(case.input, case.weight, case.bias, case.output, *case.numbers)
+    found = kernels.forward(case.input, case.weight, case.bias, case.output, *case.numbers,
+                            floor=0.0)  # fmt: skip
+    assert np.isnan(plain).any()
+    assert np.array_equal(found, np.where(plain < 0, 0, plain), equal_nan=True)
+
+
+def test_what_lies_behind_a_row_does_not_leak_into_the_sums() -> None:
+    """Vectors reach over the end of a row; the next row's nan must stay there."""
+    input = np.zeros((1, 2, 3, 5))
+    input[:, :, 1] = np.nan
+    weight = np.ones((2, 1, 1, 3))
+    numbers = ((2, 1), (0, 0), (1, 1), 2)
+    found = compiled_depthwise.forward(input, weight, None, (2, 3), *numbers)
+    assert np.array_equal(found, np.zeros((1, 2, 2, 3)))
+    grad = np.ones((1, 2, 2, 3))
+    of_weight = compiled_depthwise.backward_weight(grad, input, weight.shape, *numbers)
+    assert np.array_equal(of_weight, np.zeros(weight.shape))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+def test_channel_sums(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    for shape in [(2, 3, 5), (1, 4, 33, 7), (3, 2, 1), (2, 5, 3, 4, 5)]:
+        grad = rng.normal(size=shape).astype(dtype)
+        expected = grad.astype(np.float64).sum((0, *range(2, grad.ndim)))
+        compare(compiled_depthwise.channel_sums(grad), expected, dtype)
+
+
+def test_transposed_convolutions_are_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "LIMITS", dict.fromkeys(choice.LIMITS, 0))
+    for seed in range(8):
+        case = Case(seed, 2, seed % 2 == 1)
+        expected = case.expected()
+        sizes = zip(case.input.shape[2:], case.output, case.stride, case.padding,
+                    case.weight.shape[2:], case.dilation, strict=True)  # fmt: skip
+        extra = [n - ((o - 1) * s - 2 * p + d * (k - 1) + 1) for n, o, s, p, k, d in sizes]
+        stride, padding, dilation, groups = case.numbers
+        bias = np.arange(case.input.shape[1], dtype=np.float64)
+        found = convolve.conv_transpose(
+            case.grad, case.weight, bias, stride, padding, extra, dilation, groups
+        )
+        compare(found, expected["input"] + bias.reshape(-1, 1, 1), np.float64)
+        of_weight = convolve.conv_transpose_backward_weight(
+            case.input, case.grad, case.weight.shape, *case.numbers
+        )
+        compare(of_weight, expected["weight"], np.float64)
+
+
+def test_sums_do_not_depend_on_the_number_of_threads() -> None:
+    import flambeau
+
+    case = Case(2, 2, False, np.float32, 40)
+    before = flambeau.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            flambeau.set_num_threads(threads)
+            results.append(case.found(compiled_conv))
+    finally:
+        flambeau.set_num_threads(before)
+    for other in results[1:]:
+        assert all(np.array_equal(other[name], results[0][name]) for name in other)
