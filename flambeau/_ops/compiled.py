@@ -28,6 +28,7 @@ class LargeKernels(dict[Any, Callable[..., np.ndarray]]):
         super().__init__()
         self.kernels = kernels
         self.op = kernels.op
+        self.limit = kind.limit_of(kernels.op, kernels.names)
         self.fusions: dict[Any, Any] = {}
         self.tables.append(self)
 

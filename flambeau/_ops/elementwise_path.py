@@ -15,7 +15,7 @@ from flambeau._ops import pointwise as kind
 from flambeau._ops.compiled import LargeKernels
 from flambeau._ops.op import Op
 from flambeau._ops.recording import Plan
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace
 
@@ -81,7 +81,7 @@ class Path:
     def _written(self, values: tuple[Any, ...], out: Any) -> bool:
         """Compute straight into `out` where it has just the result's shape and type, and a
         compiled kernel can."""
-        if not isinstance(out, Tensor) or not kind.is_large(out._data.shape):
+        if not isinstance(out, Tensor) or out._data.size < self.large.limit:
             return False
         if out.requires_grad or kind.wants_grad(values):
             return False
@@ -120,7 +120,7 @@ class Path:
         return x
 
     def _with_factor(self, a: np.ndarray, b: np.ndarray, factor: np.ndarray, out: Any) -> Any:
-        if a.size >= kind.LIMIT:
+        if a.size >= choice.limit("pointwise"):
             fusion = self.large.fusion(a.dtype, True)
             done = fusion.run((a, b, factor), None if out is ... else (out,))
             if done is not None:

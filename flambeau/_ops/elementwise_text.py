@@ -45,7 +45,7 @@ def unary(op: Op, names: list[str]) -> str:
         f"        return general({x}, out=out)",
         f"    if watch.active or out is not None or {irregular('a')}:",
         f"        return general({x}, out=out)",
-        *_kernel_lines(f"{chosen(['a'], 'a.dtype')}(a, out=...)", "raise"),
+        *_kernel_lines(f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)", "raise"),
         *_record(op, f"{x}._requires_grad", x),
         "    return result",
     ]
@@ -69,18 +69,23 @@ def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
     ]
 
 
-def chosen(arrays: list[str], dtype: str) -> str:
+def chosen(op: Op, arrays: list[str], dtype: str) -> str:
     """The kernel for operands of these sizes: NumPy's, or for large ones a compiled one."""
-    small = " and ".join([f"{array}.size < {kind.LIMIT}" for array in arrays])
+    limit = _limit(op)
+    small = " and ".join([f"{array}.size < {limit}" for array in arrays])
     return f"(kernels if {small} else large)[{dtype}]"
 
 
-# One attribute is read for small vectors: a vector beside a small one that has several elements is
-# no larger (benchmarks/op_overhead.py, "add").
-CHOSEN_OF_TWO = (
-    f"(kernels if (size := a.size) < {kind.LIMIT} "
-    f"and (size > 1 and dims < 2 or b.size < {kind.LIMIT}) else large)[dtype]"
-)
+def _limit(op: Op) -> int:
+    return kind.limit_of(op, [a.name for a in op.schema.arguments if kind.is_operand(a)])
+
+
+def _chosen_of_two(op: Op) -> str:
+    """One attribute is read for small vectors: a vector beside a small one that has several
+    elements is no larger (benchmarks/op_overhead.py, "add")."""
+    limit = _limit(op)
+    return (f"(kernels if (size := a.size) < {limit} "
+            f"and (size > 1 and dims < 2 or b.size < {limit}) else large)[dtype]")  # fmt: skip
 
 
 def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
@@ -97,7 +102,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
         f"            or {irregular('a')}",
         f"            or {irregular('b', 'dims := b.ndim')}):",
         f"        return {general}",
-        *_kernel_lines(f"{CHOSEN_OF_TWO}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
+        *_kernel_lines(f"{_chosen_of_two(op)}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
         "    return result",
     ]
@@ -160,7 +165,7 @@ def numbers(op: Op, names: list[str]) -> str:
     count = leading_tensors(op)
     flags = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     sized = ["a", *[f"a{i}" for i in range(1, count)]]
-    kernel = f"{chosen(sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
+    kernel = f"{chosen(op, sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
     lines = [
         _head(op),
         *_mixed_lines(names, count, general),
@@ -218,7 +223,7 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         f"        return {general}",
         "    token = enter_quiet(QUIET)",
         "    try:",
-        f"        {chosen(['a'], 'dtype')}({_mixed_arrays(names, count)}, out=a)",
+        f"        {chosen(op, ['a'], 'dtype')}({_mixed_arrays(names, count)}, out=a)",
         "    except ValueError:",
         f"        return {general}",
         "    finally:",
@@ -243,7 +248,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         f"        return inplace({x}, {y})",
         "    token = enter_quiet(QUIET)",
         "    try:",
-        f"        {chosen(['a'], 'dtype')}(a, b, out=a)",
+        f"        {chosen(op, ['a'], 'dtype')}(a, b, out=a)",
         "    except ValueError:",
         f"        return inplace({x}, {y})",
         "    finally:",

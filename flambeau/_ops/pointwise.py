@@ -24,8 +24,8 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import rewritten
 
 FLOAT32 = np.dtype(np.float32)
-LIMIT = choice.LIMITS["pointwise"] if choice.available() else choice.NEVER
-"""Elements from which on a compiled kernel computes a row (see `compiled`)."""
+LIMIT = choice.limit("pointwise")
+"""Elements from which on copies and single additions are compiled loops."""
 LETTER = {"b": "bool", "i": "int", "u": "int", "f": "float", "V": "float", "c": "complex"}
 HALF_UFUNCS = frozenset(
     (np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.maximum, np.minimum,
@@ -246,7 +246,7 @@ class Prepared:
     def write(self, large: Any, out: np.ndarray | None) -> np.ndarray | None:
         """The result of a compiled kernel, in `out` or in new memory with torch's strides; None
         where NumPy has to compute."""
-        if not is_large(self.shape):
+        if prod(self.shape) < large.limit:
             return None
         fusion = large.fusion(self.compute.numpy_dtype)
         if fusion is None:
@@ -297,9 +297,13 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     return np.array(value, numpy_dtype)
 
 
-def is_large(shape: tuple[int, ...]) -> bool:
-    """Whether a compiled kernel computes a result of this shape."""
-    return prod(shape) >= LIMIT
+def limit_of(op: Op, names: list[str]) -> int:
+    """Elements from which on a compiled kernel computes a row (see `compiled`): the more NumPy has
+    to do for an element, the fewer."""
+    ufunc = as_ufunc(trace(op.body, names), names)
+    if ufunc is None:
+        return choice.limit("pointwise chain")
+    return choice.limit("pointwise" if ufunc in HALF_UFUNCS else "pointwise function")
 
 
 def row_dtype(op: Op, element: dt.dtype) -> dt.dtype:

@@ -23,7 +23,7 @@ from flambeau.autograd.graph import Node, next_sequence_number, save_input, save
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 
-LIMIT = choice.LIMITS["pointwise"] if choice.available() else choice.NEVER
+LIMIT = choice.limit("pointwise function")
 """Elements from which on a formula is one kernel."""
 
 

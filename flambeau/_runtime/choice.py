@@ -19,7 +19,9 @@ LIMITS: dict[str, int] = {
     "scatter": 1024,
     "random": 512,
     "random_normal": 16,
-    "pointwise": 32768,
+    "pointwise": 32768,  # one addition or comparison for each element
+    "pointwise function": 8192,  # one exponential or logarithm
+    "pointwise chain": 2048,  # several NumPy calls
     "reduction": 16384,
     "variance": 1024,
     "softmax": 512,
@@ -52,6 +54,11 @@ if ENGINE != "auto":
 def available() -> bool:
     """Whether llvmlite is installed."""
     return importlib.util.find_spec("llvmlite") is not None
+
+
+def limit(work: str) -> int:
+    """The number of elements from which on `compiled` holds."""
+    return LIMITS[work] if available() else NEVER
 
 
 def compiled(work: str, size: int) -> bool:

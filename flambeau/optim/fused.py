@@ -17,7 +17,7 @@ from flambeau._runtime import choice
 from flambeau._runtime.cpu import address
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
-from flambeau.optim.formulas import Group, State, check_step
+from flambeau.optim.formulas import Group, State
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -32,18 +32,16 @@ class Formula:
     numbers: tuple[float, ...]
 
 
-def step(optimizer: Any, group: Group) -> list[Any]:
-    """Step what one kernel can step; returns the parameters that remain."""
-    params = group["params"]
-    if group.get("differentiable"):
-        return params
-    if not choice.compiled("optimizer", sum([p._data.size for p in params])):
+def step(optimizer: Any, params: list[Any], group: Group) -> list[Any]:
+    """Step those parameters that one kernel can step; returns the others."""
+    size = 0
+    for parameter in params:
+        size += parameter._data.size
+    if not choice.compiled("optimizer", size):
         return params
     jobs: dict[Any, Job] = {}
     rest = []
     for parameter in params:
-        if parameter._grad is None:
-            continue
         if not _fits(parameter, parameter._grad) or not _enter(optimizer, parameter, group, jobs):
             rest.append(parameter)
     for job in jobs.values():
@@ -64,7 +62,6 @@ def _fits(parameter: Any, other: Any) -> bool:
 
 def _enter(optimizer: Any, parameter: Any, group: Group, jobs: dict[Any, Job]) -> bool:
     """Put a parameter on the list of its kernel; False where it is not for a kernel."""
-    check_step(group, optimizer.counters)
     state: State = optimizer.state_of(parameter, group)
     grad = parameter._grad
     if not state:

@@ -150,14 +150,19 @@ class Optimizer:
                 loss = closure()
         with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
             for group in self.param_groups:
-                params = group["params"] if self.compiled is None else fused.step(self, group)
-                for parameter in params:
-                    if parameter._grad is not None:
-                        self._step_parameter(parameter, parameter._grad, group)
+                params = [p for p in group["params"] if p._grad is not None]
+                if params:
+                    check_step(group, self.counters)
+                    self._step_group(params, group)
         return loss
 
+    def _step_group(self, params: list[Any], group: Group) -> None:
+        if self.compiled is not None and not group.get("differentiable"):
+            params = fused.step(self, params, group)
+        for parameter in params:
+            self._step_parameter(parameter, parameter._grad, group)
+
     def _step_parameter(self, parameter: Any, grad: Any, group: Group) -> None:
-        check_step(group, self.counters)
         state = self.state_of(parameter, group)
         if not state:
             self.start(parameter, grad, state, group)

@@ -264,7 +264,7 @@ def turn_weight(weight: pointer(T), out: pointer(A), chosen: pointer(i64), group
         group = row // channels
         source = weight + (group * outputs * channels + row % channels) * taps
         target = out + row * outputs * kept
-        for output in range(outputs):
+        for _ in range(outputs):
             for k in range(kept):
                 tap = chosen[k]
                 if tap >= 0:
@@ -347,8 +347,9 @@ def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: poin
             k = low
             if height == W:
                 while k + W <= high:
-                    transpose_block(sums + (k - low) * width + row, width,
-                                    target + row * sizes[DEPTH] + k, sizes[DEPTH], W, W)  # fmt: skip
+                    place = target + (row * sizes[DEPTH] + k)
+                    transpose_block(sums + (k - low) * width + row, width, place, sizes[DEPTH],
+                                    W, W)  # fmt: skip
                     k += W
             for rest in range(k, high):
                 for i in range(height):

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
-from flambeau._ops.kernels.depthwise import (
+
+from flambeau._ops.kernels.depthwise import (  # isort: skip
     BAND, CHANNELS, IMAGES, IN_X, IN_Y, IN_Z, OUT_X, OUT_Y, OUT_Z, PAD_X, PAD_Y, PAD_Z, PITCH,
     ROOM, ROWS, STEP_X, STEP_Y, STEP_Z, TAPS, fill_band, fill_memory, store_some,
 )  # fmt: skip
 
 NOWHERE = -(1 << 31)
 """The move of a maximum that was not found: all numbers of the window are minus infinity."""
-
-
 LOWEST = -float("inf")
 
 

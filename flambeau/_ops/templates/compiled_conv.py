@@ -100,6 +100,11 @@ def _blocks(groups: int, rows: int, columns: int, depth: int, height: int,
     return of_columns, of_rows, min(wanted, groups * of_columns * of_rows)
 
 
+def _ceil(count: int, part: int) -> int:
+    """Into how many parts of a size a count falls."""
+    return -(-count // part)
+
+
 def _odd_pitch(count: int, itemsize: int) -> int:
     """As the kernel of this name."""
     line = 64 // itemsize
@@ -119,9 +124,10 @@ def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Arr
     height, width = tile["MR"], tile["NV"] * tile["W"]
     columns = images * prod(windows.outputs)
     of_columns, of_rows, tasks = _blocks(groups, rows, columns, depth, height, width)
-    of_depth = -(-depth // BLOCK_DEPTH)
-    most_depth, most_panels = -(-depth // of_depth), -(-(-(-columns // width)) // of_columns)
-    most_rows = -(-(-(-rows // height)) // of_rows) * height
+    of_depth = _ceil(depth, BLOCK_DEPTH)
+    most_depth = _ceil(depth, of_depth)
+    most_panels = _ceil(_ceil(columns, width), of_columns)
+    most_rows = _ceil(_ceil(rows, height), of_rows) * height
     pitch = _odd_pitch(most_panels * width, wide.itemsize)
     room_columns, room_sums = pitch * most_depth + 16, pitch * most_rows + 16
     room = room_columns + room_sums + most_depth * height
@@ -162,9 +168,7 @@ def forward(input: Array, weight: Array, bias: Array | None, output: Ints, strid
             padding: Ints, dilation: Ints, groups: int,
             floor: float = -inf) -> Array:  # fmt: skip
     """The convolution `(N, O, *output)` plus bias, not below `floor` (0: with a ReLU)."""
-    windows = _forward_windows(
-        input.shape[2:], weight.shape[2:], output, stride, padding, dilation
-    )
+    windows = _forward_windows(input.shape[2:], weight.shape[2:], output, stride, padding, dilation)
     result = np.empty((len(input), len(weight), *output), input.dtype)
     source = _wide(input)
     matrix = _wide(weight).reshape(len(weight), -1)
@@ -184,8 +188,9 @@ class Phase:
     moves: list[int]
 
 
-def _phase(size: int, stride: int, padding: int, dilation: int, taps: int,
-           remainder: int) -> Phase:  # fmt: skip
+def _phase(numbers: tuple[int, ...], remainder: int) -> Phase:
+    """`numbers`: the dim's size, stride, padding, dilation and taps."""
+    size, stride, padding, dilation, taps = numbers
     offsets = [(k, remainder + padding - k * dilation) for k in range(taps)]
     reached = [(k, offset // stride) for k, offset in offsets if offset % stride == 0]
     count = max(0, -(-(size - remainder) // stride))
@@ -214,7 +219,7 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
         _merged_phases(source, weight, shift, result, numbers, groups)
         return result
     for start in product(*map(range, step)):
-        phases = [_phase(*each, first) for each, first in zip(numbers, start, strict=True)]
+        phases = [_phase(each, first) for each, first in zip(numbers, start, strict=True)]
         counts = tuple(phase.count for phase in phases)
         if not prod(counts):
             continue
@@ -247,10 +252,9 @@ def _merges(channels: int, shape: Ints, step: Ints, source: Array) -> bool:
 
 def _merged_phases(source: Array, weight: Array, shift: Array, result: Array,
                    numbers: list[tuple[int, ...]], groups: int) -> None:  # fmt: skip
-    """All phases as further rows of one product, over every number of grad that one of them reads.
-    """
+    """All phases as rows of one product, over every number of grad that one of them reads."""
     shape, step, _, _, kernel_ = (tuple(each) for each in zip(*numbers, strict=True))
-    every = [[_phase(*each, r) for r in range(each[1])] for each in numbers]
+    every = [[_phase(each, r) for r in range(each[1])] for each in numbers]
     moves = [sorted({move for phase in dim for move in phase.moves}) for dim in every]
     area, channels = prod(shape), len(shift)
     matrices, starts = [], []

@@ -112,7 +112,7 @@ def _best_tile(rows: int, cols: int, width: int) -> tuple[int, int]:
 def _sums(plan: Plan, source: Array, weight: Array, bias: Array | None, floor: float) -> Array:
     """The planes of the plan's outputs `(N, C * m, prod(outputs))`."""
     statics, wide = types_of(source.dtype)
-    rows, vectors = _best_tile(*plan.outputs[1:], statics["W"])
+    rows, vectors = _best_tile(plan.outputs[1], plan.outputs[2], statics["W"])
     spare = (vectors + 1) * statics["W"] * 2
     sizes, offsets = plan.layout(rows, spare, wide.itemsize)
     channels = plan.channels * plan.multiplier

@@ -16,7 +16,7 @@ from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import pool as kernels
 from flambeau._ops.templates.compiled_depthwise import BAND, ROOM, Plan, three, types_of
 from flambeau._ops.templates.precision import Array
-from flambeau._ops.templates.windows import Ints, extent
+from flambeau._ops.templates.windows import Ints
 from flambeau._runtime.launch import kernel
 
 ROWS = 4

@@ -8,8 +8,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from flambeau._ops.templates import conv as plain
 from flambeau._ops.templates.conv import add_bias
 from flambeau._ops.templates.depthwise import applies as is_depthwise
@@ -97,8 +95,9 @@ def conv_transpose(input: Array, weight: Array, bias: Array | None, stride: Ints
         for size, step, pad, taps, gap, extra in sizes
     ]
     shape = (len(input), weight.shape[1] * groups, *spatial)
-    result = kernels.backward_input(input, weight, shape, stride, padding, dilation, groups, bias)
-    return result  # type: ignore[no-any-return]
+    return kernels.backward_input(  # type: ignore[no-any-return]
+        input, weight, shape, stride, padding, dilation, groups, bias
+    )
 
 
 def conv_transpose_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints,

@@ -363,8 +363,9 @@ class Direct:
 
 _POINTERS = struct.Struct("5Q").pack
 _FACTORS = struct.Struct("2q2d").pack
-TASK = 1 << 20
-"""Multiply-adds that are worth a task (some 20 us)."""
+SHARE, TASK = 1 << 18, 1 << 20
+"""Multiply-adds for each thread from which work is shared (some 5 us; handing it over takes 1),
+and those of a task where there are more tasks than threads."""
 
 
 def _units(matrices: int, rows: int, columns: int, depth: int, pack_a: bool, tile: Tile,
@@ -373,10 +374,15 @@ def _units(matrices: int, rows: int, columns: int, depth: int, pack_a: bool, til
     row_panels = _parts(rows, tile.rows)
     row_blocks = _parts(row_panels, kernels.PACKED_ROWS // tile.rows) if pack_a else 1
     work = matrices * rows * columns * depth
-    tasks = max(1, min(work // TASK, 4 * threads)) if threads > 1 else 1
+    tasks = 1
+    if threads > 1 and work >= threads * SHARE:
+        tasks = max(threads, min(work // TASK, 4 * threads))
     if tasks == 1 or matrices >= 4 * threads:
         return row_blocks, 1, tasks
-    column_blocks = min(_parts(tasks, matrices * row_blocks), _parts(columns, tile.columns))
+    tasks = _parts(tasks, threads) * threads
+    panels = _parts(columns, tile.columns)
+    column_blocks = min(_parts(tasks, matrices * row_blocks), panels)
+    column_blocks = _parts(panels, _parts(panels, column_blocks))  # as many panels in each
     if matrices * row_blocks * column_blocks < tasks:
         row_blocks = min(_parts(tasks, matrices * column_blocks), row_panels)
     return row_blocks, column_blocks, min(tasks, matrices * row_blocks * column_blocks)

@@ -24,7 +24,7 @@ from flambeau._core import settings
 from flambeau._runtime import engine, launch
 from flambeau._runtime.cpu import address
 
-TASK = 16_000
+TASK = 5_000
 """Nanoseconds of work from which on a task of its own is worth while, by a rough estimate."""
 TASKS_PER_THREAD = 4
 MOST_PLANS = 512
@@ -87,8 +87,10 @@ class Fusion:
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
         """The results, in `outs` or in new row-major memory; None where there is no kernel."""
-        key = (settings.get_num_threads(), outs is None or self._describe(arrays, outs),
-               *[(a.shape, a.strides, a.dtype) for a in arrays])  # fmt: skip
+        # numbers of dtypes: their hash takes a microsecond
+        key: tuple[Any, ...] = (settings.get_num_threads(), outs is None or describe(arrays, outs))
+        for array in arrays:
+            key += (array.shape, array.strides, array.dtype.num)
         if self.fixed:
             key += tuple(arrays[k].item() for k in self.fixed)
         plan = self.plans.get(key, self)
@@ -97,11 +99,6 @@ class Fusion:
                 self.plans.clear()
             plan = self.plans[key] = self._plan(arrays, outs)
         return None if plan is None else plan.run(arrays, outs)  # type: ignore[union-attr]
-
-    def _describe(self, arrays: Sequence[np.ndarray], outs: Any) -> Any:
-        """The layout of given memory, and whether operands lie in it."""
-        meeting = [_meeting(out, array) for out in outs for array in arrays]
-        return (max(meeting, default=0), *[(out.shape, out.strides, out.dtype) for out in outs])
 
     def _plan(self, arrays: Sequence[np.ndarray], outs: Any) -> Plan | None:
         try:
@@ -119,6 +116,12 @@ class Fusion:
         return found
 
 
+def describe(arrays: Sequence[np.ndarray], outs: Any) -> Any:
+    """The layout of given memory, and whether operands lie in it."""
+    meeting = [_meeting(out, array) for out in outs for array in arrays]
+    return (max(meeting, default=0), *[(out.shape, out.strides, out.dtype.num) for out in outs])
+
+
 def _meeting(out: np.ndarray, array: np.ndarray) -> int:
     """0: apart; 1: element by element the same memory; 2: the one lies across the other."""
     if not np.may_share_memory(out, array):
@@ -132,7 +135,7 @@ def _meeting(out: np.ndarray, array: np.ndarray) -> int:
 
 def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan | None:
     """Everything about a call but the addresses."""
-    meeting = 0 if outs is None else fusion._describe(arrays, outs)[0]
+    meeting = 0 if outs is None else describe(arrays, outs)[0]
     if meeting > 1:
         return None
     shape = np.broadcast_shapes(*[a.shape for a in arrays]) if outs is None else outs[0].shape

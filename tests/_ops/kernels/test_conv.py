@@ -64,8 +64,8 @@ class Case:
         rows, into = len(weight) // self.groups, weight.shape[1]
         for tap, places in self.taps():
             for group in groups:
-                out, own = slice(group * rows, (group + 1) * rows), slice(group * into,
-                                                                         (group + 1) * into)  # fmt: skip
+                out = slice(group * rows, (group + 1) * rows)
+                own = slice(group * into, (group + 1) * into)
                 factor, part = weight[tap][out], padded[places][:, own]
                 result[:, out] += np.einsum("oc,nc...->no...", factor, part)
                 to_input[places][:, own] += np.einsum("oc,no...->nc...", factor, grad[:, out])

@@ -143,9 +143,7 @@ def test_average_pools(spatial: int, dtype: Any) -> None:
 
 def test_windows_of_minus_infinity_have_their_first_element_as_maximum() -> None:
     input = np.full((1, 5, 4), -np.inf)
-    _, indices = compiled_pool.max_pool_with_indices(
-        input, (3, 3), (2, 1), (1, 1), (1, 1), (3, 4)
-    )
+    _, indices = compiled_pool.max_pool_with_indices(input, (3, 3), (2, 1), (1, 1), (1, 1), (3, 4))
     assert np.array_equal(indices[0], [[0, 0, 1, 2], [4, 4, 5, 6], [12, 12, 13, 14]])
 
 
