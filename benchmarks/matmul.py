@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,11 +107,11 @@ def products(layout: str, shape: tuple[int, ...]) -> list[Callable[[], Any]]:
         return [lambda: flambeau.matmul(*ours), lambda: torch.matmul(*theirs),
                 lambda: np.matmul(a, b)]  # fmt: skip
     bias = b[0].copy()
-    return [
-        lambda: flambeau.nn.functional.linear(ours[0], ours[1].T, flambeau.from_numpy(bias)),
-        lambda: torch.nn.functional.linear(theirs[0], theirs[1].T, torch.from_numpy(bias)),
-        lambda: a @ b + bias,
-    ]
+    calls: list[Callable[[], Any]] = []
+    for library in (flambeau, torch):
+        x, w, c = (library.from_numpy(array) for array in (a, b.T, bias))
+        calls.append(partial(library.nn.functional.linear, x, w, c))
+    return [*calls, lambda: a @ b + bias]
 
 
 def main(wanted: list[str]) -> None:

@@ -135,14 +135,15 @@ def rows(dtype: Any) -> None:
     functional = torch.nn.functional
     weight, bias = _data(dtype, 1024, grad=True), _data(dtype, 1024, grad=True)
     target = torch.zeros(256, dtype=torch.int64)
-    for run in (
+    runs: tuple[Case, ...] = (
         lambda x: functional.softmax(x, 1),
         lambda x: functional.log_softmax(x, 1),
         lambda x: functional.layer_norm(x, (1024,), weight, bias),
         lambda x: functional.rms_norm(x, (1024,), weight),
         lambda x: functional.cross_entropy(x, target),
         lambda x: functional.mse_loss(x, x.detach()),
-    ):
+    )
+    for run in runs:
         _backward(run(_data(dtype, 256, 1024, grad=True)))
 
 

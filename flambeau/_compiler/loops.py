@@ -403,7 +403,7 @@ def turn_width(type: Scalar) -> int:
     return 8 if type.size <= f32.size else 4
 
 
-TURN = '''
+TURN = """
 def turn(source, step, target, count, high, W: static, PITCH: static):
     for i in range(0, count, W):
         for j in range(0, high, W):
@@ -413,10 +413,10 @@ def turn(source, step, target, count, high, W: static, PITCH: static):
                 for a in range(i, smaller(i + W, count)):
                     for b in range(j, smaller(j + W, high)):
                         target[b * PITCH + a] = source[a * step + b]
-'''
+"""
 """Columns become rows: `target[b][a] = source[a][b]`."""
 
-SQUARE = '''
+SQUARE = """
 def square(source, step, target, W: static, PITCH: static):
     V = vector(source.type.element, W)
     rows = registers(V, W)
@@ -431,7 +431,7 @@ def square(source, step, target, W: static, PITCH: static):
             rows[k] = other[k]
     for k in unroll(W):
         store(target + k * PITCH, rows[k])
-'''
+"""
 """W rows of W elements turned in registers, by perfect shuffles."""
 
 

@@ -102,7 +102,9 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
         f"            or {irregular('a')}",
         f"            or {irregular('b', 'dims := b.ndim')}):",
         f"        return {general}",
-        *_kernel_lines(f"{_chosen_of_two(op)}(a, b, out=...)", "raise broadcast_error(a, b, error)"),
+        *_kernel_lines(
+            f"{_chosen_of_two(op)}(a, b, out=...)", "raise broadcast_error(a, b, error)"
+        ),
         *_record(op, f"{x}._requires_grad or {y}._requires_grad", f"{x}, {y}"),
         "    return result",
     ]

@@ -122,7 +122,9 @@ class Trace:
     """What operators have computed so far, as expressions."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[Any, Expr]] = {}  # with the tensor, so that its id stays its own
+        self.known: dict[
+            int, tuple[Any, Expr]
+        ] = {}  # with the tensor, so that its id stays its own
 
     def note(self, tensor: Any, expression: Expr) -> None:
         """Remember what a tensor stands for."""

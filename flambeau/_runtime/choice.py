@@ -28,8 +28,9 @@ LIMITS: dict[str, int] = {
     "norm": 256,
     "loss": 16384,
     "conv": 131072,
-    "depthwise": 8192,
-    "pool": 8192,
+    "depthwise": 512,
+    "pool": 32768,
+    "pool places": 256,  # the positions of maxima too
     "channel_sums": 8192,
     "recurrent": 4096,
     "optimizer": 8192,

@@ -7,6 +7,7 @@ float16, bfloat16, float32 or float64; half types are summed in float32 and roun
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import product
 from math import inf, prod
 from typing import Any
@@ -52,6 +53,7 @@ class Windows:
     view: Ints
     move: Ints
 
+    @lru_cache(512)
     def table(self) -> Array:
         """The displacements as the kernels take them: z, y, x and elements."""
         _, height, width = self.inputs
@@ -69,9 +71,10 @@ def _pointwise(area: int) -> Windows:
     return Windows(flat, flat, ONES, ((0, 0, 0),), flat, ONES)
 
 
-def _tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
+@cache
+def _tile(rows: int, sums_type: Any) -> dict[str, int]:
     """The register tile for a product with so many rows: of two, the one with fewer in vain."""
-    tile = tile_of(statics["A"])
+    tile = tile_of(sums_type)
     sums = tile.rows * tile.vectors
     if rows <= 2:
         return {"MR": 2, "NV": 4, "W": tile.width}
@@ -81,12 +84,11 @@ def _tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
 
 
 def _blocks(groups: int, rows: int, columns: int, depth: int, height: int,
-            width: int) -> tuple[int, int, int]:  # fmt: skip
+            width: int, threads: int) -> tuple[int, int, int]:  # fmt: skip
     """(blocks of columns, blocks of rows, tasks) for products of [rows, depth] and [.., columns].
 
     `height` and `width` are those of a tile.
     """
-    threads = get_num_threads()
     panels, strips = -(-columns // width), -(-rows // height)
     wanted = max(1, min(4 * threads, groups * rows * columns * depth // TASK_PRODUCTS))
     of_columns = -(-panels // (BLOCK_COLUMNS // width))
@@ -118,12 +120,28 @@ def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Arr
     `places` says where each row's sums start in an image of the output.
     """
     statics, wide = types_of(out.dtype)
-    images, rows = len(out), len(matrix) // groups
-    depth = matrix.shape[1]
-    tile = _tile(rows, statics)
-    height, width = tile["MR"], tile["NV"] * tile["W"]
-    columns = images * prod(windows.outputs)
-    of_columns, of_rows, tasks = _blocks(groups, rows, columns, depth, height, width)
+    rows, channels = len(matrix) // groups, source.shape[1] // groups
+    tile = _tile(rows, statics["A"])
+    sizes, tasks, room = _layout(windows, groups, channels, rows, out.shape, tile["MR"],
+                                 tile["NV"] * tile["W"], wide, get_num_threads())  # fmt: skip
+    native = kernel(kernels.convolve, T=statics["T"], A=statics["A"], RUNS=BLOCK_COLUMNS, **tile)
+    native.parallel(
+        tasks, source, matrix, bias, out, places, np.empty(tasks * room, wide), windows.table(),
+        sizes, floor,
+    )  # fmt: skip
+
+
+@lru_cache(512)
+def _layout(windows: Windows, groups: int, channels: int, rows: int, result: tuple[int, ...],
+            height: int, width: int, wide: np.dtype[Any],
+            threads: int) -> tuple[Array, int, int]:  # fmt: skip
+    """What the kernel takes for `sizes`, into how many tasks the work falls, and the memory of one.
+
+    `result` is the shape of the output, `height` and `width` are those of a tile.
+    """
+    depth = channels * len(windows.taps)
+    columns = result[0] * prod(windows.outputs)
+    of_columns, of_rows, tasks = _blocks(groups, rows, columns, depth, height, width, threads)
     of_depth = _ceil(depth, BLOCK_DEPTH)
     most_depth = _ceil(depth, of_depth)
     most_panels = _ceil(_ceil(columns, width), of_columns)
@@ -132,15 +150,11 @@ def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Arr
     room_columns, room_sums = pitch * most_depth + 16, pitch * most_rows + 16
     room = room_columns + room_sums + most_depth * height
     sizes = np.array([
-        groups, source.shape[1] // groups, *windows.inputs, *windows.outputs, *windows.step,
-        len(windows.taps), rows, depth, of_depth, columns, of_columns, of_rows, *windows.view,
-        *windows.move, out[0].size, room_columns, room_sums, room,
+        groups, channels, *windows.inputs, *windows.outputs, *windows.step, len(windows.taps),
+        rows, depth, of_depth, columns, of_columns, of_rows, *windows.view, *windows.move,
+        prod(result[1:]), room_columns, room_sums, room,
     ], np.int64)  # fmt: skip
-    native = kernel(kernels.convolve, T=statics["T"], A=statics["A"], RUNS=BLOCK_COLUMNS, **tile)
-    native.parallel(
-        tasks, source, matrix, bias, out, places, np.empty(tasks * room, wide), windows.table(),
-        sizes, floor,
-    )  # fmt: skip
+    return sizes, tasks, room
 
 
 def _is_pointwise(kernel_: Ints, stride: Ints, padding: Ints) -> bool:
@@ -324,7 +338,7 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
     )
     rows, depth = weight_shape[0] // groups, prod(weight_shape[1:])
     columns = len(grad) * prod(windows.outputs)
-    tile = _weight_tile(rows, statics)
+    tile = _weight_tile(rows, statics["A"])
     height, width = tile["MR"], tile["NV"] * tile["W"]
     products = groups * rows * depth * columns
     parts = _parts(weight_shape, columns, products, wide.itemsize)
@@ -353,9 +367,9 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
     return total.astype(grad.dtype, copy=False)
 
 
-def _weight_tile(rows: int, statics: dict[str, Any]) -> dict[str, int]:
+def _weight_tile(rows: int, sums_type: Any) -> dict[str, int]:
     """The register tile where the outputs of a group lie along its vectors."""
-    tile = tile_of(statics["A"])
+    tile = tile_of(sums_type)
     if rows <= tile.width:
         return {"MR": tile.rows * tile.vectors, "NV": 1, "W": tile.width}
     return tile.constants

@@ -7,6 +7,7 @@ float16, bfloat16, float32 or float64; half types are summed in float32 and roun
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import product
 from math import inf, prod
 from typing import Any
@@ -59,6 +60,7 @@ class Plan:
             )
         ]
 
+    @lru_cache(512)
     def layout(self, spare_rows: int, spare: int, itemsize: int) -> tuple[Array, Array]:
         """What the kernels take for `sizes` and `offsets`.
 
@@ -97,6 +99,7 @@ def three(numbers: Ints, fill: int) -> tuple[int, ...]:
     return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
 
+@cache
 def types_of(dtype: np.dtype[Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
     element = OF_NUMPY[dtype.name]
     wide = f32 if element.bits < 32 else element

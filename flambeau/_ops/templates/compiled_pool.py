@@ -5,6 +5,7 @@ Arrays are `(..., *spatial)` of float16, bfloat16, float32 or float64; functions
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -39,6 +40,7 @@ def _tasks(units: int, numbers: int) -> int:
     return max(1, min(units, numbers // TASK_NUMBERS, 4 * get_num_threads()))
 
 
+@lru_cache(512)
 def _moves(plan: Plan) -> tuple[Array, Array]:
     """How far each tap lies from a window's first one in the input, and the dilations."""
     _, height, width = plan.inputs
@@ -115,13 +117,14 @@ def scatter_planes(values: Array, indices: Array, spatial: Ints) -> Array:
 # ---- average pools
 
 
+@lru_cache(512)
 def _counts(output: Ints, inputs: Ints, taps: Ints, stride: Ints, padding: Ints,
-            count_include_pad: bool, override: int | None) -> list[Array]:  # fmt: skip
+            count_include_pad: bool, override: int | None) -> tuple[Array, ...]:  # fmt: skip
     """Three arrays whose products are what the windows' sums are divided by."""
     if override is not None:
         counts = [np.ones(count) for count in output]
         counts[0] *= override
-        return counts
+        return tuple(counts)
     found = []
     for count, size, taken, step, pad in zip(output, inputs, taps, stride, padding, strict=True):
         start = np.arange(count) * step - pad
@@ -129,10 +132,10 @@ def _counts(output: Ints, inputs: Ints, taps: Ints, stride: Ints, padding: Ints,
         if not count_include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, size)
         found.append((end - start).astype(np.float64))
-    return found
+    return tuple(found)
 
 
-def _average(source: Array, plan: Plan, shape: tuple[int, ...], counts: list[Array]) -> Array:
+def _average(source: Array, plan: Plan, shape: tuple[int, ...], counts: tuple[Array, ...]) -> Array:
     statics, wide = types_of(source.dtype)
     width = statics["W"]
     sizes, offsets = plan.layout(ROWS, 4 * width, wide.itemsize)
@@ -167,9 +170,9 @@ def avg_pool_backward(grad: Array, spatial: Ints, taps: Ints, stride: Ints, padd
     sizes, step, pad = three(spatial, 1), three(stride, 1), three(padding, 0)
     span = three(taps, 1)
     counts = _counts(output, sizes, span, step, pad, count_include_pad, override)
-    divided, each = grad, [np.ones(size) for size in sizes]
+    divided, each = grad, tuple([np.ones(size) for size in sizes])
     if all((count == count[0]).all() for count in counts):
-        each[0] *= prod(float(count[0]) for count in counts)
+        each[0][:] = prod(float(count[0]) for count in counts)
     else:
         wide = types_of(grad.dtype)[1]
         divisor = counts[0][:, None, None] * counts[1][:, None] * counts[2]

@@ -309,4 +309,3 @@ class Nest:
             return (*head, middle, *mids)
         parts = 1 if rows >= tasks else -(-tasks // max(rows, 1))
         return (*head, min(parts, max(1, size // 256)))
-

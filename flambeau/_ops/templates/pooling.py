@@ -16,9 +16,9 @@ from flambeau._ops.templates.windows import Ints
 from flambeau._runtime import choice
 
 
-def _compiled(array: Array, spatial: Ints) -> Any:
+def _compiled(array: Array, spatial: Ints, work: str = "pool") -> Any:
     """The module of the kernels for an array of at most so large planes, or None."""
-    if not array.size or not choice.compiled("pool", array.size):
+    if not array.size or not choice.compiled(work, array.size):
         return None
     from flambeau._ops.templates import compiled_pool
 
@@ -36,7 +36,7 @@ def max_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: 
 def max_pool_with_indices(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
                           output: Ints) -> tuple[Array, Array]:  # fmt: skip
     """`max_pool` and the int64 position of each maximum in its flattened spatial plane."""
-    kernels = _compiled(input, input.shape[-len(kernel) :])
+    kernels = _compiled(input, input.shape[-len(kernel) :], "pool places")
     function = plain.max_pool_with_indices if kernels is None else kernels.max_pool_with_indices
     return function(  # type: ignore[no-any-return]
         input, kernel, stride, padding, dilation, output
@@ -47,7 +47,7 @@ def max_pool_backward(grad: Array, input: Array, result: Array, kernel: Ints, st
                       padding: Ints, dilation: Ints) -> Array:  # fmt: skip
     """The gradient of `max_pool` from its input and result."""
     spatial = input.shape[-len(kernel) :]
-    kernels = _compiled(input, spatial)
+    kernels = _compiled(input, spatial, "pool places")
     if kernels is not None and result.size:
         return kernels.max_pool_backward(  # type: ignore[no-any-return]
             grad, input, kernel, stride, padding, dilation
