@@ -12,6 +12,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 Case = tuple[float, Callable[[Any, Any, Any, Any], Any]]
@@ -66,7 +67,8 @@ def main() -> None:
     for name, (count, call) in CASES.items():
         if words and not any(word in name for word in words) and name != "copy_":
             continue
-        times = {k: best(lambda k=k: call(modules[k], *held[k])) for k in names}  # type: ignore[misc]
+        steps = {k: partial(call, modules[k], *held[k]) for k in names}
+        times = {k: best(step) for k, step in steps.items()}
         rate = 4 * count * elements / times["flambeau"] / 1e9
         ceiling = max(ceiling, rate if name == "copy_" else 0.0)
         text = f"{name:12s} {1e3 * times['flambeau']:8.3f} ms {rate:6.1f} GB/s"

@@ -236,10 +236,10 @@ def has_form(expression: Any, names: list[str], compute: Scalar) -> bool:
 
 
 def _number_power(to: Lines, base: Term, exponent: Term) -> Term:
-    """Powers by small numbers, as products; `fixed_number` says which these are."""
-    if exponent.type is not None:
+    """Powers by small numbers as products, all others by `power`."""
+    number = None if exponent.type is not None else float(exponent.text.strip("()"))
+    if number not in FIXED_POWERS["float"]:
         return to.apply("power", [base, exponent])
-    number = float(exponent.text.strip("()"))
     squared = to.apply("square", [base])
     if number == 1:
         return base

@@ -432,6 +432,13 @@ def is_nan(to: Expressions, value: Value) -> Value:
 
 
 @word
+def unordered(to: Expressions, a: Value, b: Value) -> Value:
+    """Whether one of two floating-point numbers is nan: one instruction."""
+    a, b = to.alike(_raised(to, a), _raised(to, b))
+    return to.emit.define(like(a.type, boolean), f"fcmp uno {a.typed}, {b.text}")
+
+
+@word
 def popcount(to: Expressions, value: Value) -> Value:
     """How many bits are set."""
     return to.emit.intrinsic("ctpop", value.type, value)

@@ -40,8 +40,8 @@ def check_source(loop: Any, span: str, nest: str) -> None:
     """All names are bound, and `span` stores every output once and nothing else."""
     if not ACTIVE:
         return
-    stores = [ast.unparse(node.args[0]) for node in ast.walk(ast.parse(span))
-              if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "store"]  # fmt: skip
+    calls = [node for node in ast.walk(ast.parse(span)) if isinstance(node, ast.Call)]
+    stores = [ast.unparse(c.args[0]) for c in calls if getattr(c.func, "id", "") == "store"]
     wanted = [f"{operand.name} + i" for operand in loop.outputs]
     if stores != wanted:
         raise BadKernel(f"{loop.title}: stores {stores}, should store {wanted}")

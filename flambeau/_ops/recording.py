@@ -22,7 +22,6 @@ from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
-
 LIMIT = choice.limit("pointwise function")
 """Elements from which on a formula is one kernel."""
 
@@ -284,7 +283,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     outputs = 1 if inplace else len(plan.results)
     scope: dict[str, Any] = {
         "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
-        "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list, "fit_many": _fit_many,
+        "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
+        "fit_many": _fit_many,
     }  # fmt: skip
     for position, formula in enumerate(plan.formulas):
         scope[f"f{position}"] = formula.function

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.dtype import NUMPY_HALVES
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
 from flambeau._ops.pointwise import wants_grad
@@ -108,7 +109,12 @@ def _compiles(from_input: Any, weight: Any, state: Any) -> bool:
 
 
 def _rows(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array)
+    """For the kernels: contiguous, half types (of an autocast region) as float32."""
+    return np.ascontiguousarray(array, np.float32 if array.dtype in NUMPY_HALVES else None)
+
+
+def _back(results: tuple[np.ndarray, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
+    return tuple(result.astype(dtype, copy=False) for result in results)
 
 
 def _by_operators(mode: str, grads: Any, from_input: Any, weight: Any, bias: Any, state: Any,
@@ -151,9 +157,10 @@ def lstm_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, c
     from flambeau._ops.templates import recurrent
 
     outputs, cells, gates = recurrent.lstm(
-        _rows(from_input), weight, _rows(hidden), _rows(cell), backwards
+        _rows(from_input), _rows(weight), _rows(hidden), _rows(cell), backwards
     )
-    return outputs, cells[0 if backwards else -1].copy(), cells, gates
+    results = _back((outputs, cells[0 if backwards else -1].copy()), from_input.dtype)
+    return *results, cells, gates
 
 
 @kernel(
@@ -168,10 +175,11 @@ def lstm_layer_backward(grad: np.ndarray, grad_cell: np.ndarray, weight: np.ndar
     """Gradients of from_input, weight, hidden and cell."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.lstm_backward(
-        _rows(grad), _rows(grad_cell), weight, _rows(hidden), _rows(cell), output, cells, gates,
-        backwards,
+    found = recurrent.lstm_backward(
+        _rows(grad), _rows(grad_cell), _rows(weight), _rows(hidden), _rows(cell), _rows(output),
+        cells, gates, backwards,
     )  # fmt: skip
+    return _back(found, weight.dtype)
 
 
 # ---- GRU
@@ -199,7 +207,11 @@ def gru_layer(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
     """All steps of a GRU: outputs, the gates, V h + c."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.gru(_rows(from_input), weight, bias, _rows(hidden), backwards)
+    outputs, gates, from_hidden = recurrent.gru(
+        _rows(from_input), _rows(weight), None if bias is None else _rows(bias), _rows(hidden),
+        backwards,
+    )  # fmt: skip
+    return *_back((outputs,), from_input.dtype), gates, from_hidden
 
 
 @kernel(
@@ -213,9 +225,10 @@ def gru_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
     """Gradients of from_input, weight, bias and hidden."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.gru_backward(
-        _rows(grad), weight, _rows(hidden), output, gates, from_hidden, backwards
+    found = recurrent.gru_backward(
+        _rows(grad), _rows(weight), _rows(hidden), _rows(output), gates, from_hidden, backwards
     )
+    return _back(found, weight.dtype)
 
 
 # ---- without gates
@@ -240,7 +253,8 @@ def rnn_layer(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, re
     """All steps of a layer without gates."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.plain(_rows(from_input), weight, _rows(hidden), relu, backwards)
+    outputs = recurrent.plain(_rows(from_input), _rows(weight), _rows(hidden), relu, backwards)
+    return outputs.astype(from_input.dtype, copy=False)
 
 
 @kernel(
@@ -253,4 +267,7 @@ def rnn_layer_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
     """Gradients of from_input, weight and hidden."""
     from flambeau._ops.templates import recurrent
 
-    return recurrent.plain_backward(_rows(grad), weight, _rows(hidden), output, relu, backwards)
+    found = recurrent.plain_backward(
+        _rows(grad), _rows(weight), _rows(hidden), _rows(output), relu, backwards
+    )
+    return _back(found, weight.dtype)

@@ -29,7 +29,7 @@ LIMITS: dict[str, int] = {
     "loss": 16384,
     "conv": 131072,
     "depthwise": 512,
-    "pool": 32768,
+    "pool": 8192,
     "pool places": 256,  # the positions of maxima too
     "channel_sums": 8192,
     "recurrent": 4096,

@@ -202,8 +202,8 @@ def test_conversions(data: Any, shape: tuple[int, ...], source: Any, target: Any
         assert (source, target) == (np.dtype("f8"), np.dtype("f2"))
 
 
-FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-             "expm1": np.expm1, "log1p": np.log1p}  # fmt: skip
+FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "expm1": np.expm1, "log1p": np.log1p,
+             "sigmoid": lambda x: 1 / (1 + np.exp(-x))}  # fmt: skip
 
 
 @pytest.mark.parametrize("word", FUNCTIONS)
@@ -254,6 +254,14 @@ def test_large_gradients_are_those_of_small_tensors(name: str) -> None:
     part = x[:100].clone().requires_grad_()
     getattr(torch, name)(part).sum().backward()
     assert torch.allclose(whole.grad[:100], part.grad, rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [-2, -1.5, -1, 0, 0.5, 1, 1.25, 2, 2.5, 3, 4, 7])
+def test_large_gradients_of_powers(exponent: float) -> None:
+    x = (torch.rand(LARGE, dtype=torch.float64) + 0.5).requires_grad_()
+    (x**exponent).sum().backward()
+    expected = exponent * x.detach().numpy() ** (exponent - 1)
+    np.testing.assert_allclose(x.grad.numpy(), expected, 1e-14)
 
 
 def test_fused_formulas_can_be_differentiated_again() -> None:

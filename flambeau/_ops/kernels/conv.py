@@ -31,6 +31,16 @@ SIZES = (
     IMAGE, ROOM_COLUMNS, ROOM_SUMS, ROOM,
 ) = range(len(SIZES))  # fmt: skip
 
+
+@native
+def take_slot(slots):
+    """A part of the tasks' memory that no other task uses now; there is one for every thread."""
+    slot = i64(0)
+    while atomic_exchange(slots + slot, 1) != 0:
+        slot = select(slots[slot + 1] < 0, i64(0), slot + 1)
+    return slot
+
+
 # One run of windows that follow each other along x: numbers in this order.
 LANE, LENGTH, BASE, AT_Z, AT_Y, AT_X = range(6)
 RUN = 6
@@ -213,14 +223,16 @@ def multiply_block(weight, height, depth, row, columns, sums, pitch, panels, add
 
 @native
 def convolve(x: pointer(A), weight: pointer(A), bias: pointer(A), out: pointer(T),
-             places: pointer(i64), work: pointer(A), taps: pointer(i64), sizes: pointer(i64),
+             places: pointer(i64), work: pointer(A), slots: pointer(i64), taps: pointer(i64),
+             sizes: pointer(i64),
              floor: A,
              task: i64, tasks: i64,
              T: static, A: static, W: static, MR: static, NV: static, RUNS: static):  # fmt: skip
     """`out` of the weight `[groups * ROWS, DEPTH]` over x, plus bias, not below `floor`."""
     NR = NV * W
     runs = stack(i64, RUNS * RUN)
-    columns = work + task * sizes[ROOM]
+    slot = take_slot(slots)
+    columns = work + slot * sizes[ROOM]
     sums = columns + sizes[ROOM_COLUMNS]
     tail = sums + sizes[ROOM_SUMS]
     plane = sizes[IN_Z] * sizes[IN_Y] * sizes[IN_X]
@@ -249,6 +261,7 @@ def convolve(x: pointer(A), weight: pointer(A), bias: pointer(A), out: pointer(T
         outputs = group * sizes[ROWS] + top
         write_sums(sums, pitch, height, first * NR, count, bias + outputs, floor, out,
                    places + outputs, sizes, T, A, W)  # fmt: skip
+    atomic_store(slots + slot, 0)
 
 
 @native
@@ -296,7 +309,7 @@ def pack_gradients(grad, first, count, plane, outputs, rows, target, NR: static,
 
 @native
 def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: pointer(A),
-                    taps: pointer(i64), sizes: pointer(i64), parts: i64, depth_block: i64,
+                    slots: pointer(i64), taps: pointer(i64), sizes: pointer(i64), parts: i64, depth_block: i64,
                     column_block: i64, task: i64, tasks: i64,
                     A: static, W: static, MR: static, NV: static, RUNS: static):  # fmt: skip
     """`out[part, groups * ROWS, DEPTH]`: each part sums over its share of the windows.
@@ -306,7 +319,8 @@ def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: poin
     """
     NR = NV * W
     runs = stack(i64, RUNS * RUN)
-    columns = work + task * sizes[ROOM]
+    slot = take_slot(slots)
+    columns = work + slot * sizes[ROOM]
     right = columns + sizes[ROOM_COLUMNS]
     sums = right + sizes[ROOM_SUMS]
     rows = sizes[ROWS]
@@ -354,3 +368,4 @@ def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: poin
             for rest in range(k, high):
                 for i in range(height):
                     target[(row + i) * sizes[DEPTH] + rest] = sums[(rest - low) * width + row + i]
+    atomic_store(slots + slot, 0)

@@ -7,6 +7,7 @@ from flambeau._compiler.native import native
 
 NOWHERE = 0x7FFFFFFF
 """The place of what is not found."""
+nan = float("nan")
 
 
 def halves(width: int) -> tuple[int, ...]:
@@ -34,6 +35,22 @@ def multiply(a, b):
 
 
 @native
+def seen_nan(seen, a, b):
+    """`seen`, and nan in the lanes in which a or b is nan."""
+    if a.type.element.is_float:
+        return select(unordered(a, b), nan, seen)
+    return seen
+
+
+@native
+def or_nan(value, seen):
+    """A number, or nan if there is one among the lanes of `seen`."""
+    if seen.type.element.is_float:
+        return nan if any_lane(is_nan(seen)) else value
+    return value
+
+
+@native
 def load_part(address, count, W: static):
     """The first `count` of W elements; the other lanes are 0 and their memory is not touched."""
     if address.element.size >= 4:
@@ -53,3 +70,23 @@ def store_part(address, value, count, W: static):
         buffer = stack(address.element, W)
         store(buffer, value)
         copy_memory(address, buffer, smaller(count, W))
+
+
+@native
+def load_some(address, count, W: static):
+    """W elements, of which `count` or all are there."""
+    value = splat(address.element(0), W)
+    if count >= W:
+        value = load(address, W)
+    else:
+        value = load_part(address, count, W)
+    return value
+
+
+@native
+def store_some(address, value, count, STREAM: static, W: static):
+    """Write `count` of W elements, or all."""
+    if count >= W:
+        store(address, value, stream=STREAM)
+    else:
+        store_part(address, value, count, W)

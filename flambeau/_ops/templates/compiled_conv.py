@@ -53,16 +53,15 @@ class Windows:
     view: Ints
     move: Ints
 
-    @lru_cache(512)
-    def table(self) -> Array:
-        """The displacements as the kernels take them: z, y, x and elements."""
-        _, height, width = self.inputs
-        return np.array(
-            [(z, y, x, (z * height + y) * width + x) for z, y, x in self.taps], np.int64
-        )
-
 
 ONES = (1, 1, 1)
+
+
+@lru_cache(512)
+def _table(windows: Windows) -> Array:
+    """The displacements as the kernels take them: z, y, x and elements."""
+    _, height, width = windows.inputs
+    return np.array([(z, y, x, (z * height + y) * width + x) for z, y, x in windows.taps], np.int64)
 
 
 def _pointwise(area: int) -> Windows:
@@ -90,7 +89,7 @@ def _blocks(groups: int, rows: int, columns: int, depth: int, height: int,
     `height` and `width` are those of a tile.
     """
     panels, strips = -(-columns // width), -(-rows // height)
-    wanted = max(1, min(4 * threads, groups * rows * columns * depth // TASK_PRODUCTS))
+    wanted = max(1, groups * rows * columns * depth // TASK_PRODUCTS)
     of_columns = -(-panels // (BLOCK_COLUMNS // width))
     of_rows = 1
     if groups * of_columns < 2 * threads and wanted > 1:
@@ -125,10 +124,18 @@ def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Arr
     sizes, tasks, room = _layout(windows, groups, channels, rows, out.shape, tile["MR"],
                                  tile["NV"] * tile["W"], wide, get_num_threads())  # fmt: skip
     native = kernel(kernels.convolve, T=statics["T"], A=statics["A"], RUNS=BLOCK_COLUMNS, **tile)
+    slots = min(tasks, get_num_threads())
     native.parallel(
-        tasks, source, matrix, bias, out, places, np.empty(tasks * room, wide), windows.table(),
-        sizes, floor,
+        tasks, source, matrix, bias, out, places, np.empty(slots * room, wide), _slots(slots),
+        _table(windows), sizes, floor,
     )  # fmt: skip
+
+
+def _slots(count: int) -> Array:
+    """Parts of the tasks' memory: 0 where one is free; -1 is the end."""
+    slots = np.zeros(count + 1, np.int64)
+    slots[count] = -1
+    return slots
 
 
 @lru_cache(512)
@@ -345,7 +352,7 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
     wanted = max(1, min(4 * get_num_threads(), products // TASK_PRODUCTS))
     strips = -(-depth // height)
     shares = min(strips, max(1, -(-wanted // (groups * parts))))
-    tasks = min(wanted, groups * shares * parts)
+    tasks = min(max(1, products // TASK_PRODUCTS), groups * shares * parts)
     block = BLOCK_ROWS // height * height
     most = -(-strips // shares) * height
     column_block = min(BLOCK_COLUMNS, columns)
@@ -358,10 +365,11 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
         len(windows.taps), rows, depth, shares, columns, 0, 0, *windows.view, *windows.move,
         0, room_columns, room_right, room,
     ], np.int64)  # fmt: skip
+    slots = min(tasks, get_num_threads())
     out = np.empty((parts, *weight_shape), wide)
     kernel(kernels.convolve_weight, A=statics["A"], RUNS=BLOCK_COLUMNS, **tile).parallel(
-        tasks, _wide(input), _wide(grad), out, np.empty(tasks * room, wide), windows.table(),
-        sizes, parts, block, column_block,
+        tasks, _wide(input), _wide(grad), out, np.empty(slots * room, wide), _slots(slots),
+        _table(windows), sizes, parts, block, column_block,
     )  # fmt: skip
     total = out[0] if parts == 1 else out.sum(0)
     return total.astype(grad.dtype, copy=False)

@@ -60,39 +60,40 @@ class Plan:
             )
         ]
 
-    @lru_cache(512)
-    def layout(self, spare_rows: int, spare: int, itemsize: int) -> tuple[Array, Array]:
-        """What the kernels take for `sizes` and `offsets`.
-
-        `spare_rows` outputs below the last row and `spare` numbers behind it may be read.
-        """
-        depth, _, width = self.padded()
-        step_y, step_x = self.step[1:]
-        pitch = -(-width // step_x)
-        row = pitch * step_x
-        reach = extent(self.taps[1], self.dilation[1])
-        wanted = BAND_BYTES // (row * itemsize * depth * step_y)
-        band = min(self.outputs[1], max(spare_rows, wanted // spare_rows * spare_rows))
-        rows = (band - 1) * step_y + reach
-        room = (depth * rows + spare_rows * step_y) * row + spare
-        room = -(-room // 16) * 16 + 16
-        offsets = [
-            (z * self.dilation[0] * rows + y * self.dilation[1]) * row
-            + x * self.dilation[2] % step_x * pitch
-            + x * self.dilation[2] // step_x
-            for z, y, x in product(*map(range, self.taps))
-        ]
-        sizes = [
-            self.images, self.channels, self.multiplier, *self.inputs, *self.outputs, *self.pad,
-            *self.step, *self.gap, depth, width, band, rows, pitch, room, prod(self.taps),
-        ]  # fmt: skip
-        return np.array(sizes, np.int64), np.array(offsets, np.int64)
-
     def tasks(self, units: int) -> int:
         """Into how many tasks the work is split, of which there are `units` parts."""
         products = self.images * self.channels * self.multiplier
         products *= prod(self.outputs) * prod(self.taps)
         return max(1, min(units, products // TASK_PRODUCTS, 4 * get_num_threads()))
+
+
+@lru_cache(512)
+def layout(plan: Plan, spare_rows: int, spare: int, itemsize: int) -> tuple[Array, Array]:
+    """What the kernels take for `sizes` and `offsets`.
+
+    `spare_rows` outputs below the last row and `spare` numbers behind it may be read.
+    """
+    depth, _, width = plan.padded()
+    step_y, step_x = plan.step[1:]
+    pitch = -(-width // step_x)
+    row = pitch * step_x
+    reach = extent(plan.taps[1], plan.dilation[1])
+    wanted = BAND_BYTES // (row * itemsize * depth * step_y)
+    band = min(plan.outputs[1], max(spare_rows, wanted // spare_rows * spare_rows))
+    rows = (band - 1) * step_y + reach
+    room = (depth * rows + spare_rows * step_y) * row + spare
+    room = -(-room // 16) * 16 + 16
+    offsets = [
+        (z * plan.dilation[0] * rows + y * plan.dilation[1]) * row
+        + x * plan.dilation[2] % step_x * pitch
+        + x * plan.dilation[2] // step_x
+        for z, y, x in product(*map(range, plan.taps))
+    ]
+    sizes = [
+        plan.images, plan.channels, plan.multiplier, *plan.inputs, *plan.outputs, *plan.pad,
+        *plan.step, *plan.gap, depth, width, band, rows, pitch, room, prod(plan.taps),
+    ]  # fmt: skip
+    return np.array(sizes, np.int64), np.array(offsets, np.int64)
 
 
 def three(numbers: Ints, fill: int) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ def _sums(plan: Plan, source: Array, weight: Array, bias: Array | None, floor: f
     statics, wide = types_of(source.dtype)
     rows, vectors = _best_tile(plan.outputs[1], plan.outputs[2], statics["W"])
     spare = (vectors + 1) * statics["W"] * 2
-    sizes, offsets = plan.layout(rows, spare, wide.itemsize)
+    sizes, offsets = layout(plan, rows, spare, wide.itemsize)
     channels = plan.channels * plan.multiplier
     shift = np.zeros(channels, wide) if bias is None else np.ascontiguousarray(bias, wide)
     result = np.empty((plan.images, channels, *plan.outputs), source.dtype)
@@ -188,7 +189,7 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
     assert groups == input.shape[1]
     statics, wide = types_of(input.dtype)
     plan = _forward_plan(input.shape, weight_shape, grad.shape[2:], stride, padding, dilation)
-    sizes, offsets = plan.layout(1, 2 * statics["W"], wide.itemsize)
+    sizes, offsets = layout(plan, 1, 2 * statics["W"], wide.itemsize)
     taps = len(offsets)
     tasks = plan.tasks(plan.channels)
     work = np.empty(tasks * int(sizes[ROOM]), wide)

@@ -15,7 +15,7 @@ import numpy as np
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import pool as kernels
-from flambeau._ops.templates.compiled_depthwise import BAND, ROOM, Plan, three, types_of
+from flambeau._ops.templates.compiled_depthwise import BAND, ROOM, Plan, layout, three, types_of
 from flambeau._ops.templates.precision import Array
 from flambeau._ops.templates.windows import Ints
 from flambeau._runtime.launch import kernel
@@ -55,7 +55,7 @@ def _max_pool(input: Array, numbers: tuple[Ints, ...], output: Ints,
     statics, wide = types_of(input.dtype)
     taps, stride, padding, dilation = numbers
     plan = _plan(input.shape, output, taps, stride, padding, dilation)
-    sizes, offsets = plan.layout(ROWS, 4 * statics["W"], wide.itemsize)
+    sizes, offsets = layout(plan, ROWS, 4 * statics["W"], wide.itemsize)
     shape = (*input.shape[: -len(taps)], *output)
     values = np.empty(shape, input.dtype)
     places = np.empty(shape if indexed else 0, np.int64)
@@ -85,7 +85,7 @@ def max_pool_backward(grad: Array, input: Array, taps: Ints, stride: Ints, paddi
     statics, wide = types_of(input.dtype)
     output = grad.shape[-len(taps) :]
     plan = _plan(input.shape, output, taps, stride, padding, dilation)
-    sizes, offsets = plan.layout(ROWS, 4 * statics["W"], wide.itemsize)
+    sizes, offsets = layout(plan, ROWS, 4 * statics["W"], wide.itemsize)
     result = np.empty(input.shape, grad.dtype)
     tasks = _tasks(plan.images, input.size)
     places = np.empty(tasks * prod(output), np.int64)
@@ -138,7 +138,7 @@ def _counts(output: Ints, inputs: Ints, taps: Ints, stride: Ints, padding: Ints,
 def _average(source: Array, plan: Plan, shape: tuple[int, ...], counts: tuple[Array, ...]) -> Array:
     statics, wide = types_of(source.dtype)
     width = statics["W"]
-    sizes, offsets = plan.layout(ROWS, 4 * width, wide.itemsize)
+    sizes, offsets = layout(plan, ROWS, 4 * width, wide.itemsize)
     padded = [np.ones(-(-len(each) // width) * width, wide) for each in counts]
     for target, each in zip(padded, counts, strict=True):
         target[: len(each)] = each
