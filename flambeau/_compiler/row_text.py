@@ -23,9 +23,11 @@ CHUNK = 4096
 """Elements that lanes add up in A before they are added to a sum in WIDE."""
 FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
          "first": "i32(NOWHERE)"}  # fmt: skip
+QUICK = {"amax": "larger({1}, {0})", "amin": "smaller({1}, {0})"}
+"""One instruction each; they pass over nan, which is looked for beside them."""
 JOIN = {"total": "{0} + {1}", "product": "{0} * {1}", "amax": "maximum({1}, {0})",
         "amin": "minimum({1}, {0})", "first": "smaller({0}, {1})"}  # fmt: skip
-WORD = {"product": "multiply", "amax": "maximum", "amin": "minimum", "first": "smaller"}
+WORD = {"product": "multiply", "amax": "larger", "amin": "smaller", "first": "smaller"}
 
 
 def form_of(op: str) -> str:
@@ -143,13 +145,18 @@ class Body:
         return text
 
 
+def is_expensive(plan: Plan, stage: int) -> bool:
+    """Whether a pass computes what takes far more time than its memory."""
+    return any(n.op in EXPENSIVE and not plan.is_loaded(n, stage) for n in plan.needed(stage))
+
+
 def unrolled(plan: Plan, stage: int) -> int:
-    """How many vectors a round of the loop of a pass takes."""
-    needed = plan.needed(stage)
-    expensive = [n for n in needed if n.op in EXPENSIVE and not plan.is_loaded(n, stage)]
-    if len(needed) <= 3 and not expensive:
-        return 4
-    return 2 if len(expensive) <= 1 else 1
+    """How many vectors a round of the loop of a pass takes; expensive ones overlap by themselves
+    as far as the processor looks ahead, and one body is compiled sooner than several.
+    """
+    if is_expensive(plan, stage):
+        return 1
+    return 4 if len(plan.needed(stage)) <= 3 else 2
 
 
 # ---- lanes along the row
@@ -159,6 +166,7 @@ class AlongWriter(Writer):
     """The kernel of a plan with lanes along the row."""
 
     steps = ("row_step", "segment_step")
+    form = "part"
     sizes = ("rows", "segments", "n")
 
     def write(self) -> str:
@@ -213,34 +221,46 @@ class AlongWriter(Writer):
         for r in reductions:
             type = "i32" if r.op == "first" else "A"
             self.line(f"r{r.number} = registers(vector({type}, W), {several}, {FIRST[r.op]})")
+            if r.op in QUICK:
+                self.line(f"seen{r.number} = splat(A(0), W)")
         for r in totals:
             self.line(f"sum{r.number} = WIDE(0)")
         if totals:
             self.line(f"pending{stage} = 0")
-        self.line(f"whole{stage} = n // ({several} * W) * ({several} * W)")
+        whole = "n"
+        if not is_expensive(self.plan, stage):
+            whole = f"whole{stage}"
+            self.line(f"{whole} = n // ({several} * W) * ({several} * W)")
         with self.block("for s in range(segments):"):
             self.segment_start(stage)
             if totals:
-                with self.block(f"for begin in range(0, whole{stage}, {CHUNK}):"):
-                    self.line(f"end = smaller(begin + {CHUNK}, whole{stage})")
+                with self.block(f"for begin in range(0, {whole}, {CHUNK}):"):
+                    self.line(f"end = smaller(begin + {CHUNK}, {whole})")
                     self.vectors(stage, several, "begin", "end")
                     self.line(f"pending{stage} += end - begin")
                     with self.block(f"if pending{stage} >= {CHUNK}:"):
                         self.flush(totals, several)
                         self.line(f"pending{stage} = 0")
             else:
-                self.vectors(stage, several, "0", f"whole{stage}")
-            with self.block(f"for i in range(whole{stage}, n, W):"):
-                self.line("some = lanes(i32, W) < i32(n - i)")
-                self.place(stage, "i", "n - i", "0")
-            if totals:
-                self.line(f"pending{stage} += n - whole{stage}")
+                self.vectors(stage, several, "0", whole)
+            if whole != "n":
+                self.rest(stage, whole, totals)
         if totals:
             self.flush(totals, several)
         for r in reductions:
             if r.op != "total":
                 parts = [f"r{r.number}[{u}]" for u in range(several)]
-                self.line(f"found{r.number} = joined({joined_text(r.op, parts)}, {WORD[r.op]})")
+                found = f"joined({joined_text(r.op, parts)}, {WORD[r.op]})"
+                found = f"or_nan({found}, seen{r.number})" if r.op in QUICK else found
+                self.line(f"found{r.number} = {found}")
+
+    def rest(self, stage: int, whole: str, totals: list[Node]) -> None:
+        """What is left of a segment after its whole rounds."""
+        with self.block(f"for i in range({whole}, n, W):"):
+            self.line("some = lanes(i32, W) < i32(n - i)")
+            self.place(stage, "i", "n - i", "0")
+        if totals:
+            self.line(f"pending{stage} += n - {whole}")
 
     def segment_start(self, stage: int) -> None:
         """Where the segment lies in every array of the pass."""
@@ -260,15 +280,33 @@ class AlongWriter(Writer):
                 self.line(f"keep{place}_s = keep_at + ({place} * segments + s) * n")
 
     def vectors(self, stage: int, several: int, begin: str, end: str) -> None:
-        """The loop over whole rounds."""
-        with (
-            self.block(f"for i in range({begin}, {end}, {several} * W):"),
-            self.block(f"for u in unroll({several}):"),
-        ):
-            self.place(stage, "(i + u * W)", "", "u")
+        """The loop over whole rounds; expensive passes take the last, partial vector with it.
 
-    def place(self, stage: int, i: str, count: str, u: str) -> None:
-        """All that a pass does for one vector; `count` of its lanes are there."""
+        Vectors are looked through for nan by pairs.
+        """
+        if is_expensive(self.plan, stage):
+            with self.block(f"for i in range({begin}, {end}, W):"):
+                self.line("some = lanes(i32, W) < i32(n - i)")
+                self.place(stage, "i", "n - i", "0", "some")
+            return
+        with self.block(f"for i in range({begin}, {end}, {several} * W):"):
+            if not any(r.op in QUICK for r in self.plan.reductions(stage)):
+                with self.block(f"for u in unroll({several}):"):
+                    self.place(stage, "(i + u * W)", "", "u")
+                return
+            with self.block(f"for u in unroll(0, {several}, 2):"):
+                left = self.place(stage, "(i + u * W)", "", "u")
+                right = self.place(stage, "(i + u * W + W)", "", "u + 1")
+                for r, value in left.items():
+                    self.line(f"seen{r.number} = seen_nan(seen{r.number}, {value}, {right[r]})")
+
+    def place(self, stage: int, i: str, count: str, u: str,
+              form: str = "part") -> dict[Node, str]:  # fmt: skip
+        """All that a pass does for one vector; `count` of its lanes are there, fewer than all
+        ("part") or as many as there are ("some"). What extremes are still to be searched for nan.
+        """
+        self.form = form
+        waiting = {}
 
         def leaf(node: Node) -> str | None:
             return self.leaf(node, stage, i, count)
@@ -284,13 +322,22 @@ class AlongWriter(Writer):
             if count:
                 value = f"select(some, {value}, {FIRST[r.op]})"
             here = f"r{r.number}[{u}]"
-            self.line(f"{here} = {JOIN[r.op].format(here, value)}")
+            if r.op not in QUICK:
+                self.line(f"{here} = {JOIN[r.op].format(here, value)}")
+                continue
+            waiting[r] = self.name()
+            self.line(f"{waiting[r]} = {value}")
+            self.line(f"{here} = {QUICK[r.op].format(here, waiting[r])}")
+            if count:
+                seen = f"seen{r.number}"
+                self.line(f"{seen} = seen_nan({seen}, {waiting[r]}, {waiting[r]})")
         for k, node in self.plan.added_down(stage):
             above = self.get(f"out{k}_s + {i}", count)
             self.put(f"out{k}_s + {i}", f"{above} + {body.term(node)}", count)
         for k, node in self.plan.written(stage):
-            stream = "" if count else "stream=STREAM"
+            stream = "stream=STREAM"
             self.put(f"out{k}_s + {i}", f"OUT{k}({body.term(node)})", count, stream)
+        return waiting
 
     def leaf(self, node: Node, stage: int, i: str, count: str) -> str | None:
         """What is loaded for a vector, or known for the row."""
@@ -309,14 +356,16 @@ class AlongWriter(Writer):
 
     def get(self, address: str, count: str) -> str:
         """A vector in memory."""
-        return f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
+        return f"load_{self.form}({address}, {count}, W)" if count else f"load({address}, W)"
 
     def put(self, address: str, value: str, count: str, more: str = "") -> None:
         """Store a vector."""
-        if count:
+        if not count:
+            self.line(f"store({', '.join(filter(None, [address, value, more]))})")
+        elif self.form == "part":
             self.line(f"store_part({address}, {value}, {count}, W)")
         else:
-            self.line(f"store({', '.join(filter(None, [address, value, more]))})")
+            self.line(f"store_some({address}, {value}, {count}, {'STREAM' if more else False}, W)")
 
     def flush(self, totals: list[Node], several: int) -> None:
         """Add what the lanes hold to the sums."""
@@ -331,7 +380,8 @@ def joined_text(op: str, parts: list[str]) -> str:
     """Several accumulators as one, by pairs."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [f"({JOIN[op].format(left, right)})" for left, right in pairs]
+        join = QUICK.get(op, JOIN[op])
+        parts = [f"({join.format(left, right)})" for left, right in pairs]
     return parts[0]
 
 

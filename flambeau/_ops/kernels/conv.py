@@ -34,7 +34,10 @@ SIZES = (
 
 @native
 def take_slot(slots):
-    """A part of the tasks' memory that no other task uses now; there is one for every thread."""
+    """A part of the tasks' memory that no other task uses now; there is one for every thread.
+
+    So many small tasks balance the load in memory that stays in the caches.
+    """
     slot = i64(0)
     while atomic_exchange(slots + slot, 1) != 0:
         slot = select(slots[slot + 1] < 0, i64(0), slot + 1)
@@ -309,8 +312,8 @@ def pack_gradients(grad, first, count, plane, outputs, rows, target, NR: static,
 
 @native
 def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: pointer(A),
-                    slots: pointer(i64), taps: pointer(i64), sizes: pointer(i64), parts: i64, depth_block: i64,
-                    column_block: i64, task: i64, tasks: i64,
+                    slots: pointer(i64), taps: pointer(i64), sizes: pointer(i64), parts: i64,
+                    depth_block: i64, column_block: i64, task: i64, tasks: i64,
                     A: static, W: static, MR: static, NV: static, RUNS: static):  # fmt: skip
     """`out[part, groups * ROWS, DEPTH]`: each part sums over its share of the windows.
 

@@ -34,8 +34,8 @@ def results(net: Any, x: Any, state: Any, again: bool) -> list[Any]:
 def test_layers(mode: str, bidirectional: bool, bias: bool, again: bool,
                 monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     torch.manual_seed(3)
-    net = getattr(torch.nn, mode.partition(" ")[0])(
-        5, 11, 2, bias=bias, bidirectional=bidirectional, dtype=torch.float64, **MODES[mode])  # fmt: skip
+    kind = getattr(torch.nn, mode.partition(" ")[0])
+    net = kind(5, 11, 2, bias=bias, bidirectional=bidirectional, dtype=torch.float64, **MODES[mode])
     x = torch.randn(4, 3, 5, dtype=torch.float64, requires_grad=True)
     state: Any = torch.randn(2 * (1 + bidirectional), 3, 11, dtype=torch.float64,
                              requires_grad=True)  # fmt: skip
