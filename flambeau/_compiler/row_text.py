@@ -218,13 +218,7 @@ class AlongWriter(Writer):
         several = unrolled(self.plan, stage)
         reductions = self.plan.reductions(stage)
         totals = [r for r in reductions if r.op == "total"]
-        for r in reductions:
-            type = "i32" if r.op == "first" else "A"
-            self.line(f"r{r.number} = registers(vector({type}, W), {several}, {FIRST[r.op]})")
-            if r.op in QUICK:
-                self.line(f"seen{r.number} = splat(A(0), W)")
-        for r in totals:
-            self.line(f"sum{r.number} = WIDE(0)")
+        self.start(reductions, several)
         if totals:
             self.line(f"pending{stage} = 0")
         whole = "n"
@@ -247,6 +241,20 @@ class AlongWriter(Writer):
                 self.rest(stage, whole, totals)
         if totals:
             self.flush(totals, several)
+        self.finish(reductions, several)
+
+    def start(self, reductions: list[Node], several: int) -> None:
+        """Accumulators of a pass."""
+        for r in reductions:
+            type = "i32" if r.op == "first" else "A"
+            self.line(f"r{r.number} = registers(vector({type}, W), {several}, {FIRST[r.op]})")
+            if r.op in QUICK:
+                self.line(f"seen{r.number} = splat(A(0), W)")
+            if r.op == "total":
+                self.line(f"sum{r.number} = WIDE(0)")
+
+    def finish(self, reductions: list[Node], several: int) -> None:
+        """The results of reductions other than sums, from all lanes of all accumulators."""
         for r in reductions:
             if r.op != "total":
                 parts = [f"r{r.number}[{u}]" for u in range(several)]
@@ -306,7 +314,6 @@ class AlongWriter(Writer):
         ("part") or as many as there are ("some"). What extremes are still to be searched for nan.
         """
         self.form = form
-        waiting = {}
 
         def leaf(node: Node) -> str | None:
             return self.leaf(node, stage, i, count)
@@ -315,6 +322,7 @@ class AlongWriter(Writer):
         for node, (kept, place) in self.plan.kept.items():
             if kept == stage:
                 self.put(f"keep{place}_s + {i}", body.term(node), count)
+        waiting = {}
         for r in self.plan.reductions(stage):
             value = body.term(r.args[0])
             if r.op == "first":
@@ -322,15 +330,10 @@ class AlongWriter(Writer):
             if count:
                 value = f"select(some, {value}, {FIRST[r.op]})"
             here = f"r{r.number}[{u}]"
-            if r.op not in QUICK:
+            if r.op in QUICK:
+                waiting[r] = self.extreme(r, here, value, count)
+            else:
                 self.line(f"{here} = {JOIN[r.op].format(here, value)}")
-                continue
-            waiting[r] = self.name()
-            self.line(f"{waiting[r]} = {value}")
-            self.line(f"{here} = {QUICK[r.op].format(here, waiting[r])}")
-            if count:
-                seen = f"seen{r.number}"
-                self.line(f"{seen} = seen_nan({seen}, {waiting[r]}, {waiting[r]})")
         for k, node in self.plan.added_down(stage):
             above = self.get(f"out{k}_s + {i}", count)
             self.put(f"out{k}_s + {i}", f"{above} + {body.term(node)}", count)
@@ -338,6 +341,15 @@ class AlongWriter(Writer):
             stream = "stream=STREAM"
             self.put(f"out{k}_s + {i}", f"OUT{k}({body.term(node)})", count, stream)
         return waiting
+
+    def extreme(self, r: Node, here: str, value: str, count: str) -> str:
+        """Join a vector with an extreme so far; its name. Partial ones have no pair."""
+        name = self.name()
+        self.line(f"{name} = {value}")
+        self.line(f"{here} = {QUICK[r.op].format(here, name)}")
+        if count:
+            self.line(f"seen{r.number} = seen_nan(seen{r.number}, {name}, {name})")
+        return name
 
     def leaf(self, node: Node, stage: int, i: str, count: str) -> str | None:
         """What is loaded for a vector, or known for the row."""

@@ -131,7 +131,7 @@ def max(data: np.ndarray) -> np.ndarray:
 
 @reduction(
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    order=1,
+    order=2,
     nondifferentiable=("indices",),
     backward={"self": _picked},
 )
@@ -142,7 +142,7 @@ def max_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     return _select(np.argmax, data, dim, keepdim)
 
 
-@composite("max.other(Tensor self, Tensor other) -> Tensor", order=2)
+@composite("max.other(Tensor self, Tensor other) -> Tensor", order=1)
 def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     """The larger of two elements: `maximum`."""
     return ops.maximum(input, other) if out is None else ops.maximum(input, other, out=out)
@@ -163,7 +163,7 @@ def min(data: np.ndarray) -> np.ndarray:
 
 @reduction(
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    order=1,
+    order=2,
     nondifferentiable=("indices",),
     backward={"self": _picked},
 )
@@ -174,7 +174,7 @@ def min_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     return _select(np.argmin, data, dim, keepdim)
 
 
-@composite("min.other(Tensor self, Tensor other) -> Tensor", order=2)
+@composite("min.other(Tensor self, Tensor other) -> Tensor", order=1)
 def min_other(input: Any, other: Any, *, out: Any = None) -> Any:
     """The smaller of two elements: `minimum`."""
     return ops.minimum(input, other) if out is None else ops.minimum(input, other, out=out)

@@ -243,8 +243,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     found, step = [], 1
+    flat = indices._data.astype(np.int64)
     for size in reversed(sizes):
-        found.append(wrap(np.asarray(indices._data // step % size)))
+        found.append(wrap(np.asarray(flat // step % size)))
         step *= size
     return tuple(reversed(found))
 

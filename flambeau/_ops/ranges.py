@@ -71,11 +71,11 @@ def _dtype_of_range(*numbers: Any) -> dt.dtype:
 
 def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
     kind = numpy_dtype.kind
-    if kind in "iu":
+    if numpy_dtype == np.int64:
         if step and not int(step):
             raise ValueError("step must be nonzero")
         start, end, step = int(start), int(end), int(step)
-    elif kind not in "fV" or dt.from_numpy_dtype(numpy_dtype).itemsize == 1:
+    elif kind not in "iu" and (kind not in "fV" or numpy_dtype.itemsize == 1):
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{name}'")
     if step == 0:
@@ -85,9 +85,12 @@ def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
             raise RuntimeError(f"unsupported range: {_shown(start)} -> {_shown(end)}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if kind in "iu":
+    if numpy_dtype == np.int64:
         return np.arange(start, end, step, dtype=numpy_dtype)
-    return _float_range(start, math.ceil((end - start) / step), step, numpy_dtype)
+    length = math.ceil((end - start) / step)
+    if kind in "iu":  # as many as of floats, but whole steps
+        return (int(start) + int(step) * np.arange(length)).astype(numpy_dtype)
+    return _float_range(start, length, step, numpy_dtype)
 
 
 def _shown(number: float) -> str:

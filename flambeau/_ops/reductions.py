@@ -217,10 +217,14 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     if data.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     result, working = accumulation_type(data, dtype)
+    axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
+        kernels = compiled(data, axes) if _alike(data, result) else None
+        values = None if kernels is None else kernels.nansum(data, axes, keepdim)
+        if values is not None:
+            return finished(values, result)
         data = working_array(data)
         data = np.where(np.isnan(data), data.dtype.type(0), data)
-    axes = wrap_dims(dim, data.ndim)
     return finished(add_up(data, axes, working, keepdim), result)
 
 

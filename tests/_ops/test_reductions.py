@@ -67,3 +67,10 @@ def test_running_products_with_zeros_have_gradients() -> None:
     x = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
     x.cumprod(0).sum().backward()
     assert x.grad.tolist() == [1.0, 8.0, 0.0]
+
+
+def test_the_larger_of_two_integers_without_dims() -> None:
+    one, other = torch.tensor(3, dtype=torch.int32), torch.tensor(6, dtype=torch.int32)
+    assert torch.max(one, other).item() == one.max(other).item() == 6
+    assert torch.min(one, other).item() == one.min(other).item() == 3
+    assert torch.max(torch.ones(2, 3), 1).indices.tolist() == [0, 0]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
-from flambeau._compiler.types import Scalar, f32, i64
+from flambeau._compiler.types import Scalar, f32, f64, i64
 from flambeau._ops.templates import row_formulas as formulas
 from flambeau._ops.templates import rows
 
@@ -156,6 +156,9 @@ def _along_parts(formula: Formula, join: Any, inputs: Any, steps: tuple[int, int
         out = np.empty(count, dtype)
         launch("along", formula, compute, inputs, (out,), steps, sizes)
         return out
+    if count == 1 and inputs[0].flags.c_contiguous:
+        row = (inputs[0].reshape(-1), *inputs[1:])
+        return join.reduce(parts_of(formula, row, compute, (dtype,))[0], keepdims=True)
     table = _table(inputs[0], (count, n), (steps[0], 1))
     found = [parts_of(formula, (row, *inputs[1:]), compute, (dtype,))[0] for row in table]
     return np.array([join.reduce(parts) for parts in found], dtype)
@@ -220,6 +223,12 @@ def total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray 
     return in_parts(formulas.sum_of, np.add, data, axes, keepdim, compute, dtype)
 
 
+def nansum(data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray | None:
+    """The sum of what is not nan, float64."""
+    compute, dtype = _sum_type(data.dtype)
+    return in_parts(formulas.sum_of_numbers, np.add, data, axes, keepdim, compute, dtype)
+
+
 def nonzero_count(data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray | None:
     """How many elements are not 0, int64."""
     compute = rows.compute_type(data.dtype) if data.dtype.kind not in "biu" else i64
@@ -278,8 +287,18 @@ def place(data: np.ndarray, axis: int | None, keepdim: bool, largest: bool) -> A
 
 
 def moments(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, correction: float) -> Any:
-    """(mean, variance) in two passes, in the type to compute in."""
+    """(mean, variance) in two passes, in the type to compute in; in float64 where that overflows,
+    as values near 1e38 do whose standard deviation is a float32.
+    """
     compute = rows.compute_type(data.dtype)
+    found = _moments(data, axes, keepdim, compute, correction)
+    if found is None or compute is not f32 or np.isfinite(found[1]).all():
+        return found
+    return _moments(data, axes, keepdim, f64, correction)
+
+
+def _moments(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, compute: Scalar,
+             correction: float) -> Any:  # fmt: skip
     dtype = np.float32 if compute is f32 else np.float64
     if len(axes) < data.ndim or data.size <= PART:
         return reduce(formulas.variance, data, axes, keepdim, compute, (dtype, dtype), correction)

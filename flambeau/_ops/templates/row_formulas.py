@@ -35,6 +35,12 @@ def sum_of(x: Any) -> Any:
 
 
 @formula(x="full")
+def sum_of_numbers(x: Any) -> Any:
+    """The sum of what is not nan."""
+    return total(where(is_nan(x), 0, x))
+
+
+@formula(x="full")
 def product_of(x: Any) -> Any:
     """The product."""
     return product(x)

@@ -134,10 +134,13 @@ def _is_aligned(value: np.ndarray, steps: tuple[int, int]) -> bool:
 
 
 def task_count(work: int, most: int) -> int:
-    """How many tasks share some work: none is small, and threads get several each."""
+    """How many tasks share some work: none is small, and threads get several each, all of them
+    equally many.
+    """
     if work < 2 * GRAIN:
         return 1
-    return min(most, work // GRAIN, 4 * settings.get_num_threads())
+    threads = settings.get_num_threads()
+    return min(most, -(-min(work // GRAIN, 4 * threads) // threads) * threads)
 
 
 def block_width(outer: int, n: int, inner: int, width: int) -> int:

@@ -1,0 +1,31 @@
+"""Ranges of integers given by numbers that are not whole, and positions in other shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+import flambeau as torch
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32], ids=str)
+def test_short_integers_count_as_floats_and_step_as_integers(dtype: torch.dtype) -> None:
+    assert torch.arange(3.1, dtype=dtype).tolist() == [0, 1, 2, 3]
+    assert torch.arange(0.5, 4.9, 1.5, dtype=dtype).tolist() == [0, 1, 2]
+    assert torch.arange(1, 3.1, 0.5, dtype=dtype).tolist() == [1] * 5
+    assert torch.arange(9, 0, -4, dtype=dtype).tolist() == [9, 5, 1]
+
+
+def test_long_integers_take_whole_bounds() -> None:
+    assert torch.arange(3.1, dtype=torch.int64).tolist() == [0, 1, 2]
+    assert torch.arange(-2.5, 2.5, dtype=torch.int64).tolist() == [-2, -1, 0, 1]
+    with pytest.raises(ValueError, match="step must be nonzero"):
+        torch.arange(1, 3, 0.5, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64], ids=str)
+def test_unravelled_positions_are_long_integers(dtype: torch.dtype) -> None:
+    rows, columns = torch.unravel_index(torch.tensor([200, 41], dtype=dtype), (30, 20))
+    assert rows.dtype is columns.dtype is torch.int64
+    assert (rows.tolist(), columns.tolist()) == ([10, 2], [0, 1])
+    (first, *_) = torch.unravel_index(torch.tensor([7], dtype=dtype), (300, 400, 5))
+    assert first.tolist() == [0]
