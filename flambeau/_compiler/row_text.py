@@ -151,9 +151,7 @@ def is_expensive(plan: Plan, stage: int) -> bool:
 
 
 def unrolled(plan: Plan, stage: int) -> int:
-    """How many vectors a round of the loop of a pass takes; expensive ones overlap by themselves
-    as far as the processor looks ahead, and one body is compiled sooner than several.
-    """
+    """How many vectors a round of a pass takes; expensive ones overlap without that."""
     if is_expensive(plan, stage):
         return 1
     return 4 if len(plan.needed(stage)) <= 3 else 2
@@ -288,10 +286,7 @@ class AlongWriter(Writer):
                 self.line(f"keep{place}_s = keep_at + ({place} * segments + s) * n")
 
     def vectors(self, stage: int, several: int, begin: str, end: str) -> None:
-        """The loop over whole rounds; expensive passes take the last, partial vector with it.
-
-        Vectors are looked through for nan by pairs.
-        """
+        """The loop over whole rounds, nan looked for by pairs; expensive passes go to the end."""
         if is_expensive(self.plan, stage):
             with self.block(f"for i in range({begin}, {end}, W):"):
                 self.line("some = lanes(i32, W) < i32(n - i)")

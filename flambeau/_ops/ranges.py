@@ -215,8 +215,10 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     steps = _checked_steps("logspace", steps)
     dtype = _spaced_dtype("logspace", dtype, out, start, end)
     numpy_dtype = options(dtype, layout, device)
-    exponents = _spaced(start, end, steps, np.dtype(np.float64)) if numpy_dtype.kind in "iu" else (
-        _spaced(start, end, steps, numpy_dtype))  # fmt: skip
+    if numpy_dtype.kind in "iu":
+        exponents = _spaced(int(start), int(end), steps, np.dtype(np.float64))
+    else:
+        exponents = _spaced(start, end, steps, numpy_dtype)
     with np.errstate(all="ignore"):
         data = np.power(exponents.dtype.type(base), exponents).astype(numpy_dtype)
     return finish(data, requires_grad, out)

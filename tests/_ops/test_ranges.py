@@ -22,6 +22,13 @@ def test_long_integers_take_whole_bounds() -> None:
         torch.arange(1, 3, 0.5, dtype=torch.int64)
 
 
+def test_powers_as_integers_have_whole_bounds() -> None:
+    assert torch.logspace(4.3, 10, 7, 2, dtype=torch.int32).tolist() == [
+        1 << n for n in range(4, 11)
+    ]
+    assert torch.logspace(0, 1.2, 2, dtype=torch.int64).tolist() == [1, 10]
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64], ids=str)
 def test_unravelled_positions_are_long_integers(dtype: torch.dtype) -> None:
     rows, columns = torch.unravel_index(torch.tensor([200, 41], dtype=dtype), (30, 20))

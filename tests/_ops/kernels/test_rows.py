@@ -332,3 +332,32 @@ def test_a_formula_is_compiled_once_for_its_types() -> None:
     known = len(rows.READY)
     row_ops.softmax(drawn((9, 70), "float32"), 1, data.dtype)
     assert len(rows.READY) == known
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_extremes_find_nan_at_every_place(dtype: str) -> None:
+    for n in (1, 7, 8, 31, 32, 33, 70):
+        data = drawn((n, n), dtype)
+        np.fill_diagonal(data, np.nan)
+        for largest in (True, False):
+            assert np.isnan(reduce.extreme(data, (1,), False, largest)).all()
+            _, places = reduce.place(data, 1, False, largest)
+            assert places.tolist() == list(range(n))
+        weights = row_ops.softmax(data, 1, data.dtype)
+        assert np.isnan(weights).all()
+
+
+def test_nansum() -> None:
+    for shape, axes in SHAPES:
+        data = drawn(shape, "float32")
+        data[data > 2] = np.nan
+        found = reduce.nansum(data, axes, False)
+        if found is not None:
+            close(found, np.nansum(data.astype(np.float64), axes), 2e-6)
+
+
+def test_variance_of_huge_values() -> None:
+    data = np.array([[3e38, 3e38, 3e38], [1e38, -1e38, 0]], np.float32)
+    mean, variance = reduce.moments(data, (1,), False, 1)
+    close(mean, data.astype(np.float64).mean(1), 1e-7)
+    close(np.sqrt(variance), data.astype(np.float64).std(1, ddof=1), 1e-7)
