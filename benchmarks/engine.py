@@ -1,6 +1,6 @@
 """The CPU engine beside torch: one table for all that it promises.
 
-Usage: python benchmarks/engine.py [words of group or case names] [--rounds N] [--keep-memory]
+Usage: python benchmarks/engine.py [patterns of group or case names] [--rounds N] [--keep-memory]
 
 Each side runs in a process of its own, both with all threads, in alternating rounds; both must
 compute the same. The ratio is torch's time over flambeau's: above 1, flambeau is faster. With
@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -131,7 +132,7 @@ def table(group: str, options: argparse.Namespace) -> list[float]:
     environment = {"GLIBC_TUNABLES": KEEP} if options.keep_memory else {}
     names = _ask_once(group, environment)
     wanted = [n for n in names if not options.words
-              or any(word in f"{group} {n}" for word in options.words)]  # fmt: skip
+              or any(re.search(word, f"{group} {n}") for word in options.words)]  # fmt: skip
     if not wanted:
         return []
     aim = AIMS[group]
@@ -175,7 +176,7 @@ def row(group: str, name: str, found: dict[str, Any], aim: float) -> str:
 def main() -> None:
     """All groups, or those with the words of the command line in their names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("words", nargs="*", help="only groups and cases with one of these words")
+    parser.add_argument("words", nargs="*", help="regular expressions that choose")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep-memory", action="store_true", help="a glibc that keeps memory")
     parser.add_argument("--serve", help=argparse.SUPPRESS)

@@ -151,7 +151,7 @@ def is_expensive(plan: Plan, stage: int) -> bool:
 
 
 def unrolled(plan: Plan, stage: int) -> int:
-    """How many vectors a round of a pass takes; expensive ones overlap without that."""
+    """How many vectors a round of a pass takes; expensive ones overlap without it."""
     if is_expensive(plan, stage):
         return 1
     return 4 if len(plan.needed(stage)) <= 3 else 2
@@ -164,7 +164,6 @@ class AlongWriter(Writer):
     """The kernel of a plan with lanes along the row."""
 
     steps = ("row_step", "segment_step")
-    form = "part"
     sizes = ("rows", "segments", "n")
 
     def write(self) -> str:
@@ -219,10 +218,8 @@ class AlongWriter(Writer):
         self.start(reductions, several)
         if totals:
             self.line(f"pending{stage} = 0")
-        whole = "n"
-        if not is_expensive(self.plan, stage):
-            whole = f"whole{stage}"
-            self.line(f"{whole} = n // ({several} * W) * ({several} * W)")
+        whole = f"whole{stage}"
+        self.line(f"{whole} = n // ({several} * W) * ({several} * W)")
         with self.block("for s in range(segments):"):
             self.segment_start(stage)
             if totals:
@@ -235,8 +232,7 @@ class AlongWriter(Writer):
                         self.line(f"pending{stage} = 0")
             else:
                 self.vectors(stage, several, "0", whole)
-            if whole != "n":
-                self.rest(stage, whole, totals)
+            self.rest(stage, whole, totals)
         if totals:
             self.flush(totals, several)
         self.finish(reductions, several)
@@ -286,12 +282,7 @@ class AlongWriter(Writer):
                 self.line(f"keep{place}_s = keep_at + ({place} * segments + s) * n")
 
     def vectors(self, stage: int, several: int, begin: str, end: str) -> None:
-        """The loop over whole rounds, nan looked for by pairs; expensive passes go to the end."""
-        if is_expensive(self.plan, stage):
-            with self.block(f"for i in range({begin}, {end}, W):"):
-                self.line("some = lanes(i32, W) < i32(n - i)")
-                self.place(stage, "i", "n - i", "0", "some")
-            return
+        """The loop over whole rounds; nan is looked for by pairs of vectors."""
         with self.block(f"for i in range({begin}, {end}, {several} * W):"):
             if not any(r.op in QUICK for r in self.plan.reductions(stage)):
                 with self.block(f"for u in unroll({several}):"):
@@ -299,16 +290,16 @@ class AlongWriter(Writer):
                 return
             with self.block(f"for u in unroll(0, {several}, 2):"):
                 left = self.place(stage, "(i + u * W)", "", "u")
-                right = self.place(stage, "(i + u * W + W)", "", "u + 1")
+                right = left
+                if several > 1:
+                    right = self.place(stage, "(i + u * W + W)", "", "u + 1")
                 for r, value in left.items():
                     self.line(f"seen{r.number} = seen_nan(seen{r.number}, {value}, {right[r]})")
 
-    def place(self, stage: int, i: str, count: str, u: str,
-              form: str = "part") -> dict[Node, str]:  # fmt: skip
-        """All that a pass does for one vector; `count` of its lanes are there, fewer than all
-        ("part") or as many as there are ("some"). What extremes are still to be searched for nan.
+    def place(self, stage: int, i: str, count: str, u: str) -> dict[Node, str]:
+        """All that a pass does for one vector; `count` of its lanes are there. The vectors of
+        extremes, which are still to be searched for nan.
         """
-        self.form = form
 
         def leaf(node: Node) -> str | None:
             return self.leaf(node, stage, i, count)
@@ -333,7 +324,7 @@ class AlongWriter(Writer):
             above = self.get(f"out{k}_s + {i}", count)
             self.put(f"out{k}_s + {i}", f"{above} + {body.term(node)}", count)
         for k, node in self.plan.written(stage):
-            stream = "stream=STREAM"
+            stream = "" if count else "stream=STREAM"
             self.put(f"out{k}_s + {i}", f"OUT{k}({body.term(node)})", count, stream)
         return waiting
 
@@ -363,16 +354,14 @@ class AlongWriter(Writer):
 
     def get(self, address: str, count: str) -> str:
         """A vector in memory."""
-        return f"load_{self.form}({address}, {count}, W)" if count else f"load({address}, W)"
+        return f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
 
     def put(self, address: str, value: str, count: str, more: str = "") -> None:
         """Store a vector."""
-        if not count:
-            self.line(f"store({', '.join(filter(None, [address, value, more]))})")
-        elif self.form == "part":
+        if count:
             self.line(f"store_part({address}, {value}, {count}, W)")
         else:
-            self.line(f"store_some({address}, {value}, {count}, {'STREAM' if more else False}, W)")
+            self.line(f"store({', '.join(filter(None, [address, value, more]))})")
 
     def flush(self, totals: list[Node], several: int) -> None:
         """Add what the lanes hold to the sums."""

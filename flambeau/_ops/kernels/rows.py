@@ -70,23 +70,3 @@ def store_part(address, value, count, W: static):
         buffer = stack(address.element, W)
         store(buffer, value)
         copy_memory(address, buffer, smaller(count, W))
-
-
-@native
-def load_some(address, count, W: static):
-    """W elements, of which `count` or all are there."""
-    value = splat(address.element(0), W)
-    if count >= W:
-        value = load(address, W)
-    else:
-        value = load_part(address, count, W)
-    return value
-
-
-@native
-def store_some(address, value, count, STREAM: static, W: static):
-    """Write `count` of W elements, or all."""
-    if count >= W:
-        store(address, value, stream=STREAM)
-    else:
-        store_part(address, value, count, W)

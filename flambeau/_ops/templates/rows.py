@@ -32,9 +32,8 @@ LIMIT = 512
 CACHED = 1 << 17
 """Elements of a block across rows that several passes find in the cache."""
 
-SCOPE = {name: getattr(shared, name) for name in
-         ("NOWHERE", "joined", "multiply", "seen_nan", "or_nan", "load_part", "store_part",
-          "load_some", "store_some")}  # fmt: skip
+SHARED = ("NOWHERE", "joined", "multiply", "seen_nan", "or_nan", "load_part", "store_part")
+SCOPE = {name: getattr(shared, name) for name in SHARED}
 SCOPE |= {"inf": float("inf"), "nan": float("nan")}
 INTEGERS = {name: np.iinfo(name) for name in
             ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}  # fmt: skip
