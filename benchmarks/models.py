@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from workloads import Cases, Step, choices, drawn
+from drawing import Cases, Step, choices, drawn
 
 
 def filled(torch: Any, net: Any, seed: int = 0) -> Any:
