@@ -19,7 +19,8 @@ from flambeau._ops.templates.precision import narrow, refuse, widen
 
 def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """`input @ weight.T` over the last dims, in new memory; half types give float32."""
-    input, weight = widen(input), widen(weight)
+    if input.dtype.itemsize == 2:
+        input, weight = widen(input), widen(weight)
     transposed = weight.T
     if input.ndim == 2:
         return input.dot(transposed)  # type: ignore[no-any-return]
@@ -38,9 +39,10 @@ def _linear(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         _check_types(input, weight, bias)
     if input.ndim == 0 or weight.ndim != 2 or input.shape[-1] != weight.shape[1]:
         _check_shapes(input, weight)
-    result = blas.affine(input, weight.T, bias)
-    if result is not None:
-        return result  # type: ignore[no-any-return]
+    if input.size * weight.shape[0] >= blas.SMALL or dtype.itemsize == 2:
+        result = blas.affine(input, weight.T, bias)
+        if result is not None:
+            return result  # type: ignore[no-any-return]
     result = rows_product(input, weight)
     if bias is not None:
         if bias.dtype in dt.NUMPY_HALVES:

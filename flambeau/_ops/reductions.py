@@ -190,7 +190,9 @@ def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> An
         return np.add.reduce(data, None)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
-    values = _compiled_total(data, axes, keepdim, result)
+    values = None
+    if data.size >= choice.LIMITS["reduction"]:
+        values = _compiled_total(data, axes, keepdim, result)
     if values is None:
         values = add_up(castable(data, working), axes, working, keepdim)
     return finished(values, result)
@@ -288,7 +290,9 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
     result = _mean_type(data, dtype)
     working = FLOAT32 if result in dt.NUMPY_HALVES else result
     axes = wrap_dims(dim, data.ndim)
-    total = _compiled_total(data, axes, keepdim, result)
+    total = None
+    if data.size >= choice.LIMITS["reduction"]:
+        total = _compiled_total(data, axes, keepdim, result)
     if total is None:
         total = add_up(castable(data, working), axes, working, keepdim)
     return finished(total / total.dtype.type(reduced_count(data.shape, dim)), result)
