@@ -13,8 +13,10 @@ from flambeau._compiler.types import (
     bf16,
     boolean,
     f32,
+    i32,
     i64,
     like,
+    u32,
     vector,
 )
 
@@ -230,8 +232,6 @@ class Emitter:
         return self.define(type, f"bitcast {value.typed} to {type.llvm}")
 
     def _widen_bf16(self, value: Value) -> Value:
-        from flambeau._compiler.types import i32
-
         words = like(value.type, i32)
         wide = self.define(words, f"zext {value.typed} to {words.llvm}")
         high = self.define(words, f"shl {wide.typed}, {constant(words, 16).text}")
@@ -239,8 +239,6 @@ class Emitter:
 
     def _narrow_bf16(self, value: Value) -> Value:
         """Round to the nearest even: add half of the last place, and one more where it is odd."""
-        from flambeau._compiler.types import i32, u32
-
         words = like(value.type, u32)
         bits = self.bitcast(words, value)
         shifted = self.define(words, f"lshr {bits.typed}, {constant(words, 16).text}")
@@ -251,8 +249,7 @@ class Emitter:
         is_nan = self.define(like(value.type, boolean), f"fcmp uno {value.typed}, {value.text}")
         chosen = self.select(is_nan, constant(words, 0x7FC0), high)
         target = like(value.type, bf16)
-        return self.define(target, f"trunc {chosen.type.llvm} {chosen.text} to {target.llvm}"
-                           if i32 else "")  # fmt: skip
+        return self.define(target, f"trunc {chosen.typed} to {target.llvm}")
 
     # ---- memory
 
