@@ -19,6 +19,9 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dims, each once. None and () stand for all dims."""
+    if dims.__class__ is int:
+        dim = wrap_dim(dims, ndim)
+        return (dim,) if ndim else ()
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         return tuple(range(ndim))
     if isinstance(dims, str):

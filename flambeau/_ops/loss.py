@@ -19,11 +19,14 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
+from flambeau._runtime import choice
 
 NONE, MEAN, SUM = 0, 1, 2
 REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
 DOT_LIMIT = 1 << 13
 """Up to here BLAS sums squares as exactly as a pairwise sum does."""
+FEWEST = choice.LIMITS["loss"]
+"""Elements below which no loss is a compiled kernel's."""
 
 
 # ---- reductions and arguments
@@ -131,6 +134,8 @@ def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result:
 def kernels_for(*arrays: np.ndarray) -> Any:
     """The compiled losses for row-major arrays of one shape and type; else None."""
     data = arrays[0]
+    if data.size < FEWEST:
+        return None
     for array in arrays:
         if array.shape != data.shape or array.dtype != data.dtype or not array.flags.c_contiguous:
             return None

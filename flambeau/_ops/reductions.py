@@ -295,7 +295,8 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
         total = _compiled_total(data, axes, keepdim, result)
     if total is None:
         total = add_up(castable(data, working), axes, working, keepdim)
-    return finished(total / total.dtype.type(reduced_count(data.shape, dim)), result)
+    count = math.prod([data.shape[d] for d in axes])
+    return finished(total / total.dtype.type(count), result)
 
 
 @composite(

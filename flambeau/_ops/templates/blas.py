@@ -72,6 +72,8 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """`left @ right` in the type of the operands, rounded once."""
     dtype = left.dtype
     if dtype is FLOAT32 or dtype is FLOAT64:
+        if left.ndim == 2 == right.ndim and left.size * right.shape[1] < SMALL:
+            return left.dot(right)
         return multiply(left, right)
     if dtype in HALVES and left.ndim > 1 and right.ndim > 1 and right.dtype == dtype:
         (rows, depth), columns = left.shape[-2:], right.shape[-1]

@@ -1,13 +1,12 @@
-"""Compiled reductions: which form fits an array's memory, and how large ones are split.
+"""Compiled reductions: which formula, computed in which type, gives which result.
 
-What is left of a reduction after its kernel is small, and joined by NumPy: parts of long rows have
-a fixed length, so that results do not depend on the number of threads.
+How an array's dims become rows, and long rows parts, is `reduce_plans`'s.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,82 +14,7 @@ from flambeau._compiler.fuse import Formula
 from flambeau._compiler.types import Scalar, f32, f64, i64
 from flambeau._ops.templates import row_formulas as formulas
 from flambeau._ops.templates import rows
-
-PART = 1 << 15
-"""Elements of a part of a long row."""
-
-
-class Shape(NamedTuple):
-    """How rows lie in memory: `form`, strides and sizes for `rows.run`; the shape of the results
-    in memory, and the order of dims that makes it the array's own."""
-
-    form: str
-    steps: tuple[int, int]
-    sizes: tuple[int, ...]
-    kept: tuple[int, ...]
-    order: tuple[int, ...] | None
-
-
-def shape_of(data: np.ndarray, axes: tuple[int, ...]) -> Shape | None:
-    """The form for a reduction of some dims; None where the memory fits neither."""
-    shape = data.shape
-    if data.flags.c_contiguous:
-        start, stop = min(axes), max(axes) + 1
-        if stop - start == len(axes):
-            outer, n = math.prod(shape[:start]), math.prod(shape[start:stop])
-            inner = math.prod(shape[stop:])
-            kept = shape[:start] + shape[stop:]
-            if inner == 1:
-                return Shape("along", (n, 0), (outer, 1, n), kept, None)
-            return Shape("across", (n * inner, inner), (outer, n, inner), kept, None)
-    return _sorted_shape(data, axes)
-
-
-def _sorted_shape(data: np.ndarray, axes: tuple[int, ...]) -> Shape | None:
-    """Dims in the order of memory; neighbours that are one run are one."""
-    strides, item = data.strides, data.itemsize
-    dims = sorted((d for d in range(data.ndim) if data.shape[d] != 1), key=lambda d: -strides[d])
-    groups: list[list[int]] = []  # size, stride
-    pattern = ""
-    for d in dims:
-        letter = "r" if d in axes else "o"
-        size, stride = data.shape[d], strides[d]
-        if stride <= 0 or stride % item:
-            return None
-        if pattern.endswith(letter) and groups[-1][1] == size * stride // item:
-            groups[-1] = [groups[-1][0] * size, stride // item]
-        else:
-            groups.append([size, stride // item])
-            pattern += letter
-    if not groups or groups[-1][1] != 1:
-        return None
-    kept = [d for d in dims if d not in axes]
-    kept_shape = tuple(data.shape[d] for d in kept)
-    rank = [kept.index(d) for d in sorted(kept)]
-    sizes, steps = [g[0] for g in groups], [g[1] for g in groups]
-    found = _of_pattern(pattern, sizes, steps)
-    if found is None:
-        return None
-    form, apart, counts = found
-    return Shape(form, apart, counts, kept_shape, tuple(rank))
-
-
-def _of_pattern(pattern: str, sizes: list[int], steps: list[int]) -> Any:
-    """Form, strides and sizes for groups of dims: `o` kept, `r` reduced."""
-    if pattern == "r":
-        return "along", (0, 0), (1, 1, sizes[0])
-    if pattern == "or":
-        return "along", (steps[0], 0), (sizes[0], 1, sizes[1])
-    if pattern == "ror":
-        return "along", (steps[1], steps[0]), (sizes[1], sizes[0], sizes[2])
-    if pattern == "ro":
-        return "across", (0, steps[0]), (1, sizes[0], sizes[1])
-    if pattern == "oro":
-        return "across", (steps[0], steps[1]), tuple(sizes)
-    return None
-
-
-# ---- one reduction
+from flambeau._ops.templates.reduce_plans import PART, Launch, plan_of, tasks_and_sizes
 
 
 def reduce(formula: Formula, data: np.ndarray, axes: tuple[int, ...], keepdim: bool,
@@ -98,76 +22,22 @@ def reduce(formula: Formula, data: np.ndarray, axes: tuple[int, ...], keepdim: b
     """The results of a formula over some dims, one array for each dtype; None where the array's
     memory fits no kernel.
     """
-    found = shape_of(data, axes)
-    if found is None or not data.size:
-        return None
-    form, steps, sizes, kept, order = found
-    count = sizes[0] if form == "along" else sizes[0] * sizes[2]
-    outputs = tuple([np.empty(count, dtype) for dtype in dtypes])
-    launch(form, formula, compute, (data, *numbers), outputs, steps, sizes)
-    return tuple([_shaped(out, data, axes, keepdim, kept, order) for out in outputs])
-
-
-def launch(form: str, formula: Formula, compute: Scalar, inputs: Any, outputs: Any,
-            steps: tuple[int, int], sizes: tuple[int, ...]) -> None:  # fmt: skip
-    work = math.prod(sizes)
-    if form == "along":
-        tasks = rows.task_count(work, sizes[0])
-    else:
-        outer, n, inner = sizes
-        block = rows.block_width(outer, n, inner, rows.statics(compute)["W"])
-        tasks = rows.task_count(work, outer * -(-inner // block))
-        sizes = (*sizes, block)
-    rows.run(form, formula, compute, inputs, outputs, steps, sizes, tasks)
-
-
-def _shaped(out: np.ndarray, data: np.ndarray, axes: tuple[int, ...], keepdim: bool,
-            kept: tuple[int, ...], order: tuple[int, ...] | None) -> np.ndarray:  # fmt: skip
-    """The results of rows in the order of memory as an array of the kept dims."""
-    if order is not None and len(order) > 1:
-        out = np.ascontiguousarray(out.reshape(kept).transpose(order))
-    if keepdim:
-        return out.reshape([1 if d in axes else n for d, n in enumerate(data.shape)])
-    return out.reshape([n for d, n in enumerate(data.shape) if d not in axes])
-
-
-# ---- reductions that can be done in parts
+    plan = plan_of(formula, data, axes, keepdim, compute, dtypes)
+    return None if plan is None else plan.run(data, numbers)
 
 
 def in_parts(formula: Formula, join: Any, data: np.ndarray, axes: tuple[int, ...], keepdim: bool,
              compute: Scalar, dtype: Any, *numbers: float) -> np.ndarray | None:  # fmt: skip
     """As `reduce` for one result that `join`, a ufunc, makes of the results of parts."""
-    found = shape_of(data, axes)
-    if found is None or not data.size:
-        return None
-    form, steps, sizes, kept, order = found
-    inputs = (data, *numbers)
-    if form == "along":
-        out = _along_parts(formula, join, inputs, steps, sizes, compute, dtype)
-    else:
-        out = _across_parts(formula, join, inputs, steps, sizes, compute, dtype)
-    return _shaped(out, data, axes, keepdim, kept, order)
+    plan = plan_of(formula, data, axes, keepdim, compute, (dtype,), join)
+    return None if plan is None else plan.run(data, numbers)[0]
 
 
-def _along_parts(formula: Formula, join: Any, inputs: Any, steps: tuple[int, int],
-                 sizes: tuple[int, ...], compute: Scalar, dtype: Any) -> np.ndarray:  # fmt: skip
-    count, segments, n = sizes
-    if n < 2 * PART or segments > 1 or count > 16:
-        out = np.empty(count, dtype)
-        launch("along", formula, compute, inputs, (out,), steps, sizes)
-        return out
-    if count == 1 and inputs[0].flags.c_contiguous:
-        row = (inputs[0].reshape(-1), *inputs[1:])
-        return join.reduce(parts_of(formula, row, compute, (dtype,))[0], keepdims=True)
-    table = _table(inputs[0], (count, n), (steps[0], 1))
-    found = [parts_of(formula, (row, *inputs[1:]), compute, (dtype,))[0] for row in table]
-    return np.array([join.reduce(parts) for parts in found], dtype)
-
-
-def _table(data: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """The array's memory seen with another shape; strides are in elements."""
-    steps = tuple(step * data.itemsize for step in strides)
-    return np.lib.stride_tricks.as_strided(data, shape, steps)
+def launch(form: str, formula: Formula, compute: Scalar, inputs: Any, outputs: Any,
+           steps: tuple[int, int], sizes: tuple[int, ...]) -> None:  # fmt: skip
+    """One launch of a formula over rows."""
+    tasks, sizes = tasks_and_sizes(Launch(form, sizes, steps), compute)
+    rows.run(form, formula, compute, inputs, outputs, steps, sizes, tasks)
 
 
 def parts_of(formula: Formula, inputs: tuple[Any, ...], compute: Scalar,
@@ -183,28 +53,6 @@ def parts_of(formula: Formula, inputs: tuple[Any, ...], compute: Scalar,
         last = tuple([out[whole:] for out in outputs])
         launch("along", formula, compute, tail, last, (rest, 0), (1, 1, rest))
     return outputs
-
-
-def _across_parts(formula: Formula, join: Any, inputs: Any, steps: tuple[int, int],
-                  sizes: tuple[int, ...], compute: Scalar, dtype: Any) -> np.ndarray:  # fmt: skip
-    """Long columns, of which there are few, are split into groups of rows."""
-    outer, n, inner = sizes
-    part = max(PART // inner, 64)
-    if outer > 1 or inner > 4 * rows.LIMIT or n < 4 * part:
-        out = np.empty(outer * inner, dtype)
-        launch("across", formula, compute, inputs, (out,), steps, sizes)
-        return out
-    groups, rest = divmod(n, part)
-    out = np.empty((groups + (rest > 0)) * inner, dtype)
-    step = steps[1]
-    sizes = (groups, part, inner)
-    launch("across", formula, compute, inputs, (out,), (part * step, step), sizes)
-    if rest:
-        start = _table(inputs[0], (n, inner), (step, 1))[n - rest :]
-        last = out[groups * inner :]
-        launch("across", formula, compute, (start, *inputs[1:]), (last,), (0, step),
-                (1, rest, inner))  # fmt: skip
-    return join.reduce(out.reshape(-1, inner), 0, dtype)
 
 
 # ---- the reductions

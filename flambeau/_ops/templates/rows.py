@@ -79,7 +79,7 @@ def _function(name: str) -> Any:
 class Ready:
     """A kernel for one formula, form and set of types, and what its launch has to know."""
 
-    __slots__ = ("item", "kept", "kernel", "limited")
+    __slots__ = ("form", "item", "kept", "kernel")
 
     def __init__(self, form: str, formula: fuse.Formula, compute: Scalar, inputs: Any,
                  outputs: Any, stream: bool) -> None:  # fmt: skip
@@ -94,12 +94,37 @@ class Ready:
         more = {**statics(compute), "STREAM": stream}
         if form == "across":
             more["LIMIT"] = LIMIT
+        self.form = form
         self.kernel: Kernel = kernel(native(formula, kinds, form), **types, **more)
         self.kept = len(fuse.plan(formula, kinds).kept)
         self.item = np.dtype(f"f{compute.size}" if compute.is_float else f"i{compute.size}")
 
+    def launch(self, tasks: int, inputs: Any, outputs: Any, sizes: tuple[int, ...],
+               steps: tuple[int, int]) -> None:  # fmt: skip
+        """One launch; absent parameters are None."""
+        packed = [value for value in inputs if value is not None]
+        packed += outputs
+        if self.kept:
+            elements = sizes[-2] * sizes[-1] if self.form == "along" else sizes[1] * sizes[3]
+            packed.append(np.empty(self.kept * tasks * elements, self.item))
+        self.kernel.parallel(tasks, *packed, *sizes, *steps)
+
 
 READY: dict[Any, Ready] = {}
+
+
+def ready(form: str, formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ...],
+          outputs: tuple[Any, ...], stream: bool) -> Ready:  # fmt: skip
+    """The kernel for a formula and the types of its parameters and results."""
+    key = (
+        form, formula, compute.name,
+        *[v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in inputs],
+        *[out.dtype.num for out in outputs], stream,
+    )  # fmt: skip
+    found = READY.get(key)
+    if found is None:
+        found = READY[key] = Ready(form, formula, compute, inputs, outputs, stream)
+    return found
 
 
 def run(form: str, formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ...],
@@ -109,21 +134,9 @@ def run(form: str, formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ..
     have the strides `steps`; `sizes` are those of the form: (rows, segments, n), with the period
     of segments before them if there are such parameters, or (outer, n, inner, block).
     """
-    key = (
-        form, formula, compute.name,
-        *[v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in inputs],
-        *[out.dtype.num for out in outputs],
-        outputs[0].nbytes >= STREAMED and _is_aligned(outputs[0], steps),
-    )  # fmt: skip
-    found = READY.get(key)
-    if found is None:
-        found = READY[key] = Ready(form, formula, compute, inputs, outputs, key[-1])
-    packed = [value for value in inputs if value is not None]
-    packed += outputs
-    if found.kept:
-        elements = sizes[-2] * sizes[-1] if form == "along" else sizes[1] * sizes[3]
-        packed.append(np.empty(found.kept * tasks * elements, found.item))
-    found.kernel.parallel(tasks, *packed, *sizes, *steps)
+    stream = outputs[0].nbytes >= STREAMED and _is_aligned(outputs[0], steps)
+    found = ready(form, formula, compute, inputs, outputs, stream)
+    found.launch(tasks, inputs, outputs, sizes, steps)
 
 
 def _is_aligned(value: np.ndarray, steps: tuple[int, int]) -> bool:
