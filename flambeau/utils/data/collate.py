@@ -1,0 +1,185 @@
+"""From a list of samples to a batch, and from NumPy arrays to tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.dtype import float64
+from flambeau._core.layout import strided
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+
+NOT_COLLATED = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+TEXT_OR_OBJECTS = frozenset("SaUO")
+"""Kinds of NumPy arrays that no tensor can hold."""
+
+
+# ---- containers
+
+
+def _like_mapping(like: Any, found: dict[Any, Any]) -> Any:
+    """The items in a mapping of the same type, with its other attributes; else in a dict."""
+    try:
+        if not isinstance(like, MutableMapping):
+            return type(like)(found)
+        clone = copy.copy(like)
+        clone.update(found)
+        return clone
+    except TypeError:  # the type can't be copied, updated or made of a dict
+        return found
+
+
+def _like_sequence(like: Any, found: list[Any]) -> Any:
+    """The elements in a sequence of the same type; else in a list."""
+    try:
+        if not isinstance(like, MutableSequence):
+            return type(like)(found)  # type: ignore[call-arg]
+        clone = copy.copy(like)
+        for place, value in enumerate(found):
+            clone[place] = value
+        return clone
+    except TypeError:  # such as range, which can't be made of a list
+        return found
+
+
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+# ---- converting
+
+
+def default_convert(data: Any) -> Any:
+    """The same data with tensors in place of NumPy arrays and numbers, in containers too.
+
+    >>> import numpy as np
+    >>> default_convert({"a": np.arange(2)})
+    {'a': tensor([0, 1])}
+    """
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, np.ndarray) and data.dtype.kind in TEXT_OR_OBJECTS:
+        return data
+    if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
+        return ops.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _like_mapping(data, {key: default_convert(data[key]) for key in data})
+    if _is_named_tuple(data):
+        return type(data)(*[default_convert(value) for value in data])
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _like_sequence(data, [default_convert(value) for value in data])
+    return data
+
+
+# ---- collating
+
+
+def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
+    """A list of samples as one batch. `collate_fn_map` says, by the type of the samples, which
+    function makes a batch of them; containers of what it names are gone through.
+
+    Raises:
+        RuntimeError: samples are sequences of different lengths.
+        TypeError: nothing says what becomes of samples of this type.
+    """
+    first = batch[0]
+    function = _function_for(first, collate_fn_map or {})
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+
+    def joined(samples: Any) -> Any:
+        return collate(samples, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, Mapping):
+        return _like_mapping(first, {key: joined([s[key] for s in batch]) for key in first})
+    if _is_named_tuple(first):
+        return type(first)(*[joined(column) for column in zip(*batch, strict=False)])
+    if not isinstance(first, Sequence):
+        raise TypeError(NOT_COLLATED.format(type(first)))
+    if any(len(sample) != len(first) for sample in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = [joined(column) for column in zip(*batch, strict=True)]
+    return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+
+
+def _function_for(sample: Any, functions: dict[Any, Callable[..., Any]]) -> Any:
+    """The function of the sample's own type, or of the first type that it is an instance of."""
+    found = functions.get(type(sample))
+    if found is None:
+        for kind, function in functions.items():
+            if isinstance(sample, kind):
+                return function
+    return found
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
+    """Tensors of one shape, stacked along a new first dim."""
+    if batch[0].layout is not strided:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; "
+            "please provide a custom collate_fn to handle them appropriately."
+        )
+    stacked: Tensor = ops.stack(batch, 0)
+    return stacked
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Arrays of one shape, stacked into a tensor."""
+    if batch[0].dtype.kind in TEXT_OR_OBJECTS:
+        raise TypeError(NOT_COLLATED.format(batch[0].dtype))
+    return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
+    """NumPy numbers as a vector of their type."""
+    vector: Tensor = ops.as_tensor(batch)
+    return vector
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
+    """Python floats as a float64 vector."""
+    vector: Tensor = ops.as_tensor(batch, dtype=float64)
+    return vector
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
+    """Python ints as an int64 vector, bools as a bool vector."""
+    vector: Tensor = ops.as_tensor(batch)
+    return vector
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Text stays a list."""
+    return batch
+
+
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+"""What `default_collate` does with samples of a type; types may be added."""
+
+
+def default_collate(batch: Any) -> Any:
+    """A list of samples as one batch, with a new first dim.
+
+    Tensors and arrays are stacked, numbers become a vector, text stays a list; mappings,
+    sequences and named tuples keep their type and hold batches (tuples become lists).
+
+    >>> default_collate([(1, 2.5, "a"), (3, 4.5, "b")])
+    [tensor([1, 3]), tensor([2.5000, 4.5000], dtype=torch.float64), ('a', 'b')]
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -1,0 +1,100 @@
+"""Fetching: what a sampler gives becomes data, in the loader's process or in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from flambeau._ops.namespace import ops
+from flambeau.utils.data.collate import default_collate
+from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
+
+
+class Fetcher:
+    """Data for one index (or, with `batched`, for a list of them), collated.
+
+    `sources` says after each fetch which samples the data was made of, for error messages.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> None:
+        self.dataset = dataset
+        self.batched = batched
+        self.collate = collate
+
+    def fetch(self, index: Any) -> Any:
+        """The data; StopIteration when there is none left."""
+        raise NotImplementedError
+
+
+class MapFetcher(Fetcher):
+    """From a dataset with samples by index."""
+
+    def fetch(self, index: Any) -> Any:
+        """One sample, or those of a batch."""
+        dataset = self.dataset
+        if not self.batched:
+            return self.collate(dataset[index])
+        if self.collate is default_collate:
+            whole = _whole_batch(dataset, index)
+            if whole is not None:
+                return whole
+        several = getattr(dataset, "__getitems__", None)
+        samples = several(index) if several else [dataset[i] for i in index]
+        return self.collate(samples)
+
+
+def _whole_batch(dataset: Any, indices: list[int]) -> Any:
+    """The batch of a TensorDataset, or of a part of one, taken from each tensor at once; None
+    where that is not possible, or an index is wrong."""
+    kind = type(dataset)
+    while kind is Subset:
+        try:
+            indices = [dataset.indices[i] for i in indices]
+        except (IndexError, TypeError):
+            return None
+        dataset = dataset.dataset
+        kind = type(dataset)
+    if kind is not TensorDataset or not dataset.tensors:
+        return None
+    try:
+        places = ops.as_tensor(indices)
+        length = len(dataset)
+        if places._data.dtype.kind != "i" or not places._data.size:
+            return None
+        if places._data.min() < 0 or places._data.max() >= length:
+            return None
+        return [tensor.index_select(0, places) for tensor in dataset.tensors]
+    except (TypeError, ValueError):
+        return None
+
+
+class IterableFetcher(Fetcher):
+    """From an iterator over samples, as many for a batch as there are indices."""
+
+    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any],
+                 drop_last: bool) -> None:  # fmt: skip
+        super().__init__(dataset, batched, collate)
+        self.drop_last = drop_last
+        self.samples = iter(dataset)
+        self.ended = False
+
+    def fetch(self, index: Any) -> Any:
+        """The next sample or batch; the last batch may be short."""
+        if self.ended:
+            raise StopIteration
+        if not self.batched:
+            return self.collate(next(self.samples))
+        batch = list(islice(self.samples, len(index)))
+        self.ended = len(batch) < len(index)
+        if not batch or (self.ended and self.drop_last):
+            raise StopIteration
+        return self.collate(batch)
+
+
+def fetcher_for(dataset: Any, batched: bool, collate: Callable[[Any], Any],
+                drop_last: bool) -> Fetcher:  # fmt: skip
+    """The fetcher for a dataset of either kind."""
+    if isinstance(dataset, IterableDataset):
+        return IterableFetcher(dataset, batched, collate, drop_last)
+    return MapFetcher(dataset, batched, collate)
