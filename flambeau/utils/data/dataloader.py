@@ -18,6 +18,7 @@ FIXED = frozenset((
     "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
 ))  # fmt: skip
 """Attributes that can't be set once a loader is made."""
+WORKER_TYPES = ("process", "thread")
 
 
 class EndlessNone:
@@ -45,6 +46,9 @@ class DataLoader(Generic[T_co]):
     generator: where the order and the workers' seeds come from; the global stream if not given.
     prefetch_factor: batches that each worker is ahead; 2 if not given.
     persistent_workers: whether workers outlive a pass.
+    in_order: whether batches come in the sampler's order, or as workers finish them.
+    worker_type: "process", or "thread": no copies, no start, and fast where the work releases
+        Python's lock (NumPy, decoding of images); threads share the random streams.
 
     Raises:
         ValueError, TypeError: options that contradict each other or are out of range.
@@ -72,8 +76,14 @@ class DataLoader(Generic[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        worker_type: str = "process",
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if worker_type not in WORKER_TYPES:
+            raise ValueError(
+                f"worker_type should be one of {WORKER_TYPES}, but got {worker_type!r}"
+            )
+        self.worker_type = worker_type
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
@@ -145,9 +155,19 @@ class DataLoader(Generic[T_co]):
     def __iter__(self) -> LoaderIterator:
         if not self.num_workers:
             return InProcess(self)
-        from flambeau._core.missing import NotImplementedInFlambeau
+        from flambeau.utils.data.workers import WithWorkers
 
-        raise NotImplementedInFlambeau("DataLoader with num_workers > 0")
+        if not self.persistent_workers:
+            return WithWorkers(self)
+        if self._iterator is None:
+            self._iterator = WithWorkers(self)
+        else:
+            self._iterator.start()
+        found: LoaderIterator = self._iterator
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_iterator": None}
 
     def __len__(self) -> int:
         if not self._is_iterable:

@@ -12,10 +12,9 @@ from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
 
 
 class Fetcher:
-    """Data for one index (or, with `batched`, for a list of them), collated.
+    """Data for one index (or, with `batched`, for a list of them), collated."""
 
-    `sources` says after each fetch which samples the data was made of, for error messages.
-    """
+    by_index = True
 
     def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> None:
         self.dataset = dataset
@@ -26,13 +25,24 @@ class Fetcher:
         """The data; StopIteration when there is none left."""
         raise NotImplementedError
 
+    def place(self) -> str:
+        """Which sample was fetched last, for errors."""
+        raise NotImplementedError
+
 
 class MapFetcher(Fetcher):
     """From a dataset with samples by index."""
 
+    at: Any = None
+
+    def place(self) -> str:
+        """The sample's index."""
+        return f"for sample {self.at}" if self.at is not None else ""
+
     def fetch(self, index: Any) -> Any:
         """One sample, or those of a batch."""
         dataset = self.dataset
+        self.at = index
         if not self.batched:
             return self.collate(dataset[index])
         if self.collate is default_collate:
@@ -40,7 +50,12 @@ class MapFetcher(Fetcher):
             if whole is not None:
                 return whole
         several = getattr(dataset, "__getitems__", None)
-        samples = several(index) if several else [dataset[i] for i in index]
+        if several:
+            return self.collate(several(index))
+        samples = []
+        for self.at in index:  # the attribute itself, so that an error can name the sample
+            samples.append(dataset[self.at])
+        self.at = index
         return self.collate(samples)
 
 
@@ -72,6 +87,9 @@ def _whole_batch(dataset: Any, indices: list[int]) -> Any:
 class IterableFetcher(Fetcher):
     """From an iterator over samples, as many for a batch as there are indices."""
 
+    by_index = False
+    count = 0
+
     def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any],
                  drop_last: bool) -> None:  # fmt: skip
         super().__init__(dataset, batched, collate)
@@ -84,12 +102,21 @@ class IterableFetcher(Fetcher):
         if self.ended:
             raise StopIteration
         if not self.batched:
-            return self.collate(next(self.samples))
-        batch = list(islice(self.samples, len(index)))
+            sample = next(self.samples)
+            self.count += 1
+            return self.collate(sample)
+        batch = []
+        for sample in islice(self.samples, len(index)):
+            batch.append(sample)
+            self.count += 1
         self.ended = len(batch) < len(index)
         if not batch or (self.ended and self.drop_last):
             raise StopIteration
         return self.collate(batch)
+
+    def place(self) -> str:
+        """How many samples came before."""
+        return f"after {self.count} samples of this iterator"
 
 
 def fetcher_for(dataset: Any, batched: bool, collate: Callable[[Any], Any],

@@ -74,6 +74,8 @@ class InProcess(LoaderIterator):
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
+        if loader.timeout:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self.fetcher = fetcher_for(
             self.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
         )
