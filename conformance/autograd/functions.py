@@ -1,0 +1,418 @@
+"""Custom functions: `autograd.Function` in all its forms.
+
+Each function is a scenario; `t` is the library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _returning(t: Any, backward: Any) -> Any:
+    return type("Made", (t.autograd.Function,), {
+        "forward": staticmethod(lambda ctx, x: x * 1),
+        "backward": staticmethod(lambda ctx, g: backward(g)),
+    })  # fmt: skip
+
+
+def _forward(t: Any, forward: Any) -> Any:
+    return type("Made", (t.autograd.Function,), {
+        "forward": staticmethod(lambda ctx, x: forward(x)),
+        "backward": staticmethod(lambda ctx, *g: g[0]),
+    })  # fmt: skip
+
+
+def function_basic(t):
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = t.tensor([1.0, 3.0], requires_grad=True)
+    y = Square.apply(x)
+    (first,) = t.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    return y, y.grad_fn, first, second, y.is_leaf
+
+
+def function_setup_context(t):
+    class Scale(t.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor, None
+
+    x = t.ones(2, requires_grad=True)
+    Scale.apply(x, 3).sum().backward()
+    return x.grad
+
+
+def function_many_outputs(t):
+    class Two(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y, x * y, "extra"
+
+        @staticmethod
+        def backward(ctx, a, b, c):
+            return (
+                a + b,
+                b,
+            )
+
+    x, y = t.ones(2, requires_grad=True), t.ones(2)
+    a, b, extra = Two.apply(x, y)
+    a.sum().backward()
+    return x.grad, extra, a.output_nr, b.output_nr, b.grad_fn
+
+
+def function_no_materialize(t):
+    seen = []
+
+    class Two(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx, a, b):
+            seen.append((a is None, b is None))
+            return a
+
+    x = t.ones(2, requires_grad=True)
+    Two.apply(x)[0].sum().backward()
+    return seen, x.grad
+
+
+def function_non_differentiable(t):
+    class Sort(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, indices = x.sort()
+            flags = values * 1
+            ctx.mark_non_differentiable(flags)
+            return values, indices, flags
+
+        @staticmethod
+        def backward(ctx, g, h, k):
+            return g + h.sum() + k.sum()
+
+    x = t.tensor([2.0, 1.0], requires_grad=True)
+    values, indices, flags = Sort.apply(x)
+    values.sum().backward()
+    return values.requires_grad, indices.requires_grad, flags.requires_grad, x.grad
+
+
+def function_mark_dirty(t):
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = t.ones(2, requires_grad=True)
+    y = x * 1
+    z = Double.apply(y)
+    z.sum().backward()
+    return z is y, y._version, y.grad_fn, x.grad
+
+
+def function_mark_dirty_leaf(t):
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    Double.apply(t.ones(2, requires_grad=True))
+
+
+def function_returns_input(t):
+    class Same(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 5
+
+    x = t.ones(2, requires_grad=True)
+    y = Same.apply(x)
+    y.sum().backward()
+    return y is x, y.grad_fn, x.grad
+
+
+def function_saves_output(t):
+    class Exp(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = t.tensor([0.5], requires_grad=True)
+    y = Exp.apply(x)
+    (g,) = t.autograd.grad(y, x, create_graph=True)
+    (h,) = t.autograd.grad(g, x)
+    return y, g, h
+
+
+def function_output_changed(t):
+    class Exp(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    y = Exp.apply(t.ones(2, requires_grad=True))
+    y.add_(1)
+    y.sum().backward()
+
+
+def function_backward_twice(t):
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    y = Square.apply(t.ones(2, requires_grad=True)).sum()
+    y.backward()
+    y.backward()
+
+
+def function_too_many_grads(t):
+    y = _returning(t, lambda g: (g, g)).apply(t.ones(2, requires_grad=True))
+    y.sum().backward()
+
+
+def function_too_few_grads(t):
+    class Add(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    Add.apply(t.ones(2, requires_grad=True), t.ones(2)).sum().backward()
+
+
+def function_extra_none(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: (g, None)).apply(x).sum().backward()
+    return x.grad
+
+
+def function_wrong_shape(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: t.ones(3)).apply(x).sum().backward()
+
+
+def function_expandable_shape(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: t.ones(3, 2)).apply(x).sum().backward()
+    return x.grad
+
+
+def function_wrong_grad_type(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: 1).apply(x).sum().backward()
+
+
+def function_grad_for_number(t):
+    class Scale(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    Scale.apply(t.ones(2, requires_grad=True), 2).sum().backward()
+
+
+def function_none_grad(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: None).apply(x).sum().backward()
+    return x.grad
+
+
+def function_other_dtype_grad(t):
+    x = t.ones(2, requires_grad=True)
+    _returning(t, lambda g: g.double()).apply(x).sum().backward()
+    return x.grad
+
+
+def function_needs_input_grad(t):
+    seen = []
+
+    class Add(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            seen.append(ctx.needs_input_grad)
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(ctx.needs_input_grad)
+            return g, g, None
+
+    Add.apply(t.ones(2, requires_grad=True), t.ones(2), 3).sum().backward()
+    return seen
+
+
+def function_once_differentiable(t):
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @t.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    x = t.ones(2, requires_grad=True)
+    (g,) = t.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    g.sum().backward()
+
+
+def function_without_forward(t):
+    class Nothing(t.autograd.Function):
+        pass
+
+    Nothing.apply(t.ones(1))
+
+
+def function_without_backward(t):
+    class Half(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+    Half.apply(t.ones(1, requires_grad=True)).backward()
+
+
+def function_vjp(t):
+    class Half(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g * 7
+
+    x = t.ones(1, requires_grad=True)
+    Half.apply(x).backward()
+    return x.grad
+
+
+def function_both_backward_and_vjp(t):
+    class Half(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    Half.apply(t.ones(1, requires_grad=True)).backward()
+
+
+def function_instance(t):
+    class Half(t.autograd.Function):
+        pass
+
+    Half()(t.ones(1))
+
+
+def function_saves_wrong_type(t):
+    class Half(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(3)
+            return x * 1
+
+    Half.apply(t.ones(1, requires_grad=True))
+
+
+def function_wrong_output(t):
+    _forward(t, lambda x: 3).apply(t.ones(1, requires_grad=True))
+
+
+def function_inside_no_grad(t):
+    x = t.ones(1, requires_grad=True)
+    with t.no_grad():
+        y = _returning(t, lambda g: g).apply(x)
+    return y.requires_grad, y.grad_fn
+
+
+def function_grad_mode_in_forward(t):
+    seen = []
+    x = t.ones(1, requires_grad=True)
+    _forward(t, lambda v: seen.append((t.is_grad_enabled(), (v * 2).requires_grad)) or v * 1).apply(
+        x
+    )
+    return seen
+
+
+def function_view_output_write(t):
+    y = _forward(t, lambda v: v[:1]).apply(t.ones(2, requires_grad=True) * 1)
+    y.add_(1)
+
+
+def function_many_views_write(t):
+    y, z = _forward(t, lambda v: (v[:1], v[1:])).apply(t.ones(2, requires_grad=True) * 1)
+    y.add_(1)
+
+
+def function_name_attribute(t):
+    y = _forward(t, lambda v: v * 1).apply(t.ones(2, requires_grad=True))
+    return y.grad_fn.name(), type(y.grad_fn).__name__, y.grad_fn.next_functions[0][0].name()
