@@ -1,10 +1,9 @@
-"""Optimizers and schedules over 30 steps with many options: the numbers and states of torch."""
+"""Optimizers over 30 steps with many options: the numbers and states of torch."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import warnings
 from typing import Any
 
 import numpy as np
@@ -191,150 +190,12 @@ MISUSES = {
     "other parameter count": lambda t: t.optim.SGD([t.ones(1)], lr=0.1).load_state_dict(
         {"state": {}, "param_groups": [{"params": [0, 1]}]}
     ),
-    "not an optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
-    "step with a bad number": lambda t: t.optim.lr_scheduler.ConstantLR(
-        t.optim.SGD([t.ones(1)], lr=0.1), factor=2.0
-    ),
-    "cycle without steps": lambda t: t.optim.lr_scheduler.OneCycleLR(
-        t.optim.SGD([t.ones(1)], lr=0.1), max_lr=1.0
-    ),
-    "wrong count of functions": lambda t: t.optim.lr_scheduler.LambdaLR(
-        t.optim.SGD([t.ones(1)], lr=0.1), [abs, abs]
-    ),
 }
 
 
 @pytest.mark.parametrize("name", MISUSES)
 def test_misuse(name: str) -> None:
     assert error_of(MISUSES[name], flambeau) == error_of(MISUSES[name], reference)
-
-
-SCHEDULES: dict[str, Any] = {
-    "LambdaLR": [{"lr_lambda": lambda epoch: 0.9**epoch},
-                 {"lr_lambda": [lambda epoch: 0.9**epoch, lambda epoch: 1 / (epoch + 1)]}],
-    "MultiplicativeLR": [{"lr_lambda": lambda epoch: 0.95}],
-    "StepLR": [{"step_size": 7}, {"step_size": 3, "gamma": 0.5}],
-    "MultiStepLR": [{"milestones": [3, 3, 11], "gamma": 0.5}],
-    "ConstantLR": [{}, {"factor": 0.25, "total_iters": 8}],
-    "LinearLR": [{}, {"start_factor": 0.5, "end_factor": 0.1, "total_iters": 12}],
-    "ExponentialLR": [{"gamma": 0.9}],
-    "PolynomialLR": [{}, {"total_iters": 20, "power": 2.0}],
-    "CosineAnnealingLR": [{"T_max": 10}, {"T_max": 7, "eta_min": 0.01}],
-    "CosineAnnealingWarmRestarts": [{"T_0": 4}, {"T_0": 3, "T_mult": 2, "eta_min": 0.01}],
-    "OneCycleLR": [
-        {"max_lr": 1.0, "total_steps": STEPS + 1},
-        {"max_lr": [1.0, 0.5], "epochs": 7, "steps_per_epoch": 5, "anneal_strategy": "linear"},
-        {"max_lr": 1.0, "total_steps": 40, "three_phase": True, "cycle_momentum": False},
-        {"max_lr": 1.0, "total_steps": 40, "pct_start": 0.5, "div_factor": 5.0,
-         "final_div_factor": 100.0, "base_momentum": 0.7, "max_momentum": 0.9},
-    ],
-    "CyclicLR": [
-        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 4},
-        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 4, "step_size_down": 2,
-         "mode": "triangular2", "cycle_momentum": False},
-        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "mode": "exp_range", "gamma": 0.9},
-    ],
-}  # fmt: skip
-SCHEDULE_CASES = [
-    (name, options)
-    for name in SCHEDULES
-    if hasattr(flambeau.optim.lr_scheduler, name)
-    for options in SCHEDULES[name]
-]
-
-
-def two_groups(library: Any) -> Any:
-    params = parameters(library, "float64")
-    return library.optim.SGD(
-        [{"params": params[:1], "lr": 0.5}, {"params": params[1:]}], lr=0.2, momentum=0.9
-    )
-
-
-def rates(optimizer: Any) -> list[Any]:
-    return [[group["lr"], group["momentum"]] for group in optimizer.param_groups]
-
-
-def schedule(library: Any, name: str, options: dict[str, Any]) -> Any:
-    optimizer = two_groups(library)
-    scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
-    found = [rates(optimizer)]
-    for _ in range(STEPS):
-        optimizer.step()
-        scheduler.step()
-        found.append([rates(optimizer), scheduler.get_last_lr(), scheduler.last_epoch])
-    return found, sorted(scheduler.state_dict())
-
-
-@pytest.mark.parametrize(("name", "options"), SCHEDULE_CASES, ids=case_id)
-def test_schedule(name: str, options: dict[str, Any]) -> None:
-    ours, theirs = (schedule(library, name, options) for library in (flambeau, reference))
-    assert_close(ours[0], theirs[0])
-    assert ours[1] == theirs[1]
-
-
-def test_every_schedule_is_tried() -> None:
-    module = flambeau.optim.lr_scheduler
-    base = module.LRScheduler
-    own = {n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, base)}
-    special = {"LRScheduler", "_LRScheduler", "SequentialLR", "ChainedScheduler"}
-    assert own - special - {"ReduceLROnPlateau"} <= set(SCHEDULES)
-
-
-PLATEAU = [
-    {}, {"mode": "max", "factor": 0.5, "patience": 2}, {"threshold": 0.5, "threshold_mode": "abs"},
-    {"cooldown": 2, "patience": 1, "min_lr": [0.01, 0.02]}, {"patience": 0, "eps": 0.1},
-]  # fmt: skip
-
-
-@pytest.mark.skipif(
-    not hasattr(flambeau.optim.lr_scheduler, "ReduceLROnPlateau"), reason="no ReduceLROnPlateau"
-)
-@pytest.mark.parametrize("options", PLATEAU, ids=str)
-def test_plateau(options: dict[str, Any]) -> None:
-    results = []
-    for library in (flambeau, reference):
-        optimizer = two_groups(library)
-        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
-        rng, found = np.random.default_rng(1), []
-        for step in range(STEPS):
-            optimizer.step()
-            scheduler.step(float(rng.random() / (step // 10 + 1)))
-            found.append([rates(optimizer), scheduler.num_bad_epochs])
-        results.append(found)
-    assert_close(*results)
-
-
-def sequential(library: Any) -> Any:
-    module, optimizer = library.optim.lr_scheduler, two_groups(library)
-    first = module.ConstantLR(optimizer, factor=0.1, total_iters=4)
-    second = module.ExponentialLR(optimizer, gamma=0.9)
-    return optimizer, module.SequentialLR(optimizer, [first, second], milestones=[4])
-
-
-def chained(library: Any) -> Any:
-    module, optimizer = library.optim.lr_scheduler, two_groups(library)
-    first = module.ConstantLR(optimizer, factor=0.1, total_iters=4)
-    second = module.ExponentialLR(optimizer, gamma=0.9)
-    return optimizer, module.ChainedScheduler([first, second])
-
-
-@pytest.mark.skipif(
-    not hasattr(flambeau.optim.lr_scheduler, "SequentialLR"), reason="no schedules of schedules"
-)
-@pytest.mark.parametrize("build", [sequential, chained])
-def test_schedules_of_schedules(build: Any) -> None:
-    results = []
-    for library in (flambeau, reference):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            optimizer, scheduler = build(library)
-        found = [rates(optimizer)]
-        for _ in range(10):
-            optimizer.step()
-            scheduler.step()
-            found.append([rates(optimizer), scheduler.get_last_lr()])
-        results.append(found)
-    assert_close(*results)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -290,6 +290,8 @@ def _lerp(start: np.ndarray, end: np.ndarray, weight: np.ndarray) -> Any:
     """From the nearer end, so that weights 0 and 1 are exact."""
     span = end - start
     near = np.abs(weight) < 0.5  # noqa: PLR2004
+    if near.ndim == 0:
+        return start + weight * span if near else end - span * (1 - weight)
     return np.where(near, start + weight * span, end - span * (1 - weight))
 
 

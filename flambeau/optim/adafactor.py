@@ -6,17 +6,9 @@ from math import sqrt
 from typing import Any
 
 from flambeau._core.dtype import finfo
-from flambeau.optim.formulas import (
-    Group,
-    State,
-    check_range,
-    check_rate,
-    count,
-    new_step,
-    number,
-    zeros_like,
-)
-from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.elementwise import count, new_step, zeros_like
+from flambeau.optim.optimizer import Optimizer, count_in_tensors
+from flambeau.optim.options import Group, State, check_range, check_rate, number
 
 
 class Adafactor(Optimizer):
@@ -28,8 +20,6 @@ class Adafactor(Optimizer):
     Vectors keep v itself. As in torch, eps1 bounds mean(r) and √v from below (None: the type's
     epsilon), and `weight_decay` shrinks p by lr·weight_decay first.
     """
-
-    paired = False
 
     def __init__(
         self,
@@ -55,10 +45,14 @@ class Adafactor(Optimizer):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
+    def __setstate__(self, state: Group) -> None:
+        super().__setstate__(state)
+        count_in_tensors(self.state)
+
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         if parameter.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
-        state["step"] = new_step()
+        state["step"] = new_step(group)
         if grad.dim() > 1:
             *rest, rows, columns = grad.shape
             state["row_var"] = grad.new_zeros((*rest, rows, 1))

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise, count, new_step, zeros_like
+from flambeau.optim.formulas import add, addcdiv, addcmul, formula, sqrt
+from flambeau.optim.options import (
     Group,
-    State,
-    check_kind,
-    check_range,
+    check_kinds,
+    check_not_negative,
     check_rate,
-    count,
-    new_step,
-    rate,
-    sign,
-    zeros_like,
+    decay_of,
+    option,
 )
-from flambeau.optim.fused import Formula
-from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.sparse_adam import at_places
 
 
-class Adagrad(Optimizer):
+@formula
+def adagrad(p: Any, g: Any, total: Any, lr: Any, eps: Any, decay: Any) -> Any:
+    """With lr as it has decayed until this step."""
+    if decay is not None:
+        g = add(g, p, decay)
+    total = addcmul(total, g, g, 1.0)
+    return addcdiv(p, g, sqrt(total) + eps, -lr), total
+
+
+class Adagrad(Elementwise):
     """s ← s + g²;  p ← p - lr/(1 + (t - 1)·lr_decay) · g/(√s + eps)   (Duchi et al., 2011)."""
+
+    formula = adagrad
+    kept = ("sum",)
 
     def __init__(
         self,
@@ -38,37 +47,48 @@ class Adagrad(Optimizer):
         fused: bool | None = None,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        start = initial_accumulator_value
-        check_range(start >= 0.0, f"Invalid initial_accumulator_value value: {start}")
-        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_not_negative(
+            lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, eps=eps,
+        )  # fmt: skip
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
-        check_kind(self.defaults)
+        check_kinds(self.defaults)
+        for group in self.param_groups:
+            self._start_group(group)
+
+    def _start_group(self, group: Group) -> None:
+        """State is there before the first step, as in torch."""
+        value = group["initial_accumulator_value"]
+        for parameter in group["params"]:
+            state = self.state[parameter]
+            state["step"] = new_step(group)
+            state["sum"] = zeros_like(parameter)
+            state["sum"].fill_(complex(value, value) if parameter.is_complex() else value)
+
+    def share_memory(self) -> None:
+        """Move the sums to shared memory."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                state = self.state[parameter]
-                state["step"] = new_step()
-                state["sum"] = zeros_like(parameter)
-                state["sum"].fill_(complex(start, start) if parameter.is_complex() else start)
+                self.state[parameter]["sum"].share_memory_()
 
-    def compiled(self, state: State, group: Group) -> Formula:
-        lr = rate(group) / (1 + (count(state) - 1) * group["lr_decay"])
-        decay = group["weight_decay"]
-        return Formula(
-            "adagrad", (bool(decay),), (state["sum"],), (sign(group), lr, group["eps"], decay)
-        )
+    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
+        """The same for the rows that have a gradient."""
+        if group["fused"]:
+            raise RuntimeError("`fused` does not support sparse grad or complex param")
+        if decay_of(group) is not None:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self.state[parameter]
+        numbers = self.numbers(count(state), group)
+        grad = grad.coalesce()  # the step is not linear in g
+        values = grad._values()
+        state["sum"].add_(at_places(grad, values * values))
+        root = state["sum"].sparse_mask(grad)._values().sqrt() + numbers["eps"]
+        parameter.add_(at_places(grad, values / root), alpha=-numbers["lr"])
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        step = count(state)
-        if group["weight_decay"]:
-            grad = grad + parameter * group["weight_decay"]
-        lr = rate(group) / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"]
-        total.add_(grad * grad)
-        parameter.add_(grad / (total.sqrt() + group["eps"]) * -lr)
+    def numbers(self, step: float, group: Group) -> Group:
+        lr = option(group, "lr") / (1 + (step - 1) * group["lr_decay"])
+        return {"lr": lr, "eps": group["eps"], "decay": decay_of(group)}

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise
+from flambeau.optim.formulas import absolute, add, addcdiv, formula, lerp, maximum
+from flambeau.optim.options import (
     Group,
-    State,
-    check_range,
+    check_betas,
+    check_not_negative,
     check_rate,
-    check_two_betas,
-    count,
-    new_step,
-    operands,
-    rate,
-    zeros_like,
+    decay_of,
+    option,
 )
-from flambeau.optim.optimizer import Optimizer
 
 
-class Adamax(Optimizer):
+@formula
+def adamax(p: Any, g: Any, mean: Any, largest: Any, step_size: Any, fresh1: Any, beta2: Any,
+           eps: Any, decay: Any) -> Any:  # fmt: skip
+    """With fresh = 1 - β and step_size = lr/(1 - β1ᵗ)."""
+    if decay is not None:
+        g = add(g, p, decay)
+    mean = lerp(mean, g, fresh1)
+    largest = maximum(largest * beta2, absolute(g) + eps)
+    return addcdiv(p, mean, largest, -step_size), mean, largest
+
+
+class Adamax(Elementwise):
     """m ← β1·m + (1 - β1)·g;  u ← max(β2·u, |g| + eps);
     p ← p - lr/(1 - β1ᵗ) · m/u   (Kingma and Ba, 2015, section 7.1).
     """
+
+    formula = adamax
+    kept = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -38,29 +49,18 @@ class Adamax(Optimizer):
         capturable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_two_betas(betas)
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_not_negative(lr=lr, eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable,
         })  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
-        state["exp_avg"] = zeros_like(parameter)
-        state["exp_inf"] = zeros_like(parameter)
-
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+    def numbers(self, step: float, group: Group) -> Group:
         beta1, beta2 = group["betas"]
-        step = count(state)
-        if group["weight_decay"]:
-            grad = grad + parameter * group["weight_decay"]
-        parameter, grad, mean, largest = operands(
-            group, parameter, grad, state["exp_avg"], state["exp_inf"]
-        )
-        mean += (grad - mean) * (1 - beta1)
-        largest[...] = (largest * beta2).clip(abs(grad) + group["eps"])
-        parameter -= mean / largest * (rate(group) / (1 - beta1**step))
+        return {
+            "step_size": option(group, "lr") / (1 - beta1**step), "fresh1": 1 - beta1,
+            "beta2": beta2, "eps": group["eps"], "decay": decay_of(group),
+        }  # fmt: skip

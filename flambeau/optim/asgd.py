@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise, count, new_step, zeros_like
+from flambeau.optim.formulas import add, formula
+from flambeau.optim.optimizer import scalar_state
+from flambeau.optim.options import (
     Group,
     State,
-    check_range,
+    check_not_negative,
     check_rate,
-    count,
-    new_step,
+    decay_of,
     number,
-    operands,
-    scalar_state,
-    zeros_like,
 )
-from flambeau.optim.optimizer import Optimizer
 
 
-class ASGD(Optimizer):
+@formula
+def asgd(p: Any, g: Any, average: Any, eta: Any, shrink: Any, mu: Any, decay: Any) -> Any:
+    """With shrink = 1 - λ·η, and mu = None before the average begins."""
+    if decay is not None:
+        g = add(g, p, decay)
+    p = add(p * shrink, g, -eta)
+    return p, p if mu is None else average + (p - average) * mu
+
+
+class ASGD(Elementwise):
     """p ← (1 - λ·η)·p - η·g;  a ← a + μ·(p - a);
     η ← lr/(1 + λ·lr·t)^α;  μ ← 1/max(1, t - t0)   (Polyak and Juditsky, 1992; Bottou, 2010).
 
     λ is `lambd`. The average a is `state[p]["ax"]`; before step `t0` it follows p.
     """
 
+    formula = asgd
+    kept = ("ax",)
+    counts = False
     counters = "params, mus, etas, and state_steps"
 
     def __init__(
@@ -42,8 +52,7 @@ class ASGD(Optimizer):
         capturable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_not_negative(lr=lr, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
@@ -51,20 +60,23 @@ class ASGD(Optimizer):
         })  # fmt: skip
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
+        state["step"] = new_step(group)
         state["eta"] = scalar_state(number(group["lr"]))
         state["mu"] = scalar_state(1.0)
         state["ax"] = zeros_like(parameter)
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        lr, decay = number(group["lr"]), group["lambd"]
-        eta, mu = number(state["eta"]), number(state["mu"])
+    def advance(self, state: State, group: Group) -> Any:
+        """η and μ of this step; those of the next one go into `state`."""
+        lr = number(group["lr"])
         step = count(state)
-        if group["weight_decay"]:
-            grad = grad + parameter * group["weight_decay"]
-        parameter, grad, average = operands(group, parameter, grad, state["ax"])
-        parameter *= 1 - decay * eta
-        parameter -= grad * eta
-        average += (parameter - average) * mu
-        state["eta"].fill_(lr / (1 + decay * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1.0, step - group["t0"]))
+        eta, mu = state["eta"]._data, state["mu"]._data
+        now = (float(eta), float(mu))
+        # rounded to the default type, which may be narrower than that of loaded state
+        eta[...] = scalar_state(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])._data
+        mu[...] = scalar_state(1 / max(1.0, step - group["t0"]))._data
+        return now
+
+    def numbers(self, now: tuple[float, float], group: Group) -> Group:
+        eta, mu = now
+        return {"eta": eta, "shrink": 1 - group["lambd"] * eta, "mu": None if mu == 1 else mu,
+                "decay": decay_of(group)}  # fmt: skip

@@ -1,141 +1,135 @@
-"""What the formulas of optimizers share: checks of options, counters, and the memory to work on."""
+"""Formulas: how an optimizer changes one element, written once and run in three forms.
+
+    @formula
+    def sgd(p, g, velocity, lr):
+        return (add(p, g, -lr),)
+
+takes a parameter, its gradient, what is kept of it (None where an option leaves it out) and the
+numbers of this step, and returns the new parameter and what is kept, in that order. Numbers that
+are None, True or False are options. Called with ndarrays it runs on NumPy, called with tensors on
+their operators, so that gradients flow through it; `native` is the text of the same function as
+part of a kernel. The words of formulas are below, under the names of the operators they are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flambeau._core.dtype import Defaults
-from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.history import bump
+from flambeau._tensor.tensor import Tensor
 
-Group = dict[str, Any]
-State = dict[str, Any]
-
-# ---- options
+WORDS = (
+    "absolute", "add", "addcdiv", "addcmul", "clamped", "detached", "lerp", "maximum", "select",
+    "sign", "sqrt",
+)  # fmt: skip
 
 
-def check_range(valid: bool, text: str) -> None:
-    """Raise torch's ValueError for an option out of range."""
-    if not valid:
-        raise ValueError(text)
+class Formula:
+    """A formula: the function, the names of what it takes, and its form for kernels."""
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]]) -> None:
+        code = function.__code__
+        self.function = function
+        self.names = code.co_varnames[: code.co_argcount]
+        self.__doc__ = function.__doc__
+        self._native: Any = None
+
+    def __repr__(self) -> str:
+        return f"<formula {self.function.__name__}>"
+
+    def __call__(self, *values: Any, **numbers: Any) -> tuple[Any, ...]:
+        return self.function(*values, **numbers)
+
+    @property
+    def native(self) -> Any:
+        """The same text in the kernel language, where other functions stand behind the words."""
+        if self._native is None:
+            from dataclasses import replace
+
+            from flambeau._compiler.native import native
+            from flambeau._ops.kernels import optimizer as kernels
+
+            found = native(self.function)
+            found.parameters = [replace(each, annotation=None) for each in found.parameters]
+            found.scope.update({word: getattr(kernels, word) for word in WORDS})
+            self._native = found
+        return self._native
 
 
-def check_rate(lr: Any, foreach: bool | None = None, capturable: bool = False) -> None:
-    """A learning rate may be a tensor of one element, but not where steps run over lists."""
-    if not isinstance(lr, Tensor):
-        return
-    if foreach and not capturable:
-        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-    if lr.numel() != 1:  # type: ignore[attr-defined]
-        raise ValueError("Tensor lr must be 1-element")
+formula = Formula
 
 
-def check_two_betas(betas: Any) -> None:
-    """Both betas of an optimizer of Adam's family are in [0, 1)."""
-    check_range(0.0 <= betas[0] < 1.0, f"Invalid beta parameter at index 0: {betas[0]}")
-    check_range(0.0 <= betas[1] < 1.0, f"Invalid beta parameter at index 1: {betas[1]}")
+# ---- words: numbers are floats, or tensors where gradients reach an option
 
 
-def check_kind(options: Group) -> None:
-    """The kinds of steps exclude one another; here they all run the same formula."""
-    if not options.get("fused"):
-        return
-    if options.get("differentiable"):
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if options.get("foreach"):
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+def add(value: Any, other: Any, alpha: Any) -> Any:
+    """value + alpha·other."""
+    if isinstance(value, Tensor) and not isinstance(alpha, Tensor):
+        return value.add(other, alpha=alpha)  # type: ignore[attr-defined]
+    return value + alpha * other
 
 
-def check_step(group: Group, counters: str) -> None:
-    """What torch refuses when it steps: a CUDA graph's step on the CPU, gradients of lists."""
-    if group.get("capturable"):
-        raise AssertionError(f"If capturable=True, {counters} must be on supported devices: "
-                             "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")  # fmt: skip
-    if group.get("foreach") and group.get("differentiable"):
-        raise AssertionError("_foreach ops don't support autograd")
+def addcmul(value: Any, one: Any, other: Any, weight: Any) -> Any:
+    """value + weight·one·other."""
+    if isinstance(value, Tensor) and not isinstance(weight, Tensor):
+        return value.addcmul(one, other, value=weight)  # type: ignore[attr-defined]
+    return value + weight * one * other
 
 
-# ---- numbers and counters
+def addcdiv(value: Any, one: Any, other: Any, weight: Any) -> Any:
+    """value + weight·one/other."""
+    if isinstance(value, Tensor) and not isinstance(weight, Tensor):
+        return value.addcdiv(one, other, value=weight)  # type: ignore[attr-defined]
+    return value + weight * one / other
 
 
-def number(value: Any) -> float:
-    """An option that may be a number or a one-element tensor."""
-    return float(value._data.item()) if isinstance(value, Tensor) else value
+def lerp(start: Any, end: Any, weight: Any) -> Any:
+    """start + weight·(end - start)."""
+    if isinstance(start, Tensor):
+        return start.lerp(end, weight)  # type: ignore[attr-defined]
+    if weight < 0.5:  # noqa: PLR2004  (from the nearer end, as the operator)
+        return start + weight * (end - start)
+    return end + (weight - 1) * (end - start)
 
 
-def rate(group: Group) -> Any:
-    """The learning rate: a number, or a 0-dim tensor where gradients reach it."""
-    lr = group["lr"]
-    if group.get("differentiable") and isinstance(lr, Tensor):
-        return lr.reshape(())  # type: ignore[attr-defined]
-    return number(lr)
+def sqrt(value: Any) -> Any:
+    """√value."""
+    return value.sqrt() if isinstance(value, Tensor) else np.sqrt(value)
 
 
-def sign(group: Group) -> float:
-    """What gradients are multiplied by: -1 where the objective shall grow."""
-    return -1.0 if group.get("maximize") else 1.0
+def sign(value: Any) -> Any:
+    """-1, 0 or 1."""
+    return value.sign() if isinstance(value, Tensor) else np.sign(value)
 
 
-def scalar_state(value: float) -> Tensor:
-    """A number as torch keeps it in `state`: float32, or float64 where that is the default."""
-    exact = Defaults.numpy_dtype.itemsize == 8
-    return wrap(np.array(value, np.float64 if exact else np.float32))
+def absolute(value: Any) -> Any:
+    """|value|."""
+    return abs(value)
 
 
-def new_step() -> Tensor:
-    """The step counter that torch keeps in `state`."""
-    return scalar_state(0.0)
+def maximum(one: Any, other: Any) -> Any:
+    """The larger one; nan if either is."""
+    if isinstance(one, Tensor):
+        return one.maximum(other)  # type: ignore[attr-defined]
+    return np.maximum(one, other)
 
 
-def count(state: State) -> float:
-    """Advance `state["step"]` by one; returns it as a number."""
-    step = state["step"]
-    if isinstance(step, Tensor):
-        step._data += 1
-        return float(step._data)
-    state["step"] = step + 1
-    return float(state["step"])
+def clamped(value: Any, least: float, most: float) -> Any:
+    """The value, or the limit that it is beyond."""
+    return value.clip(least, most)
 
 
-# ---- what formulas work on
-
-
-def zeros_like(parameter: Any) -> Any:
-    """Zeros for a moment of a parameter."""
-    from flambeau._ops.namespace import ops
-
-    return ops.zeros_like(parameter)
-
-
-def is_plain(parameter: Tensor) -> bool:
-    """Whether formulas may work on the memory: float32 and float64, where NumPy rounds as torch."""
-    return parameter._data.dtype.kind == "f" and parameter._data.itemsize >= 4
-
-
-def operands(group: Group, *values: Any) -> Any:
-    """A parameter, its gradient and its moments for a formula: arrays where that is the same.
-
-    A step on arrays takes a third of the time (benchmarks/tiny_training.py, "curve fit").
-    """
-    if group.get("differentiable") or not is_plain(values[0]):
-        return values
-    bump(values[0])
-    return tuple([value._data for value in values])
-
-
-def as_real(value: Any) -> Any:
-    """A complex tensor as pairs of real numbers, in the same memory; all else unchanged."""
-    if isinstance(value, Tensor) and value._data.dtype.kind == "c":
+def select(condition: Any, one: Any, other: Any) -> Any:
+    """`one` where the condition holds, else `other`."""
+    if isinstance(condition, Tensor):
         from flambeau._ops.namespace import ops
 
-        return ops.view_as_real(value)
-    return value
+        return ops.where(condition, one, other)
+    return np.where(condition, one, other)
 
 
-def real_state(state: State) -> State:
-    """The state of a complex parameter as formulas see it; they write through to the memory."""
-    if "step" in state and not isinstance(state["step"], Tensor):
-        state["step"] = scalar_state(state["step"])
-    return {name: as_real(value) for name, value in state.items()}
+def detached(value: Any) -> Any:
+    """The value, through which no gradient flows."""
+    return value.detach().clone() if isinstance(value, Tensor) else value

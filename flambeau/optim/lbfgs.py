@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import enable_grad, no_grad
-from flambeau.optim.formulas import Group, State, as_real, check_range, check_rate, number
+from flambeau.optim.flat import Flat, Vector, dot, multiply_add, total
 from flambeau.optim.line_search import LineSearch, Point
 from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.options import Group, State, check_not_negative, check_rate, number
 
 LEAST_CURVATURE = 1e-10
 """Changes of the gradient that point less along the step say nothing about curvature."""
@@ -35,7 +39,7 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_not_negative(lr=lr)
         super().__init__(params, {
             "lr": lr, "max_iter": max_iter,
             "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
@@ -45,12 +49,9 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
+    @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Move several times; returns what `closure` returned first."""
-        return super().step(closure)
-
-    @no_grad()
-    def _run(self, closure: Any) -> Any:
         closure = enable_grad()(closure)
         parameters = self.param_groups[0]["params"]
         state = self.state[parameters[0]]
@@ -64,39 +65,9 @@ class LBFGS(Optimizer):
         return first_loss
 
 
-class Flat:
-    """Parameters seen as one vector."""
-
-    def __init__(self, parameters: list[Any]) -> None:
-        self.parameters = parameters
-
-    def grad(self) -> Any:
-        """The gradients in one vector; zeros where there is none."""
-        from flambeau._ops.namespace import ops
-
-        grads = [ops.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
-        return ops.cat([as_real(grad).reshape(-1) for grad in grads])
-
-    def move(self, length: float, direction: Any) -> None:
-        """Add a multiple of a vector to the parameters."""
-        offset = 0
-        for parameter in map(as_real, self.parameters):
-            piece = direction[offset : offset + parameter.numel()]
-            parameter.add_(piece.view_as(parameter), alpha=length)
-            offset += parameter.numel()
-
-    def copy(self) -> list[Any]:
-        """The values, to `restore` later."""
-        return [parameter.clone() for parameter in self.parameters]
-
-    def restore(self, values: list[Any]) -> None:
-        """Set the values."""
-        for parameter, value in zip(self.parameters, values, strict=True):
-            parameter.copy_(value)
-
-
 class Run:
-    """The moves of one step. What outlives it is in `state`, under torch's names."""
+    """The moves of one step, on arrays. What outlives it is in `state`, under torch's names and in
+    torch's types: tensors of the parameters' type, of no dims where they are single numbers."""
 
     def __init__(self, flat: Flat, closure: Any, group: Group, state: State) -> None:
         self.flat = flat
@@ -108,24 +79,24 @@ class Run:
 
     def is_flat(self) -> bool:
         """Whether the gradient is as good as zero."""
-        return bool(self.grad.abs().max() <= self.group["tolerance_grad"])
+        return bool(abs(self.grad).max() <= self.group["tolerance_grad"])
 
     def go(self, loss: float) -> None:
         """Move until there is no progress or the limits are reached."""
         group, state = self.group, self.state
         for move in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            direction = self._direction()
-            self._remember(direction, loss)
-            slope = float(self.grad.dot(direction))
+            self.direction = self._direction()
+            self._remember(loss)
+            slope = dot(self.grad, self.direction)
             if slope > -group["tolerance_change"]:
                 break
             before = loss
-            loss = self._move(Point(0.0, loss, self.grad, slope), direction, move)
+            loss = self._move(Point(0.0, loss, self.grad, slope), move)
             if self._is_done(move) or abs(loss - before) < group["tolerance_change"]:
                 break
 
-    def _direction(self) -> Any:
+    def _direction(self) -> Vector:
         """-H·g; in the very first move H is 1."""
         state = self.state
         if state["n_iter"] > 1:
@@ -137,76 +108,95 @@ class Run:
     def _learn(self) -> None:
         """Take the last move and the change of the gradient into the history."""
         state = self.state
-        change = self.grad - state["prev_flat_grad"]
-        move = state["d"] * state["t"]
-        curvature = change.dot(move)
+        change = self.grad - raw(state["prev_flat_grad"])
+        move = raw(state["d"]) * raw(state["t"])
+        curvature = dot(change, move)
         if curvature <= LEAST_CURVATURE:
             return
         history = (state["old_dirs"], state["old_stps"], state["ro"])
-        for values, new in zip(history, (change, move, 1 / curvature), strict=True):
+        for values, new in zip(history, (change, move, 1.0 / curvature), strict=True):
             if len(values) == self.group["history_size"]:
                 values.pop(0)
-            values.append(new)
-        state["H_diag"] = curvature / change.dot(change)
+            values.append(kept(new))
+        state["H_diag"] = kept(curvature / dot(change, change))
 
-    def _remember(self, direction: Any, loss: float) -> None:
+    def _remember(self, loss: float) -> None:
         """Note where this move begins, and the length it would have without a search."""
-        length = number(self.group["lr"])
+        length: Any = number(self.group["lr"])
         if self.state["n_iter"] == 1:
-            length *= min(1.0, 1.0 / float(self.grad.abs().sum()))
-        self.state.update(d=direction, t=length, prev_flat_grad=self.grad, prev_loss=loss)
+            length = min(1.0, 1.0 / total(abs(self.grad))) * length
+        self.length = length
+        self.state.update(
+            d=kept(self.direction), t=kept(length), prev_flat_grad=kept(self.grad), prev_loss=loss
+        )
 
-    def _move(self, start: Point, direction: Any, move: int) -> float:
+    def _move(self, start: Point, move: int) -> float:
         """Move the parameters; returns the new loss, or the old one after the last move."""
         if self.group["line_search_fn"] is not None:
-            return self._searched_move(start, direction)
-        self.flat.move(self.state["t"], direction)
+            return self._searched_move(start)
+        self.flat.move(self.length, self.direction)
         if move == self.group["max_iter"]:
             return start.loss  # nobody asks for the loss any more
-        return self._evaluate(direction, self.state["t"]).loss
+        return self._evaluate(self.length).loss
 
-    def _searched_move(self, start: Point, direction: Any) -> float:
+    def _searched_move(self, start: Point) -> float:
         if self.group["line_search_fn"] != "strong_wolfe":
             raise RuntimeError("only 'strong_wolfe' is supported")
         values = self.flat.copy()
 
-        def trial(length: float) -> Point:
-            self.flat.move(length, direction)
-            point = self._evaluate(direction, length)
+        def trial(length: Any) -> Point:
+            self.flat.move(length, self.direction)
+            point = self._evaluate(length)
             self.flat.restore(values)
             return point
 
         limit = self.group["max_eval"] - self.evaluations
-        tolerance = self.group["tolerance_change"] / float(direction.abs().max())
-        best = LineSearch(trial, start, limit, tolerance).run(self.state["t"])
-        self.state["t"], self.grad = best.step, best.grad
-        self.flat.move(best.step, direction)
+        tolerance = self.group["tolerance_change"]
+        search = LineSearch(trial, start, limit, tolerance, abs(self.direction).max())
+        best = search.run(self.length)
+        self.length, self.grad = best.step, best.grad
+        self.state["t"] = kept(best.step)
+        self.flat.move(best.step, self.direction)
         return best.loss
 
-    def _evaluate(self, direction: Any, length: float) -> Point:
+    def _evaluate(self, length: Any) -> Point:
         """Call the closure where the parameters are."""
         loss = number(self.closure())
         self.evaluations += 1
         self.state["func_evals"] += 1
         self.grad = self.flat.grad()
-        return Point(length, loss, self.grad, float(self.grad.dot(direction)))
+        return Point(length, loss, self.grad, dot(self.grad, self.direction))
 
     def _is_done(self, move: int) -> bool:
-        group, state = self.group, self.state
+        group = self.group
         if move == group["max_iter"] or self.evaluations >= group["max_eval"] or self.is_flat():
             return True
-        return bool((state["d"] * state["t"]).abs().max() <= group["tolerance_change"])
+        return bool(abs(self.direction * self.length).max() <= group["tolerance_change"])
 
 
-def two_loops(grad: Any, state: State, history_size: int) -> Any:
+def two_loops(grad: Vector, state: State, history_size: int) -> Vector:
     """-H·g from the history (Nocedal and Wright, algorithm 7.4)."""
-    changes, moves, inverses = state["old_dirs"], state["old_stps"], state["ro"]
+    changes, moves, inverses = (
+        [raw(value) for value in state[name]] for name in ("old_dirs", "old_stps", "ro")
+    )
     weights = state.setdefault("al", [None] * history_size)
     direction = -grad
     for i in reversed(range(len(moves))):
-        weights[i] = moves[i].dot(direction) * inverses[i]
-        direction -= weights[i] * changes[i]
-    direction *= state["H_diag"]
+        weight = dot(moves[i], direction) * inverses[i]
+        direction = multiply_add(changes[i], -weight, direction)
+        weights[i] = kept(weight)
+    direction = direction * raw(state["H_diag"])
     for i in range(len(moves)):
-        direction += (weights[i] - changes[i].dot(direction) * inverses[i]) * moves[i]
+        weight = raw(weights[i]) - dot(changes[i], direction) * inverses[i]
+        direction = multiply_add(moves[i], weight, direction)
     return direction
+
+
+def raw(value: Any) -> Any:
+    """What is kept of a vector or a number, as NumPy's; Python's numbers as they are."""
+    return value._data[()] if isinstance(value, Tensor) else value
+
+
+def kept(value: Any) -> Any:
+    """An array or a number of NumPy's as a tensor; Python's numbers as they are."""
+    return wrap(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value

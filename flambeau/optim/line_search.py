@@ -17,27 +17,34 @@ CURVATURE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A trial: the step length, and the loss, the gradient and its slope along the direction."""
+    """A trial: the step length, and the loss, the gradient and its slope along the direction.
 
-    step: float
+    Lengths and slopes are numbers of the parameters' type where they were computed of gradients.
+    """
+
+    step: Any
     loss: float
     grad: Any
-    slope: float
+    slope: Any
 
 
 class LineSearch:
-    """One search from `start`; `evaluate` gives the Point of a step length."""
+    """One search from `start`; `evaluate` gives the Point of a step length.
 
-    def __init__(
-        self, evaluate: Callable[[float], Point], start: Point, limit: int, tolerance: float
-    ) -> None:
+    An interval is not worth shrinking if the direction, whose largest element is `reach`, moves
+    no element by `tolerance` in it.
+    """
+
+    def __init__(self, evaluate: Callable[[Any], Point], start: Point, limit: int,
+                 tolerance: float, reach: Any = 1.0) -> None:  # fmt: skip
         self.evaluate = evaluate
         self.start = start
         self.limit = limit
-        self.tolerance = tolerance  # the length of an interval that is not worth shrinking
+        self.tolerance = tolerance
+        self.reach = reach
         self.trials = 0
 
-    def run(self, step: float) -> Point:
+    def run(self, step: Any) -> Point:
         """The best step length found, beginning with `step`."""
         point = self.evaluate(step)
         previous = self.start
@@ -68,26 +75,34 @@ class LineSearch:
 
     def _shrink(self, first: Point, second: Point) -> Point:
         """Shrink the interval between two points until one of them will do."""
-        low, high = (first, second) if first.loss <= second.loss else (second, first)
+        ends = [first, second]
+        low = _lower(ends)
         stalled = False
         while self.trials < self.limit:
-            if abs(high.step - low.step) < self.tolerance:
+            if abs(second.step - first.step) * self.reach < self.tolerance:
                 break
-            trial, stalled = off_the_ends(cubic_minimum(low, high), low, high, stalled)
+            trial, stalled = off_the_ends(cubic_minimum(first, second), first, second, stalled)
             point = self.evaluate(trial)
             self.trials += 1
-            if self._too_high(point) or point.loss >= low.loss:
-                low, high = (low, point) if low.loss <= point.loss else (point, low)
-                continue
-            if self._flat(point):
-                return point
-            if point.slope * (high.step - low.step) >= 0:
-                high = low
-            low = point
-        return low
+            if self._too_high(point) or point.loss >= ends[low].loss:
+                ends[1 - low] = point
+                low = _lower(ends)
+            else:
+                if self._flat(point):
+                    return point
+                if point.slope * (ends[1 - low].step - ends[low].step) >= 0:
+                    ends[1 - low] = ends[low]
+                ends[low] = point
+            first, second = ends
+        return ends[low]
 
 
-def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def _lower(ends: list[Point]) -> int:
+    """Which of two points has the lower loss: the first if both are as low."""
+    return 0 if ends[0].loss <= ends[1].loss else 1
+
+
+def cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
     """Where the cubic through two points with their slopes is least, within the bounds."""
     left, right = (a, b) if a.step <= b.step else (b, a)
     least, most = bounds or (left.step, right.step)
@@ -100,7 +115,7 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
     return min(max(right.step - (right.step - left.step) * share, least), most)
 
 
-def off_the_ends(trial: float, low: Point, high: Point, stalled: bool) -> tuple[float, bool]:
+def off_the_ends(trial: Any, low: Point, high: Point, stalled: bool) -> tuple[Any, bool]:
     """Keep trials from sticking to an end: the second close one moves in by a tenth."""
     left, right = sorted((low.step, high.step))
     margin = 0.1 * (right - left)

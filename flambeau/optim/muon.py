@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from flambeau.optim.formulas import Group, State, check_range, check_rate, number, zeros_like
+from flambeau.optim.elementwise import zeros_like
 from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.options import Group, State, check_range, check_rate, number
 
 
 class Muon(Optimizer):
@@ -16,8 +17,6 @@ class Muon(Optimizer):
     s is √max(1, rows/columns), or with `adjust_lr_fn="match_rms_adamw"` 0.2·√max(rows, columns)
     (Liu et al., 2025). Only for matrices: give vectors to another optimizer.
     """
-
-    paired = False
 
     def __init__(
         self,

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise, count, new_step, zeros_like
+from flambeau.optim.formulas import add, addcdiv, addcmul, formula, lerp, sqrt
+from flambeau.optim.optimizer import scalar_state
+from flambeau.optim.options import (
     Group,
     State,
-    check_range,
+    check_betas,
+    check_not_negative,
     check_rate,
-    check_two_betas,
-    count,
-    new_step,
-    number,
-    operands,
-    rate,
-    scalar_state,
-    zeros_like,
+    decays,
+    option,
 )
-from flambeau.optim.optimizer import Optimizer
 
 
-class NAdam(Optimizer):
+@formula
+def nadam(p: Any, g: Any, mean: Any, square: Any, grad_size: Any, mean_size: Any, fresh1: Any,
+          beta2: Any, fresh2: Any, unbias: Any, eps: Any, decay: Any,
+          shrink: Any) -> Any:  # fmt: skip
+    """With fresh = 1 - β and unbias = 1 - β2ᵗ; the sizes are what stands before g and m."""
+    if shrink is not None:
+        p = p * shrink
+    if decay is not None:
+        g = add(g, p, decay)
+    mean = lerp(mean, g, fresh1)
+    square = addcmul(square * beta2, g, g, fresh2)
+    deviation = sqrt(square / unbias) + eps
+    p = addcdiv(p, g, deviation, -grad_size)
+    return addcdiv(p, mean, deviation, -mean_size), mean, square
+
+
+class NAdam(Elementwise):
     """m ← β1·m + (1 - β1)·g;  v ← β2·v + (1 - β2)·g²;  μₜ = β1·(1 - 0.96^(t·ψ)/2);
     p ← p - lr·((1 - μₜ)/(1 - Πμ₁…ₜ)·g + μₜ₊₁/(1 - Πμ₁…ₜ₊₁)·m) / (√(v/(1 - β2ᵗ)) + eps)
     with ψ = `momentum_decay`   (Dozat, 2016).
@@ -30,6 +43,9 @@ class NAdam(Optimizer):
     lr·weight_decay first.
     """
 
+    formula = nadam
+    kept = ("exp_avg", "exp_avg_sq")
+    counts = False
     counters = "params, mu_products and state_steps"
 
     def __init__(
@@ -48,11 +64,9 @@ class NAdam(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_two_betas(betas)
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check_range(momentum_decay >= 0.0, f"Invalid momentum_decay value: {momentum_decay}")
+        check_not_negative(lr=lr, eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
@@ -61,33 +75,28 @@ class NAdam(Optimizer):
         })  # fmt: skip
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
+        state["step"] = new_step(group)
         state["mu_product"] = scalar_state(1.0)
         state["exp_avg"] = zeros_like(parameter)
         state["exp_avg_sq"] = zeros_like(parameter)
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        beta1, beta2 = group["betas"]
-        lr = rate(group)
+    def advance(self, state: State, group: Group) -> Any:
         step = count(state)
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad + parameter * group["weight_decay"]
-        momentum = momentum_at(step, group)
-        next_momentum = momentum_at(step + 1, group)
-        state["mu_product"].mul_(momentum)
-        product = number(state["mu_product"])
-        parameter, grad, mean, square = operands(
-            group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
-        )
-        mean += (grad - mean) * (1 - beta1)
-        square *= beta2
-        square += grad * grad * (1 - beta2)
-        deviation = (square / (1 - beta2**step)) ** 0.5 + group["eps"]
-        parameter -= grad / deviation * (lr * (1 - momentum) / (1 - product))
-        parameter -= mean / deviation * (lr * next_momentum / (1 - product * next_momentum))
+        product = state["mu_product"]._data
+        product *= momentum_at(step, group)
+        return step, float(product)
+
+    def numbers(self, now: tuple[float, float], group: Group) -> Group:
+        step, product = now
+        beta1, beta2 = group["betas"]
+        lr = option(group, "lr")
+        momentum, following = momentum_at(step, group), momentum_at(step + 1, group)
+        return {
+            "grad_size": lr * (1 - momentum) / (1 - product),
+            "mean_size": lr * following / (1 - product * following),
+            "fresh1": 1 - beta1, "beta2": beta2, "fresh2": 1 - beta2, "unbias": 1 - beta2**step,
+            "eps": group["eps"], **decays(group, lr),
+        }  # fmt: skip
 
 
 def momentum_at(step: float, group: Group) -> float:

@@ -1,25 +1,28 @@
 """The base of all optimizers: parameter groups, state, hooks, checkpoints.
 
-A subclass says what it keeps of a parameter, `start(parameter, grad, state, group)`, and how one
-parameter changes, `update(parameter, grad, state, group)`, written like the formula in its
-docstring. The base walks the groups.
+A subclass steps the parameters of a group that have gradients (`step_group`); those that change
+every element by itself are `elementwise.Elementwise`. A class of the user's may override `step`
+instead: hooks are called around it all the same.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from flambeau._core.dtype import Defaults, float32
 from flambeau._runtime.cpu import quiet
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.sparse import SparseTensor
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import set_grad_enabled
 from flambeau.autograd.graph import RemovableHandle
-from flambeau.optim import fused
-from flambeau.optim.formulas import Group, State, as_real, check_step, real_state
+from flambeau.optim.options import Group, State
 
 
 class _Required:
@@ -29,32 +32,28 @@ class _Required:
 
 required = _Required()
 
-COMMON = {"maximize": False, "foreach": None, "differentiable": False}
+HOOKS = tuple(f"_optimizer_{when}_hooks" for when in (
+    "step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
+    "load_state_dict_post",
+))  # fmt: skip
+LATER_OPTIONS = {
+    "momentum": 0, "nesterov": False, "centered": False, "amsgrad": False, "maximize": False,
+    "foreach": None, "capturable": False, "differentiable": False, "fused": None,
+    "decoupled_weight_decay": False,
+}  # fmt: skip
+"""Options that old checkpoints lack, and what they stood for."""
 
 
 class Optimizer:
     """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
 
-    paired = True
-    """Whether a complex parameter is stepped as two real ones, as in torch."""
-    counters = "params and state_steps"
-    """What an error about `capturable` speaks of."""
-
-    compiled: Callable[[State, Group], Any] | None = None
-    """The formula as a kernel for all parameters at once, where there is one: see `fused`."""
-
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
-        self._step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._step_post_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._load_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._load_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._prepare()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {params.type()}"  # type: ignore[attr-defined]
+                f"but got {_type_name(params)}"
             )
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
@@ -65,6 +64,42 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def _prepare(self) -> None:
+        """Tables for hooks, and hooks around the `step` of this class."""
+        for name in HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = self.profile_hook_step(cls.step)  # type: ignore[method-assign]
+            cls.step.hooked = True  # type: ignore[attr-defined]
+
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """A `step` with the hooks called before and after it."""
+
+        @functools.wraps(func)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            self = args[0]
+            for table in (_global_pre_hooks, self._optimizer_step_pre_hooks):
+                for hook in table.values():
+                    changed = hook(self, args, kwargs)
+                    if changed is None:
+                        continue
+                    if not isinstance(changed, tuple) or len(changed) != 2:  # noqa: PLR2004
+                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, "
+                                           f"new_kwargs), but got {changed}.")  # fmt: skip
+                    args, kwargs = changed
+            result = func(*args, **kwargs)
+            for table in (self._optimizer_step_post_hooks, _global_post_hooks):
+                for hook in table.values():
+                    hook(self, args, kwargs)
+            return result
+
+        return step
 
     # ---- groups
 
@@ -81,7 +116,7 @@ class Optimizer:
                 raise ValueError("parameter group didn't specify a value of required optimization "
                                  f"parameter {name}")  # fmt: skip
             group.setdefault(name, default)
-        self._check_unique(group["params"])
+        self._check_beside_others(group)
         self.param_groups.append(group)
 
     def _take_names(self, group: Group) -> None:
@@ -91,14 +126,10 @@ class Optimizer:
         if names and len(names) != len(params):
             raise ValueError("all optimizer params should be with/without names. Some param names "
                              "are missing")  # fmt: skip
-        if any(("param_names" in other) != bool(names) for other in self.param_groups):
-            state = "with" if names else "without"
-            raise ValueError("all optimizer param groups should be with/without names. cannot add "
-                             f"param group {state} names to the optimizer")  # fmt: skip
-        if names:
-            group["param_names"] = names
-            params = [item[1] for item in params]
         group["params"] = params
+        if names:
+            group["params"] = [item[1] for item in params]
+            group["param_names"] = names
 
     @staticmethod
     def _listed(params: Any) -> list[Any]:
@@ -113,13 +144,14 @@ class Optimizer:
     def _check_parameter(self, parameter: Any) -> None:
         if not isinstance(parameter, Tensor):
             raise TypeError("optimizer can only optimize Tensors, but one of the params is "
-                            f"{type(parameter).__name__}")  # fmt: skip
+                            f"{_type_name(parameter)}")  # fmt: skip
         leaf = parameter.is_leaf or parameter._retain is not None
         if not self.defaults.get("differentiable") and not leaf:
             raise ValueError("can't optimize a non-leaf Tensor")
 
-    def _check_unique(self, params: list[Tensor]) -> None:
-        if len(set(map(id, params))) != len(params):
+    def _check_beside_others(self, group: Group) -> None:
+        params = set(group["params"])
+        if len(params) != len(group["params"]):
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this "
                 "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
@@ -127,23 +159,18 @@ class Optimizer:
                 UserWarning,
                 stacklevel=4,
             )
-        known = {id(p) for group in self.param_groups for p in group["params"]}
-        if known & set(map(id, params)):
+        for other in self.param_groups:
+            if ("param_names" in other) != ("param_names" in group):
+                state = "with" if "param_names" in group else "without"
+                raise ValueError("all optimizer param groups should be with/without names. cannot "
+                                 f"add param group {state} names to the optimizer")  # fmt: skip
+        if any(not params.isdisjoint(other["params"]) for other in self.param_groups):
             raise ValueError("some parameters appear in more than one parameter group")
 
     # ---- stepping
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; returns what `closure` returned."""
-        for hook in (*_global_pre_hooks.values(), *self._step_pre_hooks.values()):
-            hook(self, (closure,) if closure else (), {})
-        loss = self._run(closure)
-        for hook in (*self._step_post_hooks.values(), *_global_post_hooks.values()):
-            hook(self, (closure,) if closure else (), {})
-        self._opt_called = True
-        return loss
-
-    def _run(self, closure: Callable[[], Any] | None) -> Any:
         loss = None
         if closure is not None:
             with set_grad_enabled(True):
@@ -151,31 +178,36 @@ class Optimizer:
         with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
+                if params and SparseTensor.exists:
+                    params = self._step_all_sparse(params, group)
                 if params:
-                    check_step(group, self.counters)
-                    self._step_group(params, group)
+                    self.step_group(params, group)
         return loss
 
-    def _step_group(self, params: list[Any], group: Group) -> None:
-        if self.compiled is not None and not group.get("differentiable"):
-            params = fused.step(self, params, group)
+    def _step_all_sparse(self, params: list[Any], group: Group) -> list[Any]:
+        """Step the parameters that have sparse gradients; returns the others."""
+        dense = []
         for parameter in params:
-            self._step_parameter(parameter, parameter._grad, group)
+            grad = parameter._grad
+            if not grad.is_sparse:
+                dense.append(parameter)
+                continue
+            if group.get("maximize"):
+                grad = -grad
+            self.step_sparse(parameter, grad, group)
+        return dense
 
-    def _step_parameter(self, parameter: Any, grad: Any, group: Group) -> None:
-        state = self.state_of(parameter, group)
-        if not state:
-            self.start(parameter, grad, state, group)
-        if group.get("maximize"):
-            grad = -grad
-        if self.paired and parameter._data.dtype.kind == "c":
-            parameter, grad = as_real(parameter), as_real(grad)
-            state = real_state(state)
-        self.update(parameter, grad, state, group)
+    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
+        """One step of a parameter whose gradient is sparse, with its sign as `maximize` wants."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
-    def state_of(self, parameter: Any, group: Group) -> State:
-        """What is kept from step to step for a parameter."""
-        return self.state[parameter]
+    def step_group(self, params: list[Any], group: Group) -> None:
+        """One step of parameters of a group, all of which have gradients."""
+        for parameter in params:
+            state, grad = self.state[parameter], parameter._grad
+            if not state:
+                self.start(parameter, grad, state, group)
+            self.update(parameter, -grad if group.get("maximize") else grad, state, group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """Fill the empty state of a parameter before its first step."""
@@ -188,62 +220,68 @@ class Optimizer:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                if set_to_none:
+                grad = parameter._grad
+                if set_to_none or grad is None:
                     parameter._grad = None
-                elif parameter._grad is not None:
-                    parameter._grad = parameter._grad.detach()
-                    parameter._grad.zero_()
+                    continue
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     # ---- checkpoints
 
     def state_dict(self) -> Group:
         """State by parameter number, and the groups with parameter numbers."""
-        for hook in self._state_dict_pre_hooks.values():
+        for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
+        start = 0
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
-            for parameter in group["params"]:
-                numbers.setdefault(id(parameter), len(numbers))
+            for number, parameter in enumerate(group["params"], start):
+                numbers.setdefault(id(parameter), number)
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            start += len(group["params"])
             groups.append(packed)
         state = {
             (numbers[id(key)] if isinstance(key, Tensor) else key): value
             for key, value in self.state.items()
         }
         result = {"state": state, "param_groups": groups}
-        for hook in self._state_dict_post_hooks.values():
+        for hook in self._optimizer_state_dict_post_hooks.values():
             replaced = hook(self, result)
             result = result if replaced is None else replaced
         return result
 
     def load_state_dict(self, state_dict: Group) -> None:
-        """Take over state and options; tensors are copied, floats cast to the parameter's type."""
-        state_dict = dict(state_dict)
-        for hook in self._load_pre_hooks.values():
+        """Take over state and options: the tensors themselves where they have the parameter's
+        type, else cast to it. `step` keeps its type, but for a fused step, which counts in
+        float32."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
             replaced = hook(self, state_dict)
             state_dict = state_dict if replaced is None else replaced
-        saved = deepcopy(state_dict["param_groups"])
-        self._check_groups(saved)
-        numbers = chain.from_iterable(group["params"] for group in saved)
-        mine = chain.from_iterable(group["params"] for group in self.param_groups)
-        parameters = dict(zip(numbers, mine, strict=True))
-        self.state = defaultdict(dict)
+        groups = deepcopy(state_dict["param_groups"])
+        self._check_groups(groups)
+        places: dict[Any, tuple[Tensor, Group]] = {}
+        for mine, loaded in zip(self.param_groups, groups, strict=True):
+            for number, parameter in zip(loaded["params"], mine["params"], strict=True):
+                places[number] = (parameter, loaded)
+            loaded["params"] = mine["params"]
+            if "param_names" in mine and "param_names" not in loaded:
+                loaded["param_names"] = mine["param_names"]
+        state: defaultdict[Any, State] = defaultdict(dict)
         for key, value in state_dict["state"].items():
-            if key in parameters:
-                self.state[parameters[key]] = _cast(parameters[key], value, None)
+            if key in places:
+                parameter, group = places[key]
+                state[parameter] = _cast(parameter, group, value, None)
             else:
-                self.state[key] = value
-        for group, loaded in zip(self.param_groups, saved, strict=True):
-            loaded["params"] = group["params"]
-            if "param_names" in group and "param_names" not in loaded:
-                loaded["param_names"] = group["param_names"]
-        self.param_groups = saved
-        for group in self.param_groups:
-            for name, default in self.defaults.items():
-                group.setdefault(name, default)
-        for hook in self._load_post_hooks.values():
+                state[key] = value
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
     def _check_groups(self, saved: list[Group]) -> None:
@@ -259,45 +297,47 @@ class Optimizer:
 
     def __setstate__(self, state: Group) -> None:
         self.__dict__.update(state)
-        for name in ("_step_pre_hooks", "_step_post_hooks", "_state_dict_pre_hooks",
-                     "_state_dict_post_hooks", "_load_pre_hooks", "_load_post_hooks"):  # fmt: skip
-            self.__dict__.setdefault(name, OrderedDict())
+        self._prepare()
+        for group in self.param_groups:
+            for name, value in LATER_OPTIONS.items():
+                if name in self.defaults:
+                    group.setdefault(name, value)
 
     # ---- hooks
 
     def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step."""
-        return _register(self._step_pre_hooks, hook)
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return others."""
+        return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
-        return _register(self._step_post_hooks, hook)
+        return _register(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
-        return _register(self._state_dict_pre_hooks, hook, prepend)
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another."""
-        return _register(self._state_dict_post_hooks, hook, prepend)
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(
-        self, hook: Any, prepend: bool = False
-    ) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Any,
+                                          prepend: bool = False) -> RemovableHandle:  # fmt: skip
         """Call `hook(optimizer, state_dict)` before loading; it may return another."""
-        return _register(self._load_pre_hooks, hook, prepend)
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Any,
                                            prepend: bool = False) -> RemovableHandle:  # fmt: skip
         """Call `hook(optimizer)` after loading."""
-        return _register(self._load_post_hooks, hook, prepend)
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
+            gap = "\n" if number else ""
+            lines.append(f"{gap}Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+        return "\n".join(lines) + "\n)"
 
 
 _global_pre_hooks: OrderedDict[int, Any] = OrderedDict()
@@ -322,14 +362,39 @@ def _register(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) ->
     return handle
 
 
-def _cast(parameter: Tensor, value: Any, name: str | None) -> Any:
-    """Loaded state as tensors of its parameter's type; `step` keeps its own."""
+def _type_name(value: Any) -> str:
+    """The type as torch names it in errors."""
     if isinstance(value, Tensor):
-        if name == "step" or parameter._data.dtype.kind != "f":
-            return value.detach().clone()  # type: ignore[attr-defined]
-        return value.detach().to(parameter.dtype, copy=True)  # type: ignore[attr-defined]
+        return str(value.type())  # type: ignore[attr-defined]
+    kind = type(value)
+    module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
+    return f"{module}{kind.__qualname__}"
+
+
+def _cast(parameter: Tensor, group: Group, value: Any, name: str | None) -> Any:
+    """Loaded state with tensors of its parameter's type."""
+    if isinstance(value, Tensor):
+        if name == "step":
+            counts_in_single = group.get("fused") or group.get("capturable")
+            return value.to(float32) if counts_in_single else value  # type: ignore[attr-defined]
+        floats = parameter._data.dtype.kind not in "ciub"
+        return value.to(parameter.dtype) if floats else value  # type: ignore[attr-defined]
     if isinstance(value, dict):
-        return {key: _cast(parameter, item, key) for key, item in value.items()}
+        return {key: _cast(parameter, group, item, key) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return type(value)(_cast(parameter, item, None) for item in value)  # type: ignore[call-arg]
+        return type(value)(_cast(parameter, group, item, None) for item in value)  # type: ignore[call-arg]
     return value
+
+
+def count_in_tensors(state: Any) -> None:
+    """Make tensors of the counters of old checkpoints."""
+    for kept in state.values():
+        if isinstance(kept, dict) and isinstance(kept.get("step"), (int, float)):
+            kept["step"] = scalar_state(float(kept["step"]))
+
+
+def scalar_state(value: float, exact: bool | None = None) -> Tensor:
+    """A number as torch keeps it in `state`: float32, or float64 where that is the default."""
+    if exact is None:
+        exact = Defaults.numpy_dtype.itemsize == 8  # noqa: PLR2004
+    return wrap(np.array(value, np.float64 if exact else np.float32))

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import sqrt as root_of
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise
+from flambeau.optim.formulas import add, addcmul, formula, lerp, sqrt
+from flambeau.optim.options import (
     Group,
-    State,
-    check_range,
+    check_betas,
+    check_not_negative,
     check_rate,
-    check_two_betas,
-    count,
-    new_step,
-    operands,
-    rate,
-    zeros_like,
+    decays,
+    option,
 )
-from flambeau.optim.optimizer import Optimizer
 
 
-class RAdam(Optimizer):
+@formula
+def radam(p: Any, g: Any, mean: Any, square: Any, lr: Any, fresh1: Any, unbias1: Any, beta2: Any,
+          fresh2: Any, root: Any, eps: Any, rectified: Any, decay: Any,
+          shrink: Any) -> Any:  # fmt: skip
+    """With fresh = 1 - β, unbias = 1 - βᵗ, root = √(1 - β2ᵗ); rectified = None before ρ > 5."""
+    if shrink is not None:
+        p = p * shrink
+    if decay is not None:
+        g = add(g, p, decay)
+    mean = lerp(mean, g, fresh1)
+    square = addcmul(square * beta2, g, g, fresh2)
+    step = mean / unbias1 * lr
+    if rectified is not None:
+        step = step * (root / (sqrt(square) + eps)) * rectified
+    return p - step, mean, square
+
+
+class RAdam(Elementwise):
     """m ← β1·m + (1 - β1)·g;  v ← β2·v + (1 - β2)·g²;  m̂ = m/(1 - β1ᵗ);
     ρ∞ = 2/(1 - β2) - 1;  ρₜ = ρ∞ - 2·t·β2ᵗ/(1 - β2ᵗ);
     p ← p - lr·m̂·r·√(1 - β2ᵗ)/(√v + eps) where ρₜ > 5, else p ← p - lr·m̂,
@@ -29,6 +43,9 @@ class RAdam(Optimizer):
     `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
     lr·weight_decay first.
     """
+
+    formula = radam
+    kept = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -45,49 +62,30 @@ class RAdam(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_two_betas(betas)
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_not_negative(lr=lr, eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         })  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
-        state["exp_avg"] = zeros_like(parameter)
-        state["exp_avg_sq"] = zeros_like(parameter)
-
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+    def numbers(self, step: float, group: Group) -> Group:
         beta1, beta2 = group["betas"]
-        lr = rate(group)
-        step = count(state)
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad + parameter * group["weight_decay"]
-        parameter, grad, mean, square = operands(
-            group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
-        )
-        mean += (grad - mean) * (1 - beta1)
-        square *= beta2
-        square += grad * grad * (1 - beta2)
-        unbiased = mean / (1 - beta1**step)
-        rectified = rectification(step, beta2)
-        if rectified:
-            scale = rectified * sqrt(1 - beta2**step)
-            unbiased = unbiased / ((square + 0) ** 0.5 + group["eps"]) * scale
-        parameter -= unbiased * lr
+        lr = option(group, "lr")
+        return {
+            "lr": lr, "fresh1": 1 - beta1, "unbias1": 1 - beta1**step, "beta2": beta2,
+            "fresh2": 1 - beta2, "root": (1 - beta2**step) ** 0.5, "eps": group["eps"],
+            "rectified": rectification(step, beta2), **decays(group, lr),
+        }  # fmt: skip
 
 
-def rectification(step: float, beta2: float) -> float:
-    """r, or 0 where too few gradients were seen for a variance."""
+def rectification(step: float, beta2: float) -> float | None:
+    """r, or None where too few gradients were seen for a variance."""
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * beta2**step / (1 - beta2**step)
-    if length <= 5:
-        return 0.0
+    if length <= 5:  # noqa: PLR2004
+        return None
     above, limit = (length - 4) * (length - 2), (longest - 4) * (longest - 2)
-    return sqrt(above * longest / (limit * length))
+    return root_of(above * longest / (limit * length))

@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise, new_step, zeros_like
+from flambeau.optim.formulas import add, addcdiv, addcmul, formula, lerp, sqrt
+from flambeau.optim.options import (
     Group,
     State,
-    check_range,
+    check_not_negative,
     check_rate,
-    count,
-    new_step,
-    rate,
-    sign,
-    zeros_like,
+    decay_of,
+    option,
 )
-from flambeau.optim.fused import Formula
-from flambeau.optim.optimizer import Optimizer
 
 
-class RMSprop(Optimizer):
+@formula
+def rmsprop(p: Any, g: Any, square: Any, mean: Any, buffer: Any, lr: Any, alpha: Any, fresh: Any,
+            eps: Any, momentum: Any, decay: Any) -> Any:  # fmt: skip
+    """With fresh = 1 - α; the mean is kept if `centered`, the buffer with momentum."""
+    if decay is not None:
+        g = add(g, p, decay)
+    square = addcmul(square * alpha, g, g, fresh)
+    if mean is not None:
+        mean = lerp(mean, g, fresh)
+    kept = (square,) if mean is None else (square, mean)
+    variance = square if mean is None else addcmul(square, mean, mean, -1.0)
+    deviation = sqrt(variance) + eps
+    if buffer is None:
+        return (addcdiv(p, g, deviation, -lr),) + kept
+    buffer = addcdiv(buffer * momentum, g, deviation, 1.0)
+    return (add(p, buffer, -lr),) + kept + (buffer,)
+
+
+class RMSprop(Elementwise):
     """v ← α·v + (1 - α)·g²;  p ← p - lr·g/(√v + eps)   (Hinton, lecture 6e, 2012).
 
     `centered` subtracts the squared mean of g from v (Graves, 2013); `momentum` averages the steps.
     """
+
+    formula = rmsprop
+    kept = ("square_avg", "grad_avg", "momentum_buffer")
 
     def __init__(
         self,
@@ -40,11 +58,9 @@ class RMSprop(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_range(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check_range(alpha >= 0.0, f"Invalid alpha value: {alpha}")
+        check_not_negative(
+            lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
+        )
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
@@ -52,35 +68,16 @@ class RMSprop(Optimizer):
         })  # fmt: skip
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step()
+        state["step"] = new_step(group)
         state["square_avg"] = zeros_like(parameter)
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(parameter)
         if group["centered"]:
             state["grad_avg"] = zeros_like(parameter)
 
-    def compiled(self, state: State, group: Group) -> Formula:
-        count(state)
-        alpha, decay, momentum = group["alpha"], group["weight_decay"], group["momentum"]
-        square: Any = state["square_avg"]
-        return Formula(
-            "rmsprop", (bool(decay), bool(group["centered"]), momentum > 0),
-            (square, state.get("grad_avg", square), state.get("momentum_buffer", square)),
-            (sign(group), rate(group), alpha, 1 - alpha, group["eps"], decay, momentum),
-        )  # fmt: skip
-
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        count(state)
+    def numbers(self, step: float, group: Group) -> Group:
         alpha = group["alpha"]
-        if group["weight_decay"]:
-            grad = grad + parameter * group["weight_decay"]
-        square = state["square_avg"]
-        square.mul_(alpha).add_(grad * grad * (1 - alpha))
-        if group["centered"]:
-            mean = state["grad_avg"]
-            mean.add_((grad - mean) * (1 - alpha))
-            square = square - mean * mean
-        step = grad / (square.sqrt() + group["eps"])
-        if group["momentum"] > 0:
-            step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
-        parameter.add_(step * -rate(group))
+        return {
+            "lr": option(group, "lr"), "alpha": alpha, "fresh": 1 - alpha, "eps": group["eps"],
+            "momentum": group["momentum"], "decay": decay_of(group),
+        }  # fmt: skip

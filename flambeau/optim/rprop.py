@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise, new_step, zeros_like
+from flambeau.optim.formulas import addcmul, clamped, formula, select, sign
+from flambeau.optim.options import (
     Group,
     State,
+    check_not_negative,
     check_range,
     check_rate,
-    count,
-    new_step,
     number,
-    zeros_like,
 )
-from flambeau.optim.optimizer import Optimizer
 
 
-class Rprop(Optimizer):
+@formula
+def rprop(p: Any, g: Any, previous: Any, size: Any, shrink: Any, grow: Any, least: Any,
+          most: Any) -> Any:  # fmt: skip
+    """Where the gradient turned, it counts as 0, in the next step too."""
+    agreement = g * previous
+    size = select(agreement > 0, size * grow, select(agreement < 0, size * shrink, size))
+    size = clamped(size, least, most)
+    g = select(agreement < 0, 0.0, g)
+    return addcmul(p, sign(g), size, -1.0), g, size
+
+
+class Rprop(Elementwise):
     """η ← clip(η·1.2, 1e-6, 50) where g keeps its sign, clip(η·0.5, 1e-6, 50) where it turns;
     p ← p - η·sign(g), except where it turned   (Riedmiller and Braun, 1993).
 
     The factors are `etas`, the limits `step_sizes`. The first η is `lr`. Only signs of gradients
     count: for whole batches, not for samples.
     """
+
+    formula = rprop
+    kept = ("prev", "step_size")
 
     def __init__(
         self,
@@ -38,7 +51,7 @@ class Rprop(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
+        check_not_negative(lr=lr)
         check_range(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, {
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
@@ -47,21 +60,12 @@ class Rprop(Optimizer):
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         lr = number(group["lr"])
-        state["step"] = new_step()
+        state["step"] = new_step(group)
         state["prev"] = zeros_like(parameter)
         state["step_size"] = zeros_like(grad)
         state["step_size"].fill_(complex(lr, lr) if parameter.is_complex() else lr)
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        from flambeau._ops.namespace import ops
-
-        count(state)
+    def numbers(self, step: float, group: Group) -> Group:
         shrink, grow = group["etas"]
-        previous, size = state["prev"], state["step_size"]
-        agreement = grad * previous.clone()
-        turned, kept = agreement < 0, agreement > 0
-        new_size = ops.where(turned, size * shrink, ops.where(kept, size * grow, size))
-        size.copy_(new_size.clamp(*group["step_sizes"]))
-        grad = grad.masked_fill(turned, 0)
-        parameter.sub_(grad.sign() * size)
-        previous.copy_(grad)
+        least, most = group["step_sizes"]
+        return {"shrink": shrink, "grow": grow, "least": least, "most": most}

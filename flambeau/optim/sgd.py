@@ -4,29 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.formulas import (
+from flambeau.optim.elementwise import Elementwise
+from flambeau.optim.formulas import add, detached, formula
+from flambeau.optim.options import (
     Group,
     State,
-    check_kind,
-    check_range,
+    check_kinds,
+    check_not_negative,
     check_rate,
-    number,
-    operands,
-    rate,
-    sign,
+    decay_of,
+    option,
 )
-from flambeau.optim.fused import Formula
-from flambeau.optim.optimizer import Optimizer
 
 
-class SGD(Optimizer):
+@formula
+def sgd(p: Any, g: Any, velocity: Any, lr: Any, momentum: Any, fresh: Any, first: Any,
+        nesterov: Any, decay: Any) -> Any:  # fmt: skip
+    """With fresh = 1 - dampening; the `first` velocity is the gradient."""
+    if decay is not None:
+        g = add(g, p, decay)
+    if velocity is None:
+        return (add(p, g, -lr),)
+    velocity = detached(g) if first else add(velocity * momentum, g, fresh)
+    if nesterov:
+        return add(p, add(g, velocity, momentum), -lr), velocity
+    return add(p, velocity, -lr), velocity
+
+
+class SGD(Elementwise):
     """p ← p - lr·v with v ← momentum·v + (1 - dampening)·(g + weight_decay·p).
 
     The first v is the gradient itself; without momentum v is the gradient. With `nesterov` the
     step is g + momentum·v (Sutskever et al., 2013).
     """
 
-    paired = False
+    formula = sgd
+    kept = ("momentum_buffer",)
+    counts = False
 
     def __init__(
         self,
@@ -43,9 +57,7 @@ class SGD(Optimizer):
         fused: bool | None = None,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Invalid learning rate: {lr}")
-        check_range(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        check_range(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {
@@ -53,33 +65,41 @@ class SGD(Optimizer):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
-        check_kind(self.defaults)
+        check_kinds(self.defaults)
 
-    def state_of(self, parameter: Any, group: Group) -> State:
-        return self.state[parameter] if group["momentum"] else {}
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """Nothing is kept without momentum; at first there is "first" beside the buffer."""
+        if not group["momentum"]:
+            return {}
+        state = self.state[parameter]
+        if state.get("momentum_buffer") is None:
+            state["momentum_buffer"] = parameter._grad.detach().clone()
+            state["first"] = True
+        return state
 
-    def compiled(self, state: State, group: Group) -> Formula | None:
-        momentum = group["momentum"]
-        velocity: Any = state.get("momentum_buffer")
-        if momentum and velocity is None:
-            return None  # the first velocity is the gradient itself
-        decay = number(group["weight_decay"])
-        return Formula(
-            "sgd", (bool(decay), bool(momentum), bool(group["nesterov"])),
-            (velocity,) if momentum else (),
-            (sign(group), rate(group), momentum, 1 - group["dampening"], decay),
-        )  # fmt: skip
+    def advance(self, state: State, group: Group) -> bool:
+        return bool(state.pop("first", False))
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        momentum = group["momentum"]
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * parameter
+    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
+        """The same for the rows that have a gradient; the velocity is sparse, too."""
+        if group["fused"]:
+            raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+        decay, momentum = decay_of(group), group["momentum"]
+        if decay is not None:
+            grad = grad.add(parameter, alpha=decay)
         if momentum:
+            state = self.state[parameter]
             velocity = state.get("momentum_buffer")
             if velocity is None:
                 velocity = state["momentum_buffer"] = grad.detach().clone()
             else:
                 velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-            grad = grad + momentum * velocity if group["nesterov"] else velocity
-        parameter, grad = operands(group, parameter, grad)
-        parameter -= grad * rate(group)
+            grad = grad.add(velocity, alpha=momentum) if group["nesterov"] else velocity
+        parameter.add_(grad, alpha=-option(group, "lr"))
+
+    def numbers(self, first: bool, group: Group) -> Group:
+        return {
+            "lr": option(group, "lr"), "momentum": group["momentum"],
+            "fresh": 1 - group["dampening"], "first": first, "nesterov": group["nesterov"],
+            "decay": decay_of(group),
+        }  # fmt: skip

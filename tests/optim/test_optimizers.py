@@ -167,11 +167,6 @@ def test_a_complex_parameter_is_two_real_ones(name: str) -> None:
     assert np.allclose(torch.view_as_real(z).tolist(), pair.tolist(), 1e-12)
 
 
-def test_sparse_gradients_are_missing_by_name() -> None:
-    with pytest.raises(NotImplementedError, match=r"torch\.optim\.SparseAdam is not implemented"):
-        optim.SparseAdam  # noqa: B018
-
-
 def test_a_graph_of_the_gpu_is_refused_on_the_cpu() -> None:
     with pytest.raises(AssertionError, match="must be on supported devices"):
         stepped("NAdam", capturable=True)

@@ -1,8 +1,9 @@
 """Optimizer steps: one pass over all parameters, their gradients and what is kept of them.
 
-A table has a row for each parameter: its first block, its number of elements, and the addresses of
-parameter, gradient and state. A block is BLOCK elements of one parameter; tasks share the blocks.
-`numbers` holds eight numbers for each row; what they mean is the formula's own affair.
+A table has a row for each parameter: its first block, its number of elements, which numbers are
+its, and the arrays of parameter, gradient and what is kept. A block is BLOCK elements of one
+parameter; tasks share the blocks. The formula is the optimizer's own (flambeau/optim/formulas.py);
+its words are here. They round as torch's operators do, which multiply and add in one instruction.
 """
 
 from __future__ import annotations
@@ -11,118 +12,114 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 
 BLOCK = 4096
-ARRAYS = 5  # parameter, gradient and up to three of state
-ROW = 2 + ARRAYS
-NUMBERS = 8
+HEAD = 3  # block, elements, numbers
+NUMBER = "number"  # stands in CONSTANTS for what is not constant
 
 
 @native
-def step(table: pointer(i64), numbers: pointer(T), tensors: i64, blocks: i64, task: i64,
-         tasks: i64, FORMULA: static, OPTIONS: static, T: static, W: static):  # fmt: skip
-    """One step of all parameters in the table; a row after the last one begins at `blocks`."""
+def step(table: pointer(i64), numbers: pointer(T), row_length: i64, blocks: i64, task: i64,
+         tasks: i64, FORMULA: static, KEPT: static, CONSTANTS: static, MAXIMIZE: static,
+         T: static, W: static):  # fmt: skip
+    """One step of all parameters in the table; a row after the last one begins at `blocks`.
+
+    KEPT says what of the formula's state there is, CONSTANTS which of its numbers are options.
+    """
+    COUNT = CONSTANTS.count(NUMBER)
     t = 0
     for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
-        while table[(t + 1) * ROW] <= block:
+        while table[(t + 1) * row_length] <= block:
             t += 1
-        row = table + t * ROW
+        row = table + t * row_length
         start = (block - row[0]) * BLOCK
         count = smaller(row[1] - start, BLOCK)
-        h = load(numbers + t * NUMBERS, NUMBERS)
-        parameter, grad = cast(pointer(T), row[2]) + start, cast(pointer(T), row[3]) + start
-        one, two = cast(pointer(T), row[4]) + start, cast(pointer(T), row[5]) + start
-        three = cast(pointer(T), row[6]) + start
         whole = count // W * W
-        for j in range(0, whole, W):
-            FORMULA(h, parameter, grad, one, two, three, j, OPTIONS, W)
-        for j in range(whole, count):
-            FORMULA(h, parameter, grad, one, two, three, j, OPTIONS, 1)
+        own = numbers + row[2] * COUNT
+        VALUES = ()
+        K = 0
+        for CONSTANT in CONSTANTS:
+            if CONSTANT is NUMBER:
+                VALUES = VALUES + (own[K],)
+                K = K + 1
+            else:
+                VALUES = VALUES + (CONSTANT,)
+        parameter = cast(pointer(T), row[HEAD]) + start
+        grad = cast(pointer(T), row[HEAD + 1]) + start
+        PLACES = ()
+        K = HEAD + 2
+        for IS_KEPT in KEPT:
+            if IS_KEPT:
+                PLACES = PLACES + (cast(pointer(T), row[K]) + start,)
+                K = K + 1
+            else:
+                PLACES = PLACES + (None,)
+        for first, last, WIDTH in ((0, whole, W), (whole, count, 1)):
+            for j in range(first, last, WIDTH):
+                OLD = ()
+                TARGETS = (parameter,)
+                for PLACE in PLACES:
+                    if PLACE is None:
+                        OLD = OLD + (None,)
+                    else:
+                        OLD = OLD + (load(PLACE + j, WIDTH),)
+                        TARGETS = TARGETS + (PLACE,)
+                g = load(grad + j, WIDTH)
+                if MAXIMIZE:
+                    NEW = FORMULA(load(parameter + j, WIDTH), -g, *OLD, *VALUES)
+                else:
+                    NEW = FORMULA(load(parameter + j, WIDTH), g, *OLD, *VALUES)
+                for K in unroll(len(KEPT) + 1):
+                    if K < len(NEW):
+                        store(TARGETS[K] + j, NEW[K])
 
 
 @native
-def decayed(g, p, amount, DECAY: static):
-    """The gradient with the part that pulls a parameter towards 0."""
-    if DECAY:
-        return g + p * amount
-    else:
-        return g
+def count(places: pointer(i64), counted: pointer(f64), tensors: i64, T: static):
+    """Add one to each of the counters, and tell what they are now."""
+    for k in range(tensors):
+        counter = cast(pointer(T), places[k])
+        counter[0] = counter[0] + 1
+        counted[k] = f64(counter[0])
 
 
 @native
-def adam(h, parameter, grad, mean, square, largest, j, OPTIONS: static, W: static):
-    """Numbers: sign of the gradient, 1 - β1, β2, 1 - β2, √(1 - β2ᵗ), eps, lr/(1 - β1ᵗ), decay."""
-    DECAY, DECOUPLED, AMSGRAD = OPTIONS
-    p = load(parameter + j, W)
-    g = load(grad + j, W) * h[0]
-    if DECOUPLED:
-        p = p * h[7]
-    g = decayed(g, p, h[7], DECAY)
-    m = load(mean + j, W)
-    m = m + (g - m) * h[1]
-    v = load(square + j, W) * h[2] + g * g * h[3]
-    store(mean + j, m)
-    store(square + j, v)
-    if AMSGRAD:
-        v = maximum(load(largest + j, W), v)
-        store(largest + j, v)
-    store(parameter + j, p - m / (sqrt(v) / h[4] + h[5]) * h[6])
+def add(value, other, alpha):
+    """value + alpha·other."""
+    return fma(other, alpha, value)
 
 
 @native
-def sgd(h, parameter, grad, velocity, _two, _three, j, OPTIONS: static, W: static):
-    """Numbers: sign of the gradient, lr, momentum, 1 - dampening, decay."""
-    DECAY, MOMENTUM, NESTEROV = OPTIONS
-    p = load(parameter + j, W)
-    g = decayed(load(grad + j, W) * h[0], p, h[4], DECAY)
-    if MOMENTUM:
-        v = load(velocity + j, W) * h[2] + g * h[3]
-        store(velocity + j, v)
-        if NESTEROV:
-            g = g + v * h[2]
-        else:
-            g = v
-    store(parameter + j, p - g * h[1])
+def addcmul(value, one, other, weight):
+    """value + weight·one·other."""
+    return fma(one * weight, other, value)
 
 
 @native
-def adadelta(h, parameter, grad, square, travelled, _three, j, OPTIONS: static, W: static):
-    """Numbers: sign of the gradient, lr, ρ, 1 - ρ, eps, decay."""
-    (DECAY,) = OPTIONS
-    p = load(parameter + j, W)
-    g = decayed(load(grad + j, W) * h[0], p, h[5], DECAY)
-    v = load(square + j, W) * h[2] + g * g * h[3]
-    u = load(travelled + j, W)
-    delta = sqrt(u + h[4]) / sqrt(v + h[4]) * g
-    store(square + j, v)
-    store(travelled + j, u * h[2] + delta * delta * h[3])
-    store(parameter + j, p - delta * h[1])
+def addcdiv(value, one, other, weight):
+    """value + weight·one/other."""
+    return value + one * weight / other
 
 
 @native
-def rmsprop(h, parameter, grad, square, mean, buffer, j, OPTIONS: static, W: static):
-    """Numbers: sign of the gradient, lr, α, 1 - α, eps, decay, momentum."""
-    DECAY, CENTERED, MOMENTUM = OPTIONS
-    p = load(parameter + j, W)
-    g = decayed(load(grad + j, W) * h[0], p, h[5], DECAY)
-    v = load(square + j, W) * h[2] + g * g * h[3]
-    store(square + j, v)
-    if CENTERED:
-        m = load(mean + j, W)
-        m = m + (g - m) * h[3]
-        store(mean + j, m)
-        v = v - m * m
-    delta = g / (sqrt(v) + h[4])
-    if MOMENTUM:
-        delta = load(buffer + j, W) * h[6] + delta
-        store(buffer + j, delta)
-    store(parameter + j, p - delta * h[1])
+def lerp(start, end, weight):
+    """start + weight·(end - start), from the nearer end."""
+    near = weight < 0.5
+    return fma(end - start, select(near, weight, weight - 1), select(near, start, end))
 
 
 @native
-def adagrad(h, parameter, grad, total, _two, _three, j, OPTIONS: static, W: static):
-    """Numbers: sign of the gradient, lr at this step, eps, decay."""
-    (DECAY,) = OPTIONS
-    p = load(parameter + j, W)
-    g = decayed(load(grad + j, W) * h[0], p, h[3], DECAY)
-    v = load(total + j, W) + g * g
-    store(total + j, v)
-    store(parameter + j, p - g / (sqrt(v) + h[2]) * h[1])
+def sign(value):
+    """-1, 0 or 1."""
+    one = value.type(1.0)
+    return select(value > 0, one, select(value < 0, -one, value.type(0.0)))
+
+
+@native
+def clamped(value, least, most):
+    """The value, or the limit that it is beyond; nan stays."""
+    return minimum(maximum(value, least), most)
+
+
+@native
+def detached(value):
+    """Kernels know no gradients."""
+    return value
