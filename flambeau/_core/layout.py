@@ -32,7 +32,7 @@ def _constant(cls: type[_Constant], name: str) -> _Constant:
 
 
 class layout(_Constant):
-    """How elements are stored; every flambeau tensor is `torch.strided`."""
+    """How elements are stored: flambeau has `torch.strided` and `torch.sparse_coo`."""
 
     table: dict[str, _Constant] = {}
 

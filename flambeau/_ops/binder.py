@@ -88,13 +88,13 @@ def _is_integer(value: Any) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, Tensor):
-        return value._data.ndim == 0 and value._data.dtype.kind in "iu"
+        return value.ndim == 0 and value._data.dtype.kind in "iu"
     return isinstance(value, (int, np.integer))
 
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return value._data.ndim == 0 and not value.requires_grad
+        return value.ndim == 0 and not value.requires_grad
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 

@@ -23,6 +23,7 @@ from flambeau._ops.recording import build as build_recorder
 from flambeau._ops.recording import compile_function
 from flambeau._ops.schema import REQUIRED
 from flambeau._runtime import cpu
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new, wrap
 from flambeau.autograd.history import (
     bump,
@@ -57,7 +58,8 @@ def base_scope(op: Op) -> dict[str, Any]:
         "rewritten": rewritten, "enter_quiet": cpu.enter_quiet,
         "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET, "recorder": Recorder(op),
         "join_family": join_family, "limit_view": limit_view,
-        "views_of": views_of, "explain": explain, "watched": watched,
+        "views_of": views_of, "explain": explain, "watched": watched, "otherwise": otherwise,
+        "NotStrided": NotStrided,
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
         "asarray": np.asarray, "AttributeError": AttributeError, "TypeError": TypeError,
@@ -70,6 +72,22 @@ def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
     """Torch's TypeError if an argument has the wrong type, else the error itself."""
     found = binder.argument_error(op, list(values))
     return found or error
+
+
+def otherwise(
+    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: bool = False
+) -> Any:
+    """The result where the arrays of dense tensors were not found: that of the form for sparse
+    tensors, if one is among the arguments. Else the error, in torch's words if it is a TypeError.
+    """
+    if not isinstance(error, NotStrided):
+        raise explain(op, values, error) from None
+    from flambeau._ops.coo import table
+
+    head, dot, overload = op.full_name.partition(".")
+    prefix = f"{op.namespace}_" if op.namespace in ("linalg", "special", "fft") else ""
+    name = f"{prefix}{head}{'_' if inplace else ''}{dot}{overload}"
+    return table.call(name, values, out)
 
 
 def size_list(sizes: Any) -> Any:
@@ -97,6 +115,8 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
     """The result of the overload for arguments of other types, or this one's error."""
     from flambeau._ops.namespace import get
 
+    if isinstance(error, NotStrided):
+        return otherwise(op, values, error)
     result = get(op.fallback)(*values)
     if result is NotImplemented:
         raise explain(op, values, error) from None
@@ -246,7 +266,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
             # a tensor iterates over its rows: it would pass for a list
             lines += [f"    if {argument.name}.__class__ is Tensor:",
                       f"        raise explain(op, ({listed},), None)"]  # fmt: skip
-    lines += _run_lines(op, listed)
+    lines += _run_lines(op, listed, bool(op.out) and not plain)
     lines += _record_lines(op, listed)
     if op.out and not plain:
         lines += ["    if out is not None:",
@@ -304,7 +324,7 @@ def required(op: Op, axis: Any) -> Any:
     return axis
 
 
-def _run_lines(op: Op, listed: str) -> list[str]:
+def _run_lines(op: Op, listed: str, takes_out: bool) -> list[str]:
     call = f"body({', '.join(argument_text(op, a) for a in op.schema.arguments)})"
     if op.kind == "composite":
         return [
@@ -324,7 +344,7 @@ def _run_lines(op: Op, listed: str) -> list[str]:
         "    try:",
         f"        data = {call}",
         "    except (AttributeError, TypeError) as error:",
-        f"        raise explain(op, ({listed},), error) from None",
+        f"        return otherwise(op, ({listed},), error{', out' if takes_out else ''})",
         "    finally:",
         "        leave_quiet(token)",
     ]
@@ -340,7 +360,7 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
         *(
             [f"        return fallback(op, ({listed},), error)"]
             if op.fallback
-            else [f"        raise explain(op, ({listed},), error) from None"]
+            else [f"        return otherwise(op, ({listed},), error)"]
         ),
     ]
     source = binder.python_name(op, op.schema.arguments[0])

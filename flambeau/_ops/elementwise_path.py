@@ -16,6 +16,7 @@ from flambeau._ops.compiled import LargeKernels
 from flambeau._ops.op import Op
 from flambeau._ops.recording import Plan
 from flambeau._runtime import choice, cpu
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace
 
@@ -60,12 +61,15 @@ class Path:
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
-        if modes.watch.active:
-            result = dispatch.watched(self.op, self.plain, values, out is None)
-        elif out is not None and self._written(values, out):
-            return out
-        else:
-            result = self.plain(*values)
+        try:
+            if modes.watch.active:
+                result = dispatch.watched(self.op, self.plain, values, out is None)
+            elif out is not None and self._written(values, out):
+                return out
+            else:
+                result = self.plain(*values)
+        except NotStrided as error:
+            return dispatch.otherwise(self.op, values, error, out)
         return result if out is None else outputs.write_out(self.op, out, result, values)
 
     def plain(self, *values: Any) -> Tensor:
@@ -183,11 +187,15 @@ class Path:
 
     def inplace(self, target: Tensor, *rest: Any) -> Tensor:
         """`target.op_(...)`: written through to the memory of `target`."""
-        if modes.watch.active:
-            return dispatch.watched(  # type: ignore[no-any-return]
-                self.op, self._inplace, (target, *rest), functional=False
-            )
-        return self._inplace(target, *rest)
+        try:
+            if modes.watch.active:
+                return dispatch.watched(  # type: ignore[no-any-return]
+                    self.op, self._inplace, (target, *rest), functional=False
+                )
+            return self._inplace(target, *rest)
+        except NotStrided as error:
+            values = (target, *rest)
+            return dispatch.otherwise(self.op, values, error, inplace=True)  # type: ignore[no-any-return]
 
     def _inplace(self, target: Tensor, *rest: Any) -> Tensor:
         values = self._checked((target, *rest))
@@ -272,7 +280,10 @@ def broadcast_error(a: np.ndarray, b: np.ndarray, error: Exception) -> Exception
 
 def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
     """`alpha * other`, with torch's checks of alpha's type."""
-    common = kind.common_dtype([v for v in (tensor, other) if v is not None])
+    try:
+        common = kind.common_dtype([v for v in (tensor, other) if v is not None])
+    except NotStrided:
+        return other * alpha
     if isinstance(alpha, bool) and common is not kind.dt.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, (float, complex)) and kind.category(common) < kind.FLOAT:

@@ -32,10 +32,22 @@ def _check_indices(indices: np.ndarray, rows: int, name: str = "embedding") -> N
         raise IndexError("index out of range in self")
 
 
+def _sparse_gradient(
+    grad: Any, indices: Any, size: Any, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
+    from flambeau._ops.sparse import gradient_of_rows
+
+    return gradient_of_rows(grad, indices, size, padding_idx)
+
+
 def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx: int,
                         scale_grad_by_freq: bool, sparse: bool) -> Any:  # fmt: skip
     if sparse:
-        raise NotImplementedError("sparse gradients of embedding are not implemented in flambeau")
+        return _sparse_gradient(grad, indices, weight_shape, padding_idx, scale_grad_by_freq)
     return ops.embedding_dense_backward(
         grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq
     )
@@ -186,10 +198,6 @@ def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any
                    sparse: bool, scale_grad_by_freq: bool, padding_idx: int, result1: Any,
                    result2: Any, result3: Any, wanted: Any) -> Any:  # fmt: skip
     """Each index gets its bag's gradient, weighted as in the sum."""
-    if sparse:
-        raise NotImplementedError(
-            "sparse gradients of embedding_bag are not implemented in flambeau"
-        )
     rows = ops.embedding(grad, result1)
     of_weight = of_samples = None
     if wanted[0] and mode == 2:
@@ -201,8 +209,8 @@ def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any
             scaled = rows / wrap(sizes.astype(np.float64)).to(grad.dtype).unsqueeze(-1)
         if per_sample_weights is not None:
             scaled = rows * per_sample_weights.unsqueeze(-1)
-        of_weight = ops.embedding_dense_backward(
-            scaled, indices, weight.shape[0], padding_idx, scale_grad_by_freq
+        of_weight = _embedding_gradient(
+            scaled, indices, weight.shape, padding_idx, scale_grad_by_freq, sparse
         )
     if wanted[1]:
         of_samples = (rows * ops.embedding(weight, indices)).sum(-1)

@@ -16,6 +16,7 @@ from flambeau._ops.dispatch import size_list
 from flambeau._ops.op import composite
 from flambeau._ops.pointwise import number_array
 from flambeau._runtime import cpu
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -51,10 +52,30 @@ def options(dtype: Any, layout: Any, device: Any) -> Any:
     """The NumPy dtype of a factory call, after a check of the other options."""
     check_available(device)
     if layout is not None and layout is not lay.strided:
-        raise NotImplementedError(f"layout {layout} is not implemented in flambeau 0.1")
+        raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
     if dtype is None:
         return dt.Defaults.numpy_dtype
     return (PYTHON_TYPES[dtype]() if dtype in PYTHON_TYPES else dtype).numpy_dtype
+
+
+class OtherLayout(NotImplementedError):
+    """A factory was asked for another layout than `torch.strided`."""
+
+
+def _sparse(shape: Any, dtype: Any, layout: Any, requires_grad: bool, error: Exception) -> Any:
+    """A sparse tensor without entries, where that layout is asked for; else the error."""
+    if layout is not lay.sparse_coo:
+        raise error from None
+    from flambeau._ops.sparse import sparse_coo_tensor
+
+    return sparse_coo_tensor.body(size=shape, dtype=dtype, requires_grad=requires_grad)
+
+
+def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:
+    """A sparse tensor without entries, for another sparse tensor."""
+    from flambeau._ops.coo.methods import like
+
+    return like(tensor, dtype, device)
 
 
 PYTHON_TYPES = {
@@ -106,7 +127,10 @@ def zeros(
 ) -> Tensor:
     """A tensor of zeros."""
     shape = shape_of(sizes if size is None else (size,), "zeros")
-    data = np.zeros(shape, options(_of_out(dtype, out), layout, device))
+    try:
+        data = np.zeros(shape, options(_of_out(dtype, out), layout, device))
+    except OtherLayout as error:
+        return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     return finish(data, requires_grad, out)
 
 
@@ -143,7 +167,10 @@ def empty(
 ) -> Tensor:
     """A tensor with whatever was in its memory."""
     shape = shape_of(sizes if size is None else (size,), "empty")
-    numpy_dtype = options(_of_out(dtype, out), layout, device)
+    try:
+        numpy_dtype = options(_of_out(dtype, out), layout, device)
+    except OtherLayout as error:
+        return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     strides = None if memory_format is None else format_strides(shape, memory_format)
     if strides is None:
         return finish(np.empty(shape, numpy_dtype), requires_grad, out)
@@ -227,7 +254,11 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """An uninitialised tensor shaped like another."""
-    return finish(_like(input, dtype, layout, device, memory_format), requires_grad)
+    try:
+        data = _like(input, dtype, layout, device, memory_format)
+    except NotStrided:
+        return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
+    return finish(data, requires_grad)
 
 
 @composite(f"zeros_like(Tensor self, {_LIKE}) -> Tensor", method=False)
@@ -242,7 +273,10 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Zeros shaped like another tensor."""
-    data = _like(input, dtype, layout, device, memory_format)
+    try:
+        data = _like(input, dtype, layout, device, memory_format)
+    except NotStrided:
+        return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
     data[...] = 0
     return finish(data, requires_grad)
 

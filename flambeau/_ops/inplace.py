@@ -20,7 +20,15 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
     names = [binder.python_name(op, a) for a in op.schema.arguments]
     scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op)}
     parameters = binder.signature_text(op)
-    lines = [f"def {name}({parameters}):", f"    return inplace({', '.join(names)})", ""]
+    listed = ", ".join(names)
+    lines = [
+        f"def {name}({parameters}):",
+        "    try:",
+        f"        return inplace({listed})",
+        "    except NotStrided as error:",
+        f"        return otherwise(op, ({listed},), error, inplace=True)",
+        "",
+    ]
     function = dispatch.compile_function(f"{op.full_name} inplace", "\n".join(lines), scope, name)
     return dispatch.finish(function, op)
 

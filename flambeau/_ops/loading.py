@@ -17,9 +17,10 @@ from flambeau._tensor.tensor import Tensor, constructors
 
 PACKAGE = "flambeau._ops"
 MACHINERY = frozenset((
-    "autocast", "binder", "dims", "dispatch", "elementwise_path", "elementwise_text", "geometry",
-    "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace", "op",
-    "operators", "outputs", "pointwise", "recording", "scalars", "schema", "write_index", "writers",
+    "autocast", "binder", "coo", "dims", "dispatch", "elementwise_path", "elementwise_text",
+    "geometry", "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace",
+    "op", "operators", "outputs", "pointwise", "recording", "scalars", "schema", "write_index",
+    "writers",
 ))  # fmt: skip
 """Modules that hold no rows."""
 

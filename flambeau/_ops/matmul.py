@@ -14,12 +14,14 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._ops.arithmetic import conj
+from flambeau._ops.dispatch import otherwise
 from flambeau._ops.linear import C_NAMES
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import Op, alias, composite, kernel
 from flambeau._ops.outputs import EXACT, INPUT
 from flambeau._ops.templates.blas import SMALL, multiply, product
 from flambeau._ops.templates.precision import refuse, widen
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -327,7 +329,9 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     try:
         ranks = input._data.ndim, other._data.ndim
-    except AttributeError:
+    except AttributeError as error:
+        if isinstance(error, NotStrided):
+            return otherwise(matmul, (input, other), error, out)
         raise argument_error("matmul", {"input": input, "other": other}) from None
     function = PRODUCTS.get(ranks)
     if function is None:

@@ -10,6 +10,7 @@ from flambeau._ops.dispatch import make
 from flambeau._ops.elementwise_path import make_inplace, make_operator
 from flambeau._ops.inplace import make_kernel_inplace
 from flambeau._ops.op import ALIASES, BY_NAME, REGISTRY, Op
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor
 
 _functions: dict[str, Callable[..., Any]] = {}
@@ -83,7 +84,10 @@ def _type_key(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return (value.__class__, value[0].__class__ if value else None)
     if isinstance(value, Tensor):
-        return (Tensor, value._data.ndim == 0, value._data.dtype.kind, value._requires_grad)
+        try:
+            return (Tensor, value._data.ndim == 0, value._data.dtype.kind, value._requires_grad)
+        except NotStrided:
+            return value.__class__
     return value.__class__
 
 

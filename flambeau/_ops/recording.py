@@ -17,6 +17,7 @@ from flambeau._ops.formulas import LargeFormula
 from flambeau._ops.op import Op
 from flambeau._ops.schema import Argument
 from flambeau._runtime import choice
+from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
@@ -284,7 +285,7 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     scope: dict[str, Any] = {
         "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
         "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
-        "fit_many": _fit_many,
+        "fit_many": _fit_many, "NotStrided": NotStrided,
     }  # fmt: skip
     for position, formula in enumerate(plan.formulas):
         scope[f"f{position}"] = formula.function
@@ -318,6 +319,9 @@ def _apply_text(plan: Plan, outputs: int) -> str:
         is_list = name in plan.arguments and plan.arguments[name].is_list
         lines.append(f"    {name} = {'unpack_list' if is_list else 'unpack'}(node, {position})")
     slots = _slots(plan)
+    if plan.op.kind == "pointwise" and any(len(f.names) > 1 for f in plan.formulas):
+        lines += ["    try:", "        small = grad._data.size < LIMIT",
+                  "    except NotStrided:", "        small = True"]  # fmt: skip
     names = []
     for position, formula in enumerate(plan.formulas):
         lines += _formula_lines(plan, formula, position, slots)
@@ -349,7 +353,7 @@ def _formula_lines(plan: Plan, formula: Formula, position: int,
                    slots: dict[str, str]) -> list[str]:  # fmt: skip
     function = f"f{position}"
     if plan.op.kind == "pointwise" and len(formula.names) > 1:
-        function = f"(f{position} if grad._data.size < LIMIT else large{position})"
+        function = f"(f{position} if small else large{position})"
     call = f"{function}({', '.join(formula.names)})"
     if formula.joint:
         return _joint_lines(formula, call, slots)
@@ -363,9 +367,12 @@ def _formula_lines(plan: Plan, formula: Formula, position: int,
         f"        g_{name} = {call}",
         f"        if g_{name} is not None:",
         f"            shape, dtype = metas[{slot}]",
-        f"            data = g_{name}._data",
-        "            if data.dtype is not dtype or data.shape != shape:",
-        f"                g_{name} = fit(g_{name}, shape, dtype)",
+        "            try:",
+        f"                data = g_{name}._data",
+        "                if data.dtype is not dtype or data.shape != shape:",
+        f"                    g_{name} = fit(g_{name}, shape, dtype)",
+        "            except NotStrided:  # a sparse gradient, which has both",
+        "                pass",
     ]
 
 
@@ -383,8 +390,15 @@ def _joint_lines(formula: Formula, call: str, slots: dict[str, str]) -> list[str
 
 
 def fit(grad: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """Sum over broadcast dims, drop an imaginary part, and cast to the input's type."""
-    if grad._data.shape != shape:
+    """Sum over broadcast dims, drop an imaginary part, and cast to the input's type.
+
+    A sparse gradient is as it should be.
+    """
+    try:
+        data = grad._data
+    except NotStrided:
+        return grad
+    if data.shape != shape:
         grad = tools.sum_to_size(grad, shape)
     if grad._data.dtype != dtype:
         if grad._data.dtype.kind == "c" and dtype.kind != "c":

@@ -144,6 +144,28 @@ def format_tensor(
     return _with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
 
 
+def format_sparse(indices: np.ndarray, values: np.ndarray, suffixes: list[str]) -> str:
+    """The text of a sparse tensor: `tensor(indices=tensor(..), values=tensor(..), ..)`.
+
+    Args:
+        indices: [sparse_dim, nnz].
+        values: [nnz, dense sizes].
+        suffixes: what follows, on a new line: `size=(2, 3)`, `nnz=3`, ...
+    """
+    options = _current.options
+    start = "tensor("
+    margin = " " * len(start)
+    parts = []
+    for name, data in (("indices", indices), ("values", values)):
+        prefix = f"{name}=tensor("
+        inside = f"[], size={data.shape}"
+        if data.size:
+            inside = _contents(data, len(start + prefix), options)
+        parts.append(f"{prefix}{inside})")
+    text = start + f",\n{margin}".join(parts)
+    return _with_suffixes(text, suffixes, len(start), options.linewidth, new_line=True)
+
+
 def _size_is_shown(data: np.ndarray, options: PrintOptions) -> bool:
     """Whether the brackets may leave the shape open; as in torch, with no edges to show it is
     given even where all values are seen.
@@ -160,10 +182,15 @@ def _dtype_is_shown(dtype_name: str, is_default_dtype: bool, has_values: bool) -
     return not is_default_dtype or dtype_name in DTYPES_NEVER_NAMED | COMPLEX_DTYPES
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int, linewidth: int) -> str:
-    """Append the suffixes and the closing bracket; one that would not fit starts a line."""
+def _with_suffixes(
+    text: str, suffixes: list[str], indent: int, linewidth: int, *, new_line: bool = False
+) -> str:
+    """Append the suffixes and the closing bracket; one that would not fit starts a line.
+
+    `new_line`: the first of them does so in any case.
+    """
     parts = [text]
-    column = len(text) - text.rfind("\n") + 1
+    column = linewidth if new_line else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > linewidth:
             parts.append(",\n" + " " * indent + suffix)

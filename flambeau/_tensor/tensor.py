@@ -80,7 +80,7 @@ class Tensor(metaclass=_TensorMeta):
 
     @property
     def layout(self) -> _Constant:
-        """Always `torch.strided`."""
+        """`torch.strided`; sparse tensors are of a class of their own: see `sparse`."""
         return strided
 
     @property

@@ -274,7 +274,8 @@ def unscale(gradients: Iterable[Any], inverse: Any) -> dict[Any, Any]:
     """Multiply gradients in place; whether one was infinite or NaN, by device."""
     found: dict[Any, Any] = {}
     for grad in gradients:
-        bad = not grad.isfinite().all().item()
+        values = grad._values() if grad.is_sparse else grad
+        bad = not values.isfinite().all().item()
         known = found.setdefault(grad.device, wrap(np.zeros((), np.float32)))
         if bad:
             known.fill_(1.0)

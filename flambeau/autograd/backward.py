@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._tensor.tensor import Tensor, method, provides, wrap
+from flambeau._tensor.sparse import SparseTensor
+from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import tools
 from flambeau.autograd.history import Nowhere, edge_of
@@ -42,7 +43,7 @@ def backward(
     if inputs is None:
         engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph)
         return
-    wanted = _as_tuple(inputs)
+    wanted = [getattr(tensor, "_entries", tensor) for tensor in _as_tuple(inputs)]
     if not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     targets = [_input_edge(tensor) for tensor in wanted]
@@ -77,9 +78,11 @@ def grad(
                         allow_unused, keep)  # fmt: skip
     starts = _start_grads(roots, _as_tuple(grad_outputs, len(roots)))
     edges = [_root_edge(root, position) for position, root in enumerate(roots)]
-    targets = [_input_edge(tensor) for tensor in wanted]
+    targets = [_input_edge(getattr(tensor, "_entries", tensor)) for tensor in wanted]
     found = engine.backward(edges, starts, keep_graph=keep, create_graph=create_graph,
                             inputs=targets, accumulate=False)  # fmt: skip
+    if SparseTensor.exists:
+        found = [_as_wanted(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
     if materialize_grads:
         found = [_or_zeros(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
     unused = [position for position, g in enumerate(found) if g is None]
@@ -102,6 +105,13 @@ def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unus
         rows.append(grad(roots, wanted, starts, keep or not last, create_graph, allow_unused))
     columns = zip(*rows, strict=True)
     return tuple(None if c[0] is None else tools.stack(list(c)) for c in columns)
+
+
+def _as_wanted(found: Any, tensor: Any) -> Any:
+    """A sparse gradient for a sparse input, of whose entries it was found."""
+    if found is None or not isinstance(tensor, SparseTensor):
+        return found
+    return constructors["sparse_grad"](tensor, found)
 
 
 def _or_zeros(found: Any, tensor: Tensor) -> Any:

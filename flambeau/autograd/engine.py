@@ -19,8 +19,17 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime import cpu
-from flambeau._tensor.tensor import Tensor, new
+from flambeau._tensor.sparse import NotStrided, SparseFirst
+from flambeau._tensor.tensor import Tensor, constructors, new
 from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+
+
+def total(known: Any, grad: Any) -> Any:
+    """The sum of two gradients; a dense and a sparse one in the order that `add` takes."""
+    try:
+        return tools.add(known, grad)
+    except SparseFirst:
+        return tools.add(grad, known)
 
 
 class Task:
@@ -43,12 +52,12 @@ class Task:
         """Add a gradient to what an edge has received."""
         if isinstance(edge, Tensor):
             known = self.leaves.get(edge)
-            self.leaves[edge] = grad if known is None else tools.add(known, grad)
+            self.leaves[edge] = grad if known is None else total(known, grad)
             return
         pending = self.pending
         if edge in pending:
             known = pending[edge]
-            pending[edge] = grad if known is None else tools.add(known, grad)
+            pending[edge] = grad if known is None else total(known, grad)
             return
         pending[edge] = grad
         heappush(self.heap, (-edge.sequence_number, edge))
@@ -61,7 +70,7 @@ class Task:
             grads = self.pending[source] = [None] * source.outputs
             heappush(self.heap, (-source.sequence_number, source))
         known = grads[edge.index]
-        grads[edge.index] = grad if known is None else tools.add(known, grad)
+        grads[edge.index] = grad if known is None else total(known, grad)
 
     def run(self) -> dict[Any, Any]:
         """Visit all nodes; returns the gradients of captured edges."""
@@ -132,7 +141,10 @@ def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
     if not Anomaly.check_nan:
         return grads
     for position, part in enumerate(grads):
-        if part is not None and part._data.dtype.kind in "fc" and np.isnan(part._data).any():
+        if part is None:
+            continue
+        data = getattr(part, "_entries", part)._data
+        if data.dtype.kind in "fc" and np.isnan(data).any():
             _print_forward_lines(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {position}th output."
@@ -259,12 +271,17 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
     `sharers`: how many others hold the gradient tensor.
     """
     current = leaf._grad
-    if current is None:
-        leaf._grad = grad if create_graph else _own(leaf, grad, sharers)
-    elif create_graph:
-        leaf._grad = tools.add(current, grad)
-    else:
-        current.add_(grad)
+    try:
+        if current is None:
+            leaf._grad = grad if create_graph else _own(leaf, grad, sharers)
+        elif create_graph:
+            leaf._grad = total(current, grad)
+        else:
+            current.add_(grad)
+    except NotStrided:  # from `_own`
+        leaf._grad = constructors["own_sparse"](grad)
+    except SparseFirst:  # a sparse gradient so far, and now a dense one
+        leaf._grad = tools.add(grad, current)
     if leaf._hooks is not None:
         _after_accumulation(leaf)
 

@@ -162,6 +162,17 @@ class RemovableHandle:
         if self.extra_dict is not None:
             self.extra_dict.pop(self.id, None)
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        extra = () if self.extra_dict is None else ((self.extra_dict,),)
+        return self.hooks_dict_ref, self.id, *extra
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """What files hold: the table of hooks, the number, and perhaps more such tables."""
+        hooks, self.id, *more = state
+        self.hooks_dict_ref = {} if hooks is None else hooks
+        self.extra_dict = more[0][0] if more and more[0] else None
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -54,13 +54,13 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
                         f"{type(grad).__name__}")  # fmt: skip
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
-    if grad._data.dtype != tensor._data.dtype:
+    if grad.dtype is not tensor.dtype:
         given = C_NAMES.get(grad.dtype.name, grad.dtype.name)
         raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=tensor.dtype.scalar_name))
-    if grad._data.shape != tensor._data.shape:
+    if grad.shape != tensor.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(grad._data.shape)}' to a tensor of "
-            f"size '{list(tensor._data.shape)}'. Please ensure that the gradient and the tensor "
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of "
+            f"size '{list(tensor.shape)}'. Please ensure that the gradient and the tensor "
             "are the same size"
         )
 

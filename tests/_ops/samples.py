@@ -104,7 +104,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("nextafter", [[R(2, 3), R(3)]]),
     ("fill.Scalar", [[R(2, 3), 1.5]]),
     ("fill.Tensor", [[R(2, 3), R()]]),
-    ("clone zero _to_copy alias", [[R(2, 3)], [R()]]),
+    ("clone zero _to_copy alias _as_entries", [[R(2, 3)], [R()]]),
     # ---- reductions
     ("""sum.dim_IntList mean.dim nansum prod.dim_int""",
      [[R(2, 3)], [R(2, 3), 1], [R(2, 3), -2, True], [R()]]),
