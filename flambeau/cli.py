@@ -1,4 +1,4 @@
-"""The command `flambeau`: run PyTorch programs, and say what this installation has."""
+"""The command `flambeau`: run PyTorch programs, look at their files, describe the installation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import runpy
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
@@ -28,8 +29,12 @@ commands:
   run -c CODE [ARGUMENT ...]     run the code in a string, as `python -c` does
   env                            show versions, processor, threads and optional parts
   warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
+  inspect FILE                   show what a checkpoint holds; no code in it runs
+  verify FILE ...                check the structure and the checksums of checkpoints
+  convert A B                    .pth to .safetensors, and back
 
 `flambeau run` does what `python` does, with one difference: `import torch` gives flambeau.
+`flambeau COMMAND --help` says more about `inspect`, `verify` and `convert`.
 
 options:
   -h, --help                     show this text
@@ -104,7 +109,19 @@ def run(arguments: list[str]) -> int:
     return _run_code(arguments[1], ["-c", *arguments[2:]])
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run, "env": env, "warmup": warmup}
+def _from_commands(name: str) -> Callable[[list[str]], int]:
+    """The command in `_commands/<name>.py`, imported when it is called for."""
+    return lambda arguments: import_module(f"flambeau._commands.{name}").main(arguments)
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": run,
+    "env": env,
+    "warmup": warmup,
+    "inspect": _from_commands("inspect"),
+    "verify": _from_commands("verify"),
+    "convert": _from_commands("convert"),
+}
 
 
 def _run_script(path: Path, words: list[str]) -> int:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import dtype as dt
+from flambeau._runtime.cpu import address
 from flambeau._tensor.conversion import from_numpy
+from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of
 
 
@@ -138,11 +139,14 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     return np.ndarray(data.shape, data.dtype, copied, offset, data.strides)
 
 
-def rebuild(data: np.ndarray, name: str, requires_grad: bool, cls: type, state: Any) -> Tensor:
-    """Pickle's way back to a tensor."""
+def rebuild(
+    storage: Storage, place: tuple[Any, ...], requires_grad: bool, cls: type, state: Any
+) -> Tensor:
+    """Pickle's way back to a tensor: `place` holds dtype, shape, strides and offset, in bytes."""
     result: Any = new(cls)
-    result._data = data if data.dtype == dt.BY_NAME[name].numpy_dtype else data.view(
-        dt.BY_NAME[name].numpy_dtype)  # fmt: skip
+    dtype, shape, strides, offset = place
+    result._data = np.ndarray(shape, dtype.numpy_dtype, storage.array, offset, strides)
+    result._storage = storage
     result._requires_grad = requires_grad
     result.__dict__.update(state)
     return result  # type: ignore[no-any-return]
@@ -156,7 +160,7 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
                            "just want to transfer the data, call detach() on the tensor before "
                            "serializing (e.g., putting it on the queue).")  # fmt: skip
     state = {k: v for k, v in self.__dict__.items() if k not in FIELDS}
-    data = self._data
-    if data.dtype.kind == "V":
-        data = data.view(np.uint16 if data.itemsize == 2 else np.uint8)
-    return (rebuild, (data, self.dtype.name, self._requires_grad, type(self), state))
+    data, storage = self._data, storage_of(self)
+    offset = address(data) - storage.start if data.size else 0
+    place = (self.dtype, data.shape, data.strides, offset)
+    return rebuild, (storage, place, self._requires_grad, type(self), state)

@@ -86,6 +86,22 @@ def untyped_storage(self: Tensor) -> Storage:
 
 
 @method
+def storage(self: Tensor) -> Any:
+    """The same memory as a `torch.TypedStorage`, which PyTorch advises against."""
+    from flambeau._tensor.typed_storage import storage_under
+
+    return storage_under(self)
+
+
+@method
+def storage_type(self: Tensor) -> Any:
+    """The storage class of the element type: `torch.FloatStorage` and its like."""
+    from flambeau._tensor.typed_storage import class_under
+
+    return class_under(self)
+
+
+@method
 def get_device(self: Tensor) -> int:
     """The index of the tensor's device; -1 for the CPU."""
     return -1

@@ -37,6 +37,39 @@ class Storage:
         result.resizable = False
         return result
 
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> Storage:
+        """The first `nbytes` bytes of a file, mapped into memory.
+
+        `shared` writes what is stored here back to the file, which is made or lengthened if need
+        be; otherwise the file must have these bytes, and writes stay in this process.
+        """
+        import mmap  # one of few users
+
+        if nbytes == 0:
+            return Storage(0)
+        try:
+            file = open(filename, "a+b" if shared else "rb")  # noqa: PTH123, SIM115
+        except OSError as error:
+            mode = "read-write" if shared else "read-only"
+            raise RuntimeError(
+                f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"
+            ) from None
+        with file:
+            size = file.seek(0, 2)
+            if size < nbytes and not shared:
+                raise RuntimeError(
+                    f"file <{filename}> size <{size}> is smaller than the required mapping size "
+                    f"<{nbytes}>"
+                )
+            if size < nbytes:
+                file.truncate(nbytes)
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            mapped = mmap.mmap(file.fileno(), nbytes, access=access)
+        result = Storage(np.frombuffer(mapped, np.uint8))
+        result.resizable = False
+        return result
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return self.start
@@ -82,6 +115,26 @@ class Storage:
     def fill_(self, value: int) -> Storage:
         """Set every byte."""
         self.array[...] = value
+        return self
+
+    def __reduce__(self) -> Any:
+        return Storage, (self.array,)
+
+    def resize_(self, size: int) -> Storage:
+        """Another size in bytes; tensors that look at the memory already keep the old one.
+
+        Raises RuntimeError where the memory belongs to others: a NumPy array, a mapped file.
+        """
+        if not self.resizable:
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        resized = np.zeros(size, np.uint8)
+        kept = min(size, self.nbytes())
+        resized[:kept] = self.array[:kept]
+        self.array, self.start = resized, address(resized)
+        return self
+
+    def untyped(self) -> Storage:
+        """This storage; it has no element type."""
         return self
 
     def cpu(self) -> Storage:

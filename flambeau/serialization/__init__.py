@@ -7,6 +7,19 @@ from flambeau.serialization.allowed import (
     safe_globals,
 )
 from flambeau.serialization.api import get_unsafe_globals_in_checkpoint, load, save
+from flambeau.serialization.helpers import (
+    SourceChangeWarning,
+    check_module_version_greater_or_equal,
+    mkdtemp,
+    normalize_storage_type,
+    storage_to_tensor_type,
+)
+from flambeau.serialization.locations import (
+    location_tag,
+    register_package,
+    validate_cuda_device,
+    validate_hpu_device,
+)
 from flambeau.serialization.locations import restore_default as default_restore_location
 from flambeau.serialization.options import (
     LoadEndianness,
@@ -16,9 +29,17 @@ from flambeau.serialization.options import (
     set_crc32_options,
     set_default_load_endianness,
     set_default_mmap_options,
+    skip_data,
 )
+from flambeau.serialization.storages import StorageType
 
 __all__ = [
+    "SourceChangeWarning",
+    "StorageType",
+    "check_module_version_greater_or_equal",
+    "mkdtemp",
+    "normalize_storage_type",
+    "storage_to_tensor_type",
     "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
@@ -29,9 +50,14 @@ __all__ = [
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
+    "register_package",
     "safe_globals",
     "save",
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
+    "skip_data",
+    "validate_cuda_device",
+    "validate_hpu_device",
 ]

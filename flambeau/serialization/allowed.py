@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pickle import UnpicklingError
 from typing import Any
 
-from flambeau.serialization.checks import brief, check_key, expect
+from flambeau.serialization.checks import brief, check_key, expect, is_dunder
 from flambeau.serialization.homes import public_packages
 
 # Never allowed, not even by the user's word.
@@ -129,6 +129,10 @@ def _build_ordered_dict(instance: Any, state: Any) -> None:
         type(state) is dict and all(type(key) is str for key in state),
         f"the state of an OrderedDict must be a dict with str keys, got {type(state)}",
     )
+    for name in state:
+        # `items` from a file would be found before the method.
+        is_free = not is_dunder(name) and not hasattr(OrderedDict, name)
+        expect(is_free, f"{brief(name)} cannot be set on an OrderedDict")
     instance.__dict__.update(state)
 
 
@@ -188,6 +192,8 @@ STANDARD_ROWS = {
     "builtins.set": Row(set, _set),
     "builtins.complex": Row(complex, _complex),
 }
+COPYING = {id(row.value) for row in STANDARD_ROWS.values()}
+"""What copies the containers and bytes that it is called with, by identity."""
 
 
 # ---- the user's list
@@ -252,6 +258,12 @@ def _user_row(entry: Any) -> tuple[str, Row]:
 
 
 def _row_of(value: Any) -> Row:
+    if getattr(value, "__module__", "").startswith("numpy"):
+        from flambeau.serialization.numpy_rows import replacement
+
+        checked = replacement(value)
+        if checked is not None:
+            return Row(value, checked[0], build=checked[1])
     if not isinstance(value, type):
         return Row(value, value)
     return Row(value, value, _creator(value), _build_object)

@@ -12,15 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from flambeau._core import file_options
 from flambeau.serialization.archive import ArchiveReader, map_file, map_open_file
-from flambeau.serialization.archive_writer import ALIGNMENT, ArchiveWriter
+from flambeau.serialization.archive_writer import ArchiveWriter
 from flambeau.serialization.atomic import atomic_write
+from flambeau.serialization.checksums import Workers
 from flambeau.serialization.inspection import unsafe_globals
 from flambeau.serialization.legacy import save_legacy
 from flambeau.serialization.loader import load_archive, load_stream
 from flambeau.serialization.locations import restore_function
-from flambeau.serialization.options import OPTIONS
-from flambeau.serialization.pickler import SavedStorages, pickle_tensors
+from flambeau.serialization.options import mapping_access
+from flambeau.serialization.pickler import SavedStorages, pickle_tensors, pickler_class
 from flambeau.serialization.zip_format import LOCAL_SIGNATURE
 
 DEFAULT_PROTOCOL = 2
@@ -46,6 +50,8 @@ def save(
             and views stay views.
         f: a path, or a file object with `write`. A path is replaced at once when all is written;
             when something fails, the old file stays whole.
+        pickle_module: what pickles `obj`: `pickle`, or a module whose `Pickler` is made of Python's
+            own one in Python, as dill's is.
         pickle_protocol: 2 is what PyTorch reads in its safe mode.
         _use_new_zipfile_serialization: False writes the format from before PyTorch 1.6.
 
@@ -54,14 +60,13 @@ def save(
         AttributeError: `f` is neither a path nor writable.
         PicklingError, TypeError: `obj` holds something that cannot be pickled.
     """
-    if pickle_module is not pickle:
-        raise NotImplementedError("torch.save: only Python's own pickle module is supported")
+    pickler = pickler_class(pickle_module)
     if not _use_new_zipfile_serialization:
         with _open_sink(f) as sink:
-            save_legacy(obj, sink, pickle_protocol)
+            save_legacy(obj, sink, pickle_protocol, pickler)
         return
     # The pickle comes first: nothing is opened for an object that cannot be saved.
-    content, storages = pickle_tensors(obj, pickle_protocol)
+    content, storages = pickle_tensors(obj, pickle_protocol, pickler)
     with _open_sink(f) as sink:
         _write_archive(sink, _folder_name(f), content, storages, not _disable_byteorder_record)
 
@@ -69,15 +74,31 @@ def save(
 def _write_archive(
     sink: Any, folder: str, content: bytes, storages: SavedStorages, byteorder: bool
 ) -> None:
-    writer = ArchiveWriter(sink, folder, compute_crc32=OPTIONS.compute_crc32)
+    options = file_options.save
+    writer = ArchiveWriter(
+        sink, folder, compute_crc32=options.compute_crc32, alignment=options.storage_alignment
+    )
     writer.write("data.pkl", content)
     writer.write(".format_version", b"1")
-    writer.write(".storage_alignment", str(ALIGNMENT).encode())
+    writer.write(".storage_alignment", str(options.storage_alignment).encode())
     if byteorder:
         writer.write("byteorder", sys.byteorder.encode())
-    for key, reference in storages.by_key.items():
-        writer.write(f"data/{key}", reference.storage.array)
+    contents = {f"data/{key}": item.storage.array for key, item in storages.by_key.items()}
+    if file_options.thread.skip_data:
+        for name, array in contents.items():
+            writer.reserve(name, array.size)
+    else:
+        _write_storages(writer, contents)
     writer.finish()
+
+
+def _write_storages(writer: ArchiveWriter, contents: dict[str, np.ndarray]) -> None:
+    """Write records while other threads compute their CRCs."""
+    total = sum(array.size for array in contents.values()) if writer.compute_crc32 else 0
+    with Workers(total) as workers:
+        sums = [workers.sum(array) for array in contents.values()]
+        for (name, array), crc32 in zip(contents.items(), sums, strict=True):
+            writer.write(name, array, crc32)
 
 
 def _is_path(f: Any) -> bool:
@@ -120,7 +141,8 @@ def load(
     """Load what `torch.save` of flambeau or of PyTorch has written.
 
     Args:
-        f: a path, or a seekable file object that is read from its position to its end.
+        f: a path, or a seekable file object that is read from its position to its end. A path
+            that ends with .safetensors is read as such a file.
         map_location: where storages go: a device or its name, a dict from saved names to wanted
             ones, or a callable (storage, saved name) -> storage or None.
         weights_only: True, the default, runs a safe interpreter that knows tensors, plain
@@ -137,22 +159,26 @@ def load(
     weights_only = _choose_weights_only(weights_only, pickle_module)
     if pickle_load_args and weights_only:
         warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
-    if mmap and not _is_path(f):
-        raise ValueError("f must be a file path in order to use the mmap argument")
+    mmap = file_options.load.mmap if mmap is None else mmap
     if _is_path(f) and os.fspath(f).endswith(".safetensors"):
-        raise NotImplementedError("torch.load cannot read .safetensors files")
+        from flambeau.serialization.safetensors.torch import load_at
+
+        return load_at(os.fspath(f), map_location)
     restore = restore_function(map_location)
     modules = None if weights_only else (pickle_module or pickle)
     arguments = {"encoding": "utf-8", **pickle_load_args}
     start = 0 if _is_path(f) else _position(f)
-    data = map_file(os.fspath(f), OPTIONS.access(bool(mmap))) if _is_path(f) else _read_rest(f)
+    data = map_file(os.fspath(f), mapping_access(bool(mmap))) if _is_path(f) else _read_rest(f)
     if bytes(data[:4]) == LOCAL_SIGNATURE:
+        if mmap and not _is_path(f):
+            raise ValueError("f must be a file path in order to use the mmap argument")
         mapped = data if mmap else None
         return load_archive(ArchiveReader(data), restore, mapped, modules, arguments)
     if mmap:
+        name = f"{f}, " if isinstance(f, str) else ""
         raise RuntimeError(
             "mmap can only be used with files saved with "
-            f"`torch.save({f}, _use_new_zipfile_serialization=True), please torch.save your "
+            f"`torch.save({name}_use_new_zipfile_serialization=True), please torch.save your "
             "checkpoint with this option in order to use mmap."
         )
     result, length = load_stream(memoryview(data), restore, modules, arguments)

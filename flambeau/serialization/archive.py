@@ -1,13 +1,12 @@
 """`ArchiveReader`: the one strict zip reader, for checkpoints and TorchScript archives.
 
 Two headers describe every record of a zip file, and lenient readers disagree about which one
-counts. This one accepts a file only when both say the same, no record is named twice, no two
-records overlap, and every size can be true of a file of this length.
+counts. This one accepts a file only when both say the same, no record is named twice, the records
+fill the file without overlap or gap, and every size can be true of a file of this length.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import mmap
 import zlib
 from pathlib import Path
@@ -22,10 +21,12 @@ from flambeau.serialization.zip_format import (
     LOCAL_SIGNATURE,
     STORED,
     ZIP64_DESCRIPTOR,
+    ZIP64_VERSION,
     ArchiveError,
     Entry,
     archive_error,
-    check_name,
+    check_extra,
+    check_zip64,
     find_directory,
     read_directory,
     record_error,
@@ -35,8 +36,10 @@ from flambeau.serialization.zip_format import (
 __all__ = ["ArchiveError", "ArchiveReader", "map_file"]
 
 # Deflate cannot exceed 1032:1; checkpoints stay far below 100:1, bombs lie between the two.
+# A pickle turns every byte into as much as 216 more (an empty set), so it may expand less.
 MAX_EXPANSION = 100
-FREE_EXPANSION = 1 << 20
+MAX_PICKLE_EXPANSION = 32
+FREE_EXPANSION = 1 << 16
 
 
 class ArchiveReader:
@@ -53,11 +56,13 @@ class ArchiveReader:
             raise archive_error("not a ZIP archive")
         directory = find_directory(self.data)
         entries = read_directory(self.data, directory)
-        located = [_locate(self.data, entry, directory.offset) for entry in entries]
-        _check_overlap(located, directory.offset)
-        _check_expansion(located, len(self.data))
+        for entry in entries:
+            _locate(self.data, entry, directory.offset)
+        _check_places(entries, directory.offset)
+        _check_expansion(entries, len(self.data))
         self.folder = entries[0].name.split("/")[0] if entries else ""
-        self._entries = _by_name(located, self.folder)
+        self._entries = _by_name(entries, self.folder)
+        self._unverified = set(self._entries)
 
     def names(self) -> list[str]:
         """The names of all records, in the order of the archive."""
@@ -91,9 +96,28 @@ class ArchiveReader:
         entry = self._entry(name)
         raw = self.data[entry.data_offset : entry.data_offset + entry.compressed_size]
         content = raw if entry.method == STORED else memoryview(_inflate(name, raw, entry.size))
-        if verify and self.verify_crc32 and entry.crc32:
-            _check_crc32(name, content, entry.crc32)
+        if verify and self.verify_crc32:
+            if entry.crc32:
+                _check_crc32(name, content, entry.crc32)
+            self._unverified.discard(name)
         return content
+
+    def confirm(self, name: str, crc32: int) -> None:
+        """Compare a CRC-32 that the caller computed over `view(name, verify=False)`."""
+        expected = self._entry(name).crc32
+        if expected and crc32 != expected:
+            raise _crc32_error(name, expected, crc32)
+        self._unverified.discard(name)
+
+    def has_crc32(self, name: str) -> bool:
+        """Whether the record is to be checked against a CRC-32."""
+        return self.verify_crc32 and self._entry(name).crc32 != 0
+
+    def verify_rest(self, *, leave_out: str | None = None) -> None:
+        """Check the records that nobody has read, but those whose name begins with `leave_out`."""
+        for name in sorted(self._unverified):
+            if leave_out is None or not name.startswith(leave_out):
+                self.view(name)
 
     def _entry(self, name: str) -> Entry:
         entry = self._entries.get(name)
@@ -116,50 +140,69 @@ def map_open_file(file: IO[bytes], access: int = mmap.ACCESS_READ) -> mmap.mmap 
     return mmap.mmap(file.fileno(), 0, access=access)
 
 
-def _locate(data: memoryview, entry: Entry, limit: int) -> Entry:
-    """Check the local header against the central one; returns the entry with its extent."""
+def _locate(data: memoryview, entry: Entry, limit: int) -> None:
+    """Check the local header against the central one, and note where the data lie."""
     start = entry.header_offset
     if start + LOCAL_HEADER.size > limit:
         raise record_error(entry.name, "its header lies past the end of the records")
     fields = LOCAL_HEADER.unpack_from(data, start)
-    signature, _, flags, method, _, _, crc32, compressed_size, size = fields[:9]
+    signature, needed, flags, method, time, date, crc32, compressed_size, size = fields[:9]
     name_start = start + LOCAL_HEADER.size
     extra_start = name_start + fields[9]
     data_start = extra_start + fields[10]
     if signature != LOCAL_SIGNATURE or data_start > limit:
         raise record_error(entry.name, "its local header is damaged")
-    if check_name(bytes(data[name_start:extra_start])) != entry.name:
+    if bytes(data[name_start:extra_start]) != entry.name.encode():
         raise record_error(entry.name, "its local header has another name")
     if (flags, method) != (entry.flags, entry.method):
         raise record_error(entry.name, "its local header has other flags or another method")
+    _check_stamp(entry, (needed, time, date))
     end = data_start + entry.compressed_size
     if end > limit:
         raise record_error(entry.name, "its data runs past the end of the records")
-    wanted = (entry.crc32, entry.size, entry.compressed_size)
+    wide = check_extra(entry.name, data[extra_start:data_start])
+    check_zip64(entry.name, wide, (entry.size, entry.compressed_size, entry.header_offset))
+    found = (crc32, compressed_size, size)
     if flags & FLAG_DESCRIPTOR:
-        _check_loose(entry, (crc32, size, compressed_size), wanted)
-        end = _check_descriptor(data, entry, end, limit)
+        _check_loose(entry, found)
+        end = _check_descriptor(data, entry, end, limit, is_wide=wide is not None)
     else:
-        wide = widen(entry.name, data[extra_start:data_start], (size, compressed_size))
-        if (crc32, *wide) != wanted:
-            raise record_error(entry.name, "its local header has other sizes or another CRC-32")
-    return dataclasses.replace(entry, data_offset=data_start, end_offset=end)
+        _check_sizes(entry, found, wide)
+    entry.data_offset, entry.end_offset = data_start, end
 
 
-def _check_loose(entry: Entry, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    """A header with a descriptor behind the data may leave its fields open, but not lie."""
-    for value, expected in zip(found, wanted, strict=True):
-        if value not in (0, FULL_32, expected):
-            raise record_error(entry.name, "its local header has other sizes or another CRC-32")
+def _check_stamp(entry: Entry, found: tuple[int, int, int]) -> None:
+    """Both headers repeat version and time; zip64 may be needed by the central one alone."""
+    is_wider = entry.stamp[0] == ZIP64_VERSION and found[1:] == entry.stamp[1:]
+    if found != entry.stamp and not is_wider:
+        raise record_error(entry.name, "its local header has another version or time")
 
 
-def _check_descriptor(data: memoryview, entry: Entry, position: int, limit: int) -> int:
+def _check_sizes(entry: Entry, found: tuple[int, int, int], wide: memoryview | None) -> None:
+    crc32, compressed_size, size = found
+    size, compressed_size = widen(entry.name, wide, (size, compressed_size))
+    if (crc32, compressed_size, size) != (entry.crc32, entry.compressed_size, entry.size):
+        raise record_error(entry.name, "its local header has other sizes or another CRC-32")
+
+
+def _check_loose(entry: Entry, found: tuple[int, int, int]) -> None:
+    """A header with a descriptor behind the data leaves its fields open, or fills them all."""
+    full = (entry.crc32, entry.compressed_size, entry.size)
+    if found not in ((0, 0, 0), (0, FULL_32, FULL_32), full):
+        raise record_error(entry.name, "its local header has other sizes or another CRC-32")
+
+
+def _check_descriptor(
+    data: memoryview, entry: Entry, position: int, limit: int, *, is_wide: bool
+) -> int:
     """The end of the data descriptor at `position`, which repeats CRC and sizes.
 
-    Its signature is optional, and its sizes have 4 or 8 bytes without anything to say which.
+    Its signature is optional. Its sizes have 8 bytes if the header has a zip64 field, but not all
+    writers keep to that.
     """
     values = (entry.crc32, entry.compressed_size, entry.size)
-    for layout in (DESCRIPTOR, ZIP64_DESCRIPTOR):
+    layouts = (ZIP64_DESCRIPTOR, DESCRIPTOR) if is_wide else (DESCRIPTOR, ZIP64_DESCRIPTOR)
+    for layout in layouts:
         if layout is DESCRIPTOR and max(values) > FULL_32:
             continue
         expected = layout.pack(DESCRIPTOR_SIGNATURE, *values)
@@ -169,14 +212,17 @@ def _check_descriptor(data: memoryview, entry: Entry, position: int, limit: int)
     raise record_error(entry.name, "its data descriptor contradicts the central directory")
 
 
-def _check_overlap(entries: list[Entry], limit: int) -> None:
+def _check_places(entries: list[Entry], limit: int) -> None:
+    """The records fill the file up to the central directory: no overlap, nothing in between."""
     position = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < position:
             raise record_error(entry.name, "it overlaps another record")
+        if entry.header_offset > position:
+            raise record_error(entry.name, "bytes that belong to no record lie before it")
         position = entry.end_offset
-    if position > limit:
-        raise archive_error("a record overlaps the central directory")
+    if position != limit:
+        raise archive_error("bytes that belong to no record lie before the central directory")
 
 
 def _check_expansion(entries: list[Entry], file_size: int) -> None:
@@ -186,7 +232,8 @@ def _check_expansion(entries: list[Entry], file_size: int) -> None:
         if entry.method == STORED:
             continue
         total += entry.size
-        if entry.size > FREE_EXPANSION + MAX_EXPANSION * entry.compressed_size:
+        factor = MAX_PICKLE_EXPANSION if entry.name.endswith(".pkl") else MAX_EXPANSION
+        if entry.size > FREE_EXPANSION + factor * entry.compressed_size:
             raise record_error(
                 entry.name, f"{entry.compressed_size} bytes claim to inflate to {entry.size}"
             )
@@ -225,6 +272,10 @@ def _inflate(name: str, raw: memoryview, size: int) -> bytes:
 def _check_crc32(name: str, content: memoryview, expected: int) -> None:
     found = zlib.crc32(content)
     if found != expected:
-        raise record_error(
-            name, f"CRC-32 check failed, the archive says {expected:08x}, its data {found:08x}"
-        )
+        raise _crc32_error(name, expected, found)
+
+
+def _crc32_error(name: str, expected: int, found: int) -> ArchiveError:
+    return record_error(
+        name, f"CRC-32 check failed, the archive says {expected:08x}, its data {found:08x}"
+    )

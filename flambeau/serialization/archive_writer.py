@@ -7,10 +7,12 @@ that compute the offsets of storages without reading headers count on exactly th
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import struct
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from flambeau.serialization.zip_format import (
@@ -38,7 +40,8 @@ from flambeau.serialization.zip_format import (
 
 ALIGNMENT = 64
 PADDING_TAG = b"FB"
-CHUNK = 1 << 24
+CHUNK = 1 << 18  # fits the cache of a core between writing and summing
+SMALL = 1 << 16  # below, a record goes out in one piece
 
 
 class Sink(Protocol):
@@ -75,24 +78,59 @@ class ArchiveWriter:
         self.position = 0
         self.records: dict[bytes, Written] = {}
 
-    def write(self, name: str, content: Any) -> None:
-        """Write one record from any contiguous buffer. Raises ValueError for a repeated name."""
+    def write(self, name: str, content: Any, crc32: Callable[[], int] | None = None) -> None:
+        """Write one record from any contiguous buffer. Raises ValueError for a repeated name.
+
+        `crc32` gives the content's CRC-32, where other threads compute it meanwhile.
+        """
+        view = memoryview(content)
+        view = view.cast("B") if view.nbytes else memoryview(b"")
+        if view.nbytes > SMALL:
+            self._write_parts(name, view.nbytes, lambda: self._emit_large(view, crc32))
+            return
+        record = self._new_record(name, view.nbytes)
+        record = replace(record, crc32=zlib.crc32(view) if self.compute_crc32 else 0)
+        tail = _descriptor(record) if view.nbytes else b""
+        self._emit(b"".join((_local_header(record, self.alignment), view, tail)))
+        self.records[record.name] = record
+
+    def _new_record(self, name: str, nbytes: int) -> Written:
         full_name = f"{self.folder}/{name}".encode()
         check_name(full_name)
         if full_name in self.records:
             raise ValueError(f"the archive already has a record {name}")
-        view = memoryview(content)
-        view = view.cast("B") if view.nbytes else memoryview(b"")
-        crc32 = zlib.crc32(view) if self.compute_crc32 else 0
         # An empty record has no descriptor, as in torch's writer.
-        flags = FLAG_UTF8 | FLAG_DESCRIPTOR if view.nbytes else FLAG_UTF8
-        record = Written(full_name, flags, crc32, view.nbytes, self.position)
-        self.records[full_name] = record
+        flags = FLAG_UTF8 | FLAG_DESCRIPTOR if nbytes else FLAG_UTF8
+        return Written(full_name, flags, 0, nbytes, self.position)
+
+    def _write_parts(self, name: str, nbytes: int, emit_data: Callable[[], int]) -> None:
+        record = self._new_record(name, nbytes)
         self._emit(_local_header(record, self.alignment))
-        for start in range(0, view.nbytes, CHUNK):
-            self._emit(view[start : start + CHUNK])
-        if view.nbytes:
+        record = replace(record, crc32=emit_data())
+        if nbytes:
             self._emit(_descriptor(record))
+        self.records[record.name] = record
+
+    def reserve(self, name: str, nbytes: int) -> None:
+        """Write one record of zeros without a CRC, for data that is filled in later."""
+        self._write_parts(name, nbytes, lambda: self._emit_zeros(nbytes))
+
+    def _emit_zeros(self, nbytes: int) -> int:
+        zeros = memoryview(bytes(min(nbytes, CHUNK)))
+        for start in range(0, nbytes, CHUNK):
+            self._emit(zeros[: nbytes - start])
+        return 0
+
+    def _emit_large(self, view: memoryview, crc32: Callable[[], int] | None) -> int:
+        """Write the data; returns its CRC-32."""
+        sum_here = self.compute_crc32 and crc32 is None
+        running = 0
+        for start in range(0, view.nbytes, CHUNK):
+            chunk = view[start : start + CHUNK]
+            self._emit(chunk)
+            if sum_here:
+                running = zlib.crc32(chunk, running)
+        return crc32() if self.compute_crc32 and crc32 is not None else running
 
     def finish(self) -> None:
         """Write the version, the archive's identity, the central directory and the end."""
@@ -108,6 +146,8 @@ class ArchiveWriter:
         rest = memoryview(data)
         while rest.nbytes:
             count = self.sink.write(rest)
+            if count == 0:
+                raise OSError(errno.EIO, "the file object takes no more bytes")
             # Unbuffered files may take a part only; writers that report nothing took all.
             rest = rest[count:] if isinstance(count, int) else rest[:0]
 

@@ -1,8 +1,21 @@
-"""Write a file so that its name always holds a whole version: the old one or the new one."""
+"""Write a file so that its name always holds a whole version: the old one or the new one.
+
+What users may count on:
+
+* The data go to a temporary neighbour `.NAME.<24 hex digits>.tmp`, which takes over the name when
+  they are on the disk. Whatever happens before that, the old file is as it was.
+* An exception removes the temporary file. A process that is killed leaves it; the next save under
+  the same name removes it. A lock that each writer holds tells left files from those at work.
+* A link is followed, the file behind it replaced. The mode of an old file stays; a read-only file
+  is not replaced. Other hard links to the old file keep the old content.
+* A device or a pipe cannot be replaced and is written directly.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -10,30 +23,43 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody can remove a file that is open
+    fcntl = None  # type: ignore[assignment]
+
+TOKEN_BYTES = 12
+LONGEST_NAME = 200  # bytes of the file's name in its neighbour's: file systems allow 255 in all
+# Folders on some file systems cannot be opened or synced; the rename has happened all the same.
+UNSYNCED = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
+
 
 @contextmanager
 def atomic_write(path: str) -> Iterator[IO[bytes]]:
     """Open a temporary neighbour of `path`; it takes over the name when the block succeeds.
 
-    The data is flushed to the disk before the rename, the folder after it. When the block raises,
-    the temporary file is removed and `path` is as it was. A link is followed; a device or pipe,
-    which cannot be replaced, is written directly.
+    When the block raises, the neighbour is removed and `path` is as it was. Raises OSError, a
+    PermissionError if there is a file that may not be written.
     """
     target = Path(os.path.realpath(path))
-    previous = target.stat() if target.exists() else None
+    previous = _status(target)
     if previous is not None and not stat.S_ISREG(previous.st_mode):
-        with target.open("wb") as file:
-            yield file
+        with target.open("wb") as device:
+            yield device
         return
-    temporary = target.with_name(f".{secrets.token_hex(12)}.tmp")
+    if previous is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+    remove_left_files(target)
+    temporary, file = _open_neighbour(target, previous)
     try:
-        with temporary.open("xb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if previous is not None:
-            temporary.chmod(stat.S_IMODE(previous.st_mode))
-        temporary.replace(target)
+            if os.name != "nt":
+                temporary.replace(target)
+        if os.name == "nt":  # an open file cannot be renamed there
+            temporary.replace(target)
     except BaseException:
         with suppress(FileNotFoundError):
             temporary.unlink()
@@ -41,12 +67,77 @@ def atomic_write(path: str) -> Iterator[IO[bytes]]:
     _sync_folder(target.parent)
 
 
+def _status(target: Path) -> os.stat_result | None:
+    try:
+        return target.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _prefix(target: Path) -> str:
+    name = os.fsencode(target.name)[:LONGEST_NAME].decode("utf-8", "ignore")
+    return f".{name}."
+
+
+def _open_neighbour(target: Path, previous: os.stat_result | None) -> tuple[Path, IO[bytes]]:
+    """Make the temporary file and lock it; while it is empty, it gets the mode of the old one."""
+    while True:
+        temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(TOKEN_BYTES)}.tmp")
+        file = temporary.open("xb")
+        try:
+            _lock(file, wait=True)
+            # Another save may have taken it for a left file before it was locked.
+            if temporary.exists():
+                if previous is not None:
+                    temporary.chmod(stat.S_IMODE(previous.st_mode))
+                return temporary, file
+        except BaseException:
+            file.close()
+            temporary.unlink(missing_ok=True)
+            raise
+        file.close()
+
+
+def _lock(file: IO[bytes], *, wait: bool) -> bool:
+    """Lock an open file until it is closed; False where somebody else holds it, or none can."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def remove_left_files(target: Path) -> None:
+    """Remove the temporary neighbours of `target` whose writers are gone."""
+    pattern = re.compile(rf"{re.escape(_prefix(target))}[0-9a-f]{{{2 * TOKEN_BYTES}}}\.tmp")
+    try:
+        left = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
+    except OSError:
+        return  # the folder may be written but not read
+    for path in left:
+        with suppress(OSError):
+            _remove_if_left(path)
+
+
+def _remove_if_left(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if _lock(file, wait=False):
+            path.unlink()
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself durable; Windows cannot open folders and needs no such step."""
     if os.name == "nt":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in UNSYNCED:
+            raise

@@ -7,15 +7,58 @@ from types import FunctionType
 from typing import Any
 
 MAX_KEY_PARTS = 1000
+SHORT_TEXT = 64
+SHORT_TUPLE = 8
+TUPLE_LEVELS = 3
 SMALL_BITS = 64
 SIMPLE_KEYS = frozenset((str, int, float, bool, bytes, complex, type(None)))
-UNHASHABLE = (list, dict, set, bytearray)
+
+
+class CopyBudget:
+    """How much a load may still copy, in items of containers or in bytes.
+
+    The memo lets a file name one long list in two bytes and ask for copies of it again and again.
+    An honest file spells out what it has copied, so that its own length bounds the sum.
+    """
+
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+
+    def spend(self, amount: int) -> None:
+        """Take `amount` away. UnpicklingError when no more is left."""
+        self.amount -= amount
+        expect(self.amount >= 0, "the pickle copies more than its length can justify")
+
+
+def extent(value: Any, levels: int = TUPLE_LEVELS) -> int:
+    """How many items or bytes a call that is given `value` may copy.
+
+    Short texts and short tuples are free; what short tuples hold counts.
+    """
+    if isinstance(value, tuple):
+        if len(value) > SHORT_TUPLE or levels == 0:
+            return len(value)
+        return sum(extent(item, levels - 1) for item in value)
+    if isinstance(value, str):
+        return max(0, len(value) - SHORT_TEXT)
+    return len(value) if isinstance(value, COPIED) else 0
+
+
+COPIED = (list, dict, set, frozenset, bytes, bytearray)
 
 
 def expect(condition: bool, message: str) -> None:
     """Raise UnpicklingError with `message` unless the condition holds."""
     if not condition:
         raise UnpicklingError(message)
+
+
+def is_dunder(name: str) -> bool:
+    """Whether Python and NumPy look for this attribute on their own.
+
+    NumPy takes `__array_interface__` even from an instance, and reads at the address it names.
+    """
+    return name.startswith("__")
 
 
 def brief(value: Any) -> str:
@@ -46,7 +89,7 @@ def check_key(key: Any) -> Any:
         part = parts.pop()
         count += 1
         expect(count <= MAX_KEY_PARTS, f"a key of a dict or set has over {MAX_KEY_PARTS} parts")
-        expect(not isinstance(part, UNHASHABLE), f"unhashable type: '{type(part).__name__}'")
+        expect(type(part).__hash__ is not None, f"unhashable type: '{type(part).__name__}'")
         if isinstance(part, tuple | frozenset):
             parts.extend(part)
     return key

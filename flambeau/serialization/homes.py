@@ -11,6 +11,7 @@ PACKAGES_OF_HOMES = {
     "torch.optim": "torch.optim",
     "torch.utils.data": "torch.utils.data",
     "torch.storage": "torch",
+    "torch.utils.hooks": "torch.autograd.graph",
 }
 
 

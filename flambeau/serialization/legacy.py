@@ -12,16 +12,14 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._tensor.storage import Storage
-from flambeau.serialization.checks import brief, expect
+from flambeau.serialization.checks import CopyBudget, brief, expect
 from flambeau.serialization.locations import Restore
 from flambeau.serialization.pickler import SavedStorages, TensorPickler
-from flambeau.serialization.storages import LoadedStorage, parse_identity, swap_bytes
+from flambeau.serialization.storages import COPIES, LoadedStorage, parse_identity, swap_bytes
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 LENGTH = struct.Struct("<q")
-TAR_MAGIC = b"ustar"
-TAR_MAGIC_OFFSET = 257
 
 # One pickle from a position: (position, persistent_load or None) -> (object, next position).
 ReadPickle = Callable[[int, Any], tuple[Any, int]]
@@ -30,17 +28,14 @@ ReadPickle = Callable[[int, Any], tuple[Any, int]]
 def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> tuple[Any, int]:
     """The object of a legacy file and where the file goes on behind it.
 
-    Raises RuntimeError for a wrong magic number or protocol, UnpicklingError for broken content,
-    and NotImplementedError for the tar files that PyTorch 0.1 wrote.
+    Raises RuntimeError for a wrong magic number or protocol, UnpicklingError for broken content.
     """
-    if data[TAR_MAGIC_OFFSET : TAR_MAGIC_OFFSET + 5] == TAR_MAGIC:
-        raise NotImplementedError("files in the .tar format of PyTorch 0.1 cannot be loaded")
     magic, position = read_pickle(0, None)
     if magic != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     version, position = read_pickle(position, None)
     if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {brief(version)}")
     system, position = read_pickle(position, None)
     foreign = isinstance(system, dict) and system.get("little_endian") is False
     storages = LegacyStorages(len(data), restore)
@@ -54,6 +49,7 @@ class LegacyStorages:
 
     def __init__(self, file_size: int, restore: Restore) -> None:
         self.unclaimed = file_size
+        self.budget = CopyBudget(COPIES * file_size)
         self.restore = restore
         self.roots: dict[str, tuple[np.ndarray, dt.dtype]] = {}
         self.loaded: dict[str, LoadedStorage] = {}
@@ -69,23 +65,28 @@ class LegacyStorages:
             array = np.zeros(identity.nbytes, np.uint8)
             restored = self.restore(Storage(array), identity.location)
             self.roots[identity.key] = (array, identity.type.dtype)
-            self.loaded[identity.key] = LoadedStorage(restored.array, identity.type.dtype)
+            self.loaded[identity.key] = LoadedStorage(restored, identity.type.dtype)
         return self._view(self.loaded[identity.key], identity.type.dtype, raw_identity[5])
 
     def _view(self, storage: LoadedStorage, dtype: dt.dtype, view: Any) -> LoadedStorage:
         if view is None:
-            return LoadedStorage(storage.array, dtype, later=self.later)
+            return self._typed(storage.untyped(), dtype)
         expect(type(view) is tuple and len(view) == 3, "the view of a storage has three parts")
         _, offset, numel = view
         is_fine = type(offset) is int and type(numel) is int and offset >= 0 and numel >= 0
         expect(is_fine, f"{brief(view)} is no view of a storage")
         start, end = offset * dtype.itemsize, (offset + numel) * dtype.itemsize
         expect(end <= storage.nbytes(), f"{brief(view)} lies outside its storage")
-        return LoadedStorage(storage.array[start:end], dtype, later=self.later)
+        return self._typed(storage.untyped()[start:end], dtype)
+
+    def _typed(self, memory: Storage, dtype: dt.dtype) -> LoadedStorage:
+        return LoadedStorage(memory, dtype, later=self.later, budget=self.budget)
 
     def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> int:
         """Read the content of all storages, in the order of `keys`; returns where it ends."""
-        expect(type(keys) is list and set(keys) == set(self.roots), "the storage keys differ")
+        # Texts first: hashing whatever else a file lists may fail, or take years.
+        is_list = type(keys) is list and all(type(key) is str for key in keys)
+        expect(is_list and sorted(keys) == sorted(self.roots), "the storage keys differ")
         for key in keys:
             array, dtype = self.roots[key]
             expect(position + LENGTH.size <= len(data), f"the file ends before storage {key}")
@@ -102,7 +103,7 @@ class LegacyStorages:
         return position
 
 
-def save_legacy(obj: Any, sink: Any, protocol: int) -> None:
+def save_legacy(obj: Any, sink: Any, protocol: int, pickler: type[TensorPickler]) -> None:
     """Write `obj` in the legacy format."""
     system = {
         "protocol_version": PROTOCOL_VERSION,
@@ -112,7 +113,7 @@ def save_legacy(obj: Any, sink: Any, protocol: int) -> None:
     for header in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
         sink.write(pickle.dumps(header, protocol))
     storages = SavedStorages()
-    TensorPickler(sink, protocol, storages, legacy=True).dump(obj)
+    pickler(sink, protocol, storages, legacy=True).dump(obj)
     keys = sorted(storages.by_key)
     sink.write(pickle.dumps(keys, protocol))
     for key in keys:

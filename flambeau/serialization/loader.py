@@ -10,13 +10,17 @@ from functools import cache
 from pickle import UnpicklingError
 from typing import Any
 
+from flambeau._core import file_options
+from flambeau._core.file_options import LoadEndianness
 from flambeau.serialization.allowed import AllowedGlobals
 from flambeau.serialization.archive import ArchiveReader
+from flambeau.serialization.checksums import Workers
 from flambeau.serialization.legacy import load_legacy
+from flambeau.serialization.legacy_tar import is_tar, load_tar
 from flambeau.serialization.locations import Restore
 from flambeau.serialization.names import resolve
-from flambeau.serialization.options import OPTIONS, LoadEndianness
 from flambeau.serialization.rebuild import SAFE_ROWS, TORCH_ROWS
+from flambeau.serialization.sparse import checked_sparse_tensors
 from flambeau.serialization.storages import ArchiveStorages
 from flambeau.serialization.unpickler import SafeUnpickler
 
@@ -48,12 +52,22 @@ def load_archive(
             if pickle_module is None
             else "torch.load received a TorchScript archive: use torch.jit.load instead."
         )
-    foreign = _byte_order(reader) != sys.byteorder
-    storages = ArchiveStorages(reader, restore, foreign=foreign, mapped=mapped)
-    content = reader.view("data.pkl")
-    if pickle_module is not None:
-        return _unpickle(pickle_module, io.BytesIO(content), storages, arguments)
-    with _weights_only_words():
+    with Workers(0 if mapped is not None else len(reader.data)) as workers:
+        foreign = _byte_order(reader) != sys.byteorder
+        storages = ArchiveStorages(reader, restore, foreign=foreign, workers=workers, mapped=mapped)
+        content = reader.view("data.pkl")
+        if pickle_module is not None:
+            with checked_sparse_tensors(len(reader.data)):
+                result = _unpickle(pickle_module, io.BytesIO(content), storages, arguments)
+        else:
+            result = _interpret(content, storages, arguments)
+    # Damage in what nothing referred to is damage; mapped storages are not read for their CRC.
+    reader.verify_rest(leave_out=None if mapped is None else "data/")
+    return result
+
+
+def _interpret(content: memoryview, storages: ArchiveStorages, arguments: dict[str, Any]) -> Any:
+    with _weights_only_words(), checked_sparse_tensors(len(storages.reader.data)):
         machine = _safe_machine(content, 0, storages, arguments)
         result = machine.load()
         if machine.position != len(content):
@@ -66,16 +80,36 @@ def load_stream(
 ) -> tuple[Any, int]:
     """The object of a file from before PyTorch 1.6 and where the file goes on behind it."""
     if not data:
+        if pickle_module is None:
+            raise EOFError
         raise EOFError("Ran out of input")
+    if is_tar(data):
+        return _load_tar(data, restore, pickle_module, arguments), len(data)
     if pickle_module is not None:
-        return load_legacy(data, _unsafe_reader(data, pickle_module, arguments), restore)
-    with _weights_only_words():
+        with checked_sparse_tensors(len(data)):
+            return load_legacy(data, _unsafe_reader(data, pickle_module, arguments), restore)
+    with _weights_only_words(), checked_sparse_tensors(len(data)):
         return load_legacy(data, _safe_reader(data, arguments), restore)
+
+
+def _load_tar(
+    data: memoryview, restore: Restore, pickle_module: Any, arguments: dict[str, Any]
+) -> Any:
+    if pickle_module is None:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. "
+            + UNSAFE_LOAD
+        )
+
+    def read(stream: io.BytesIO, find: Any) -> Any:
+        return _unpickle(pickle_module, stream, find or _no_storages, arguments)
+
+    return load_tar(data, read, restore)
 
 
 def _byte_order(reader: ArchiveReader) -> str:
     if not reader.has("byteorder"):
-        return ASSUMED_ORDERS[OPTIONS.endianness]
+        return ASSUMED_ORDERS[file_options.load.endianness]
     recorded = reader.read("byteorder")
     if recorded not in BYTE_ORDERS:
         raise ValueError(f"Unknown endianness type: {recorded.decode('ascii', 'replace')}")
@@ -121,14 +155,14 @@ def _unpickle(
     pickle_module: Any, stream: io.BytesIO, storages: Callable[..., Any], arguments: dict[str, Any]
 ) -> Any:
     """Ordinary unpickling, with torch's names led to ours."""
-    unpickler = _unpickler_class(pickle_module)(stream, **arguments)
+    unpickler = _unpickler_class(pickle_module.Unpickler)(stream, **arguments)
     unpickler.storages = storages
     return unpickler.load()
 
 
 @cache
-def _unpickler_class(pickle_module: Any) -> Any:
-    class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
+def _unpickler_class(base: Any) -> Any:
+    class Unpickler(base):  # type: ignore[misc]
         storages: Callable[..., Any]
 
         def find_class(self, module: str, name: str) -> Any:
@@ -139,15 +173,12 @@ def _unpickler_class(pickle_module: Any) -> Any:
                 return resolve(module, name)
             return super().find_class(module, name)
 
-        def persistent_load(self, identity: tuple[Any, ...]) -> Any:
-            return _legacy_module(identity) or self.storages(identity)
+        def persistent_load(self, identity: Any) -> Any:
+            # Legacy files wrap module classes, to compare their source with today's.
+            is_module = type(identity) is tuple and identity[0] == "module"
+            return identity[1] if is_module else self.storages(identity)
 
     return Unpickler
-
-
-def _legacy_module(identity: tuple[Any, ...]) -> Any:
-    """Legacy files wrap module classes, to compare their source; the class is the second part."""
-    return identity[1] if identity[0] == "module" else None
 
 
 @contextmanager

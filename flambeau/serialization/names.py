@@ -15,8 +15,15 @@ from flambeau.serialization.rebuild import REBUILD_ROWS, get_layout
 
 PACKAGE = __name__.partition(".")[0]
 
-# Modules that torch has renamed since it wrote files with them.
-RENAMED_MODULES = {"torch.tensor": "torch._tensor"}
+# Modules that torch has renamed since it wrote files with them, and the private homes of some
+# functions and classes (`gelu` in a TransformerEncoderLayer, `Generator`).
+RENAMED_MODULES = {
+    "torch.tensor": "torch._tensor",
+    "torch._C": "torch",
+    "torch._C._nn": "torch.nn.functional",
+}
+# The class whose attributes torch's functions are: files say getattr(<this class>, "relu").
+FUNCTIONS_CLASS = ("torch._C", "_VariableFunctionsClass")
 
 
 def _split(full_name: str) -> tuple[str, str]:
@@ -46,15 +53,19 @@ def torch_name(value: Any) -> tuple[str, str] | None:
     if known is not None:
         return known
     module = getattr(value, "__module__", None) or ""
-    if module.partition(".")[0] != PACKAGE:
+    root = module.partition(".")[0]
+    if root not in (PACKAGE, "torch"):
         return None
     name = getattr(value, "__qualname__", None) or value.__name__
+    if root == "torch":  # what operators say of themselves, and what is torch's own
+        ours = _part(sys.modules.get(PACKAGE + module[len(root) :]), name)
+        return (module, name) if ours is value else None
     if name == "Parameter" and issubclass(value, Tensor):
         return "torch.nn.parameter", name
     parts = module.split(".")
     for length in range(1, len(parts)):
         package = ".".join(parts[:length])
-        if getattr(sys.modules.get(package), name, None) is value:
+        if _part(sys.modules.get(package), name) is value:
             return _as_torch(package), name
     return _as_torch(module), name
 
@@ -65,6 +76,8 @@ def _as_torch(module: str) -> str:
 
 def resolve(module: str, name: str) -> Any:
     """Our object for a name of torch's, imported if need be. Raises AttributeError."""
+    if (module, name) == FUNCTIONS_CLASS:
+        return importlib.import_module(PACKAGE)
     module = RENAMED_MODULES.get(module, module)
     for candidate in (module, *public_packages(module)):
         found = _attribute(candidate, name)
@@ -81,6 +94,12 @@ def _attribute(module: str, name: str) -> Any:
         if error.name is None or not ours.startswith(error.name):
             raise
         return None
+    return _part(found, name)
+
+
+def _part(module: Any, name: str) -> Any:
+    """What a module has under a name, which may be dotted; None if there is nothing."""
+    found = module
     for part in name.split("."):
-        found = getattr(found, part, None)  # type: ignore[assignment]
+        found = getattr(found, part, None)
     return found

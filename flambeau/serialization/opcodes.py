@@ -8,11 +8,13 @@ from pickle import UnpicklingError
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from flambeau.serialization.allowed import COPYING
 from flambeau.serialization.checks import check_key, decode
 
 if TYPE_CHECKING:
     from flambeau.serialization.unpickler import SafeUnpickler
 
+MAX_NAME = 4096
 UINT8 = Struct("<B")
 UINT32 = Struct("<I")
 UINT64 = Struct("<Q")
@@ -262,13 +264,18 @@ def _stack_global(machine: SafeUnpickler) -> None:
     module = machine.pop()
     if type(name) is not str or type(module) is not str:
         raise UnpicklingError("STACK_GLOBAL requires str")
+    if len(module) + len(name) > MAX_NAME:
+        raise UnpicklingError(f"a global's name has over {MAX_NAME} characters")
     machine.push(machine.allowed.find(module, name, old_names=False))
 
 
 @opcode(b"R")
 def _reduce(machine: SafeUnpickler) -> None:
     arguments = _pop_arguments(machine)
-    machine.push(machine.allowed.call(machine.pop(), arguments))
+    function = machine.pop()
+    if id(function) in COPYING:
+        machine.spend(arguments)
+    machine.push(machine.allowed.call(function, arguments))
 
 
 @opcode(b"\x81")
@@ -289,6 +296,7 @@ def _new_object_with_keywords(machine: SafeUnpickler) -> None:
 @opcode(b"b")
 def _build(machine: SafeUnpickler) -> None:
     state = machine.pop()
+    machine.spend(state)
     machine.allowed.build(machine.top(), state)
 
 

@@ -8,36 +8,40 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import types
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import device
-from flambeau._core.layout import Size, contiguous_strides, layout, memory_format
-from flambeau._runtime.cpu import address
+from flambeau._core.layout import memory_format
 from flambeau._tensor.storage import Storage
-from flambeau._tensor.tensor import Tensor, storage_of, strides_of
-from flambeau.serialization import rebuild
-from flambeau.serialization.names import PACKAGE, torch_name
+from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.typed_storage import TypedStorage
+from flambeau.serialization.names import torch_name
+from flambeau.serialization.reducers import Detached, StorageReference, reduce_plain, reducer_of
 from flambeau.serialization.storages import (
     STORAGE_TYPES,
     UNTYPED,
-    LoadedStorage,
     StorageType,
 )
 
 PLAIN_TYPES = frozenset((int, float, str, bool, bytes, type(None), list, tuple, dict, OrderedDict))
+FIELDS = frozenset(Tensor.__annotations__)
+FLAGS = {True: pickle.NEWTRUE, False: pickle.NEWFALSE}
+SHORT_TUPLES = {1: pickle.TUPLE1, 2: pickle.TUPLE2, 3: pickle.TUPLE3}
 
 
-@dataclass(frozen=True, slots=True)
-class StorageReference:
-    """A storage on its way into a file, seen as elements of `type`."""
-
-    storage: Storage
-    type: StorageType
+def integer(value: int) -> bytes:
+    """The opcode of a number that is not negative."""
+    for opcode, size in ((pickle.BININT1, 1), (pickle.BININT2, 2), (pickle.BININT, 4)):
+        if value >> 8 * size == 0 and value < 1 << 31:
+            return opcode + value.to_bytes(size, "little")
+    content = pickle.encode_long(value)
+    return pickle.LONG1 + bytes((len(content),)) + content
 
 
 class SavedStorages:
@@ -85,24 +89,99 @@ class TensorPickler(PythonPickler):
         self.storages = storages
         self.legacy = legacy
 
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        """As in Python's pickler; what checkpoints are full of goes a shorter way.
+
+        benchmarks/serialization.py, "5000 small tensors".
+        """
+        kind = type(obj)
+        is_plain = kind in PLAIN_TYPES and kind is not OrderedDict
+        if not is_plain and not self._is_bare_tensor(obj):
+            super().save(obj, save_persistent_id)
+            return
+        self.framer.commit_frame()
+        known = self.memo.get(id(obj))
+        if known is not None:
+            self.write(self.get(known[0]))
+        elif is_plain:
+            self.dispatch[kind](self, obj)
+        else:
+            self._save_bare_tensor(obj)
+
+    def _is_bare_tensor(self, obj: Any) -> bool:
+        """Whether this is a tensor whose opcodes `_save_bare_tensor` knows."""
+        if self.proto >= 4:
+            return False
+        return type(obj) is Detached or (type(obj) is Tensor and vars(obj).keys() <= FIELDS)
+
+    def _save_bare_tensor(self, obj: Any) -> None:
+        """Write the opcodes that Python's pickler makes of `reduce_plain`, all at once."""
+        if type(obj) is Detached:
+            function, arguments = reduce_plain(obj.tensor, False)
+        else:
+            function, arguments = reduce_plain(obj, obj.requires_grad)
+        reference, offset, size, strides, requires_grad, hooks, *dtype = arguments
+        opcodes = [
+            self._word(function), pickle.MARK, *self._storage_words(reference), integer(offset),
+            self._counts(size), self._counts(strides), FLAGS[requires_grad],
+            self._word(OrderedDict), pickle.EMPTY_TUPLE, pickle.REDUCE, self._slot(hooks),
+            *map(self._word, dtype), pickle.TUPLE, self._slot(), pickle.REDUCE, self._slot(obj),
+        ]  # fmt: skip
+        self.write(b"".join(opcodes))
+
+    def _storage_words(self, reference: StorageReference) -> Iterator[bytes]:
+        word, kind, key, place, numel, *view = self._identity(reference)
+        yield pickle.MARK
+        yield from map(self._word, (word, kind, key, place))
+        yield integer(numel)
+        yield from (pickle.NONE for _ in view)
+        yield pickle.TUPLE + self._slot() + pickle.BINPERSID
+
+    def _counts(self, counts: tuple[int, ...]) -> bytes:
+        numbers = b"".join(map(integer, counts))
+        if not counts:
+            return pickle.EMPTY_TUPLE
+        if len(counts) <= 3:
+            return numbers + SHORT_TUPLES[len(counts)] + self._slot()
+        return pickle.MARK + numbers + pickle.TUPLE + self._slot()
+
+    def _word(self, value: Any) -> bytes:
+        """A text or a global, in full the first time, later by its number in the memo."""
+        known = self.memo.get(id(value))
+        if known is not None:
+            return self.get(known[0])  # type: ignore[no-any-return]
+        if type(value) is str:
+            text = value.encode()
+            return pickle.BINUNICODE + len(text).to_bytes(4, "little") + text + self._slot(value)
+        known = value.full_name if type(value) is StorageType else torch_name(value)
+        module, name = known or (value.__module__, value.__qualname__)
+        return pickle.GLOBAL + f"{module}\n{name}\n".encode() + self._slot(value)
+
+    def _slot(self, value: Any = None) -> bytes:
+        """Put the top of the stack into the memo; without a value, nobody will ask for it."""
+        index = len(self.memo)
+        self.memo[-1 - index if value is None else id(value)] = index, value
+        return self.put(index)  # type: ignore[no-any-return]
+
     def persistent_id(self, obj: Any) -> Any:
         """The id of a storage; None for everything else."""
         if type(obj) in PLAIN_TYPES:
             return None
-        if isinstance(obj, Storage):
+        if isinstance(obj, Storage | TypedStorage):
             obj = _reference(obj)
         if type(obj) is not StorageReference:
             return None
-        identity = self.storages.identity(obj)
+        return self._identity(obj)
+
+    def _identity(self, reference: StorageReference) -> tuple[Any, ...]:
+        identity = self.storages.identity(reference)
         return (*identity, None) if self.legacy else identity
 
     def reducer_override(self, obj: Any) -> Any:
         """Torch's way to write tensors and its own small types."""
         if type(obj) in PLAIN_TYPES:
             return NotImplemented
-        if isinstance(obj, Tensor):
-            return NotImplemented if _reduces_itself(type(obj)) else reduce_tensor(obj)
-        reducer = REDUCERS.get(type(obj))
+        reducer = reducer_of(obj)
         return NotImplemented if reducer is None else reducer(obj)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
@@ -110,6 +189,12 @@ class TensorPickler(PythonPickler):
         known = torch_name(obj)
         if known is None:
             super().save_global(obj, name)
+            return
+        owner, _, last = known[1].rpartition(".")
+        if owner and self.proto < 4:
+            # Names with dots came with protocol 4; before, the class is asked for its part.
+            holder = attrgetter(owner)(sys.modules[obj.__module__])
+            self.save_reduce(getattr, (holder, last), obj=obj)
             return
         self.write_name(obj, *known)
 
@@ -141,89 +226,44 @@ class TensorPickler(PythonPickler):
     dispatch[memory_format] = save_global
 
 
-def pickle_tensors(obj: Any, protocol: int) -> tuple[bytes, SavedStorages]:
+def pickler_class(pickle_module: Any) -> type[TensorPickler]:
+    """`TensorPickler`, with the additions of another module's Pickler where there are any.
+
+    Raises NotImplementedError for picklers that do not descend from Python's own in Python.
+    """
+    base = pickle_module.Pickler
+    if base is pickle.Pickler or base is PythonPickler:
+        return TensorPickler
+    if not (isinstance(base, type) and issubclass(base, PythonPickler)):
+        raise NotImplementedError(
+            f"torch.save: pickle_module={pickle_module.__name__} is not supported, its Pickler "
+            "does not descend from Python's pickle._Pickler"
+        )
+    return _with_additions(base)
+
+
+@cache
+def _with_additions(base: Any) -> type[TensorPickler]:
+    ours = {
+        kind: save
+        for kind, save in TensorPickler.dispatch.items()
+        if PythonPickler.dispatch.get(kind) is not save
+    }
+    namespace = {"dispatch": {**base.dispatch, **ours}}
+    return type("TensorPickler", (TensorPickler, base), namespace)
+
+
+def pickle_tensors(
+    obj: Any, protocol: int, pickler: type[TensorPickler] = TensorPickler
+) -> tuple[bytes, SavedStorages]:
     """The pickle of `obj` and the storages that it refers to."""
     storages = SavedStorages()
     buffer = io.BytesIO()
-    TensorPickler(buffer, protocol, storages).dump(obj)
+    pickler(buffer, protocol, storages).dump(obj)
     return buffer.getvalue(), storages
 
 
-def _reference(storage: Storage) -> StorageReference:
-    if isinstance(storage, LoadedStorage):
-        return StorageReference(storage, STORAGE_TYPES.get(storage.dtype, UNTYPED))
+def _reference(storage: Storage | TypedStorage) -> StorageReference:
+    if isinstance(storage, TypedStorage):
+        return StorageReference(storage.untyped(), STORAGE_TYPES.get(storage.dtype, UNTYPED))
     return StorageReference(storage, UNTYPED)
-
-
-def _reduces_itself(cls: type) -> bool:
-    """Whether a user's subclass of Tensor brings its own way to be pickled."""
-    for ancestor in cls.__mro__:
-        if ancestor.__module__.partition(".")[0] == PACKAGE:
-            return False
-        if "__reduce_ex__" in vars(ancestor) or "__reduce__" in vars(ancestor):
-            return True
-    return False
-
-
-def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """The call that rebuilds a tensor, as torch writes it."""
-    state = {name: value for name, value in vars(tensor).items() if rebuild.is_user_attribute(name)}
-    if tensor._is_param:
-        return _reduce_parameter(tensor, state)
-    function, arguments = _reduce_plain(tensor, tensor.requires_grad)
-    if type(tensor) is Tensor and not state:
-        return function, arguments
-    return rebuild.rebuild_from_type_v2, (function, type(tensor), arguments, state)
-
-
-def _reduce_parameter(tensor: Tensor, state: dict[str, Any]) -> tuple[Any, ...]:
-    requires_grad = tensor.requires_grad
-    arguments: tuple[Any, ...] = (_Detached(tensor), requires_grad, OrderedDict())
-    if not state:
-        return rebuild.rebuild_parameter, arguments
-    return rebuild.rebuild_parameter_with_state, (*arguments, state)
-
-
-@dataclass(frozen=True, slots=True)
-class _Detached:
-    """The plain tensor inside a Parameter."""
-
-    tensor: Tensor
-
-
-def _reduce_plain(tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
-    storage = storage_of(tensor)
-    size = tuple(tensor._data.shape)
-    hooks: OrderedDict[int, Any] = OrderedDict()
-    place = (_offset(tensor, storage), size, _strides(tensor), requires_grad, hooks)
-    storage_type = STORAGE_TYPES.get(tensor.dtype)
-    if storage_type is None:
-        arguments = (StorageReference(storage, UNTYPED), *place, tensor.dtype)
-        return rebuild.rebuild_tensor_v3, arguments
-    return rebuild.rebuild_tensor_v2, (StorageReference(storage, storage_type), *place)
-
-
-def _offset(tensor: Tensor, storage: Storage) -> int:
-    if tensor._data.size == 0:
-        return 0
-    return (address(tensor._data) - storage.start) // tensor._data.itemsize
-
-
-def _strides(tensor: Tensor) -> tuple[int, ...]:
-    strides = strides_of(tensor)
-    if tensor._data.size == 0 and not any(strides):
-        # NumPy gives its own empty arrays strides of 0.
-        return contiguous_strides(tensor._data.shape)
-    return strides
-
-
-def _reduce_device(value: device) -> tuple[Any, ...]:
-    return device, ((value.type,) if value.index is None else (value.type, value.index))
-
-
-REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    Size: lambda value: (Size, (tuple(value),)),
-    device: _reduce_device,
-    layout: lambda value: (rebuild.get_layout, (repr(value),)),
-    _Detached: lambda value: _reduce_plain(value.tensor, False),
-}

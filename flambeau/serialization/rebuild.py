@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from pickle import UnpicklingError
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,11 +17,14 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import check_available, device
 from flambeau._core.layout import Size, _Constant, layout
 from flambeau._tensor.tensor import Tensor, _as_subclass, wrap
-from flambeau.serialization.allowed import Row
-from flambeau.serialization.checks import brief, expect
+from flambeau.serialization.allowed import COPYING, Row
+from flambeau.serialization.checks import brief, expect, is_dunder
+from flambeau.serialization.sparse import rebuild_sparse_tensor
 from flambeau.serialization.storages import LARGEST, STORAGE_ROWS, LoadedStorage
 
 MAX_DIMS = 64
+MAX_DEVICES = 128  # of one kind: torch keeps the index in a signed byte
+LONGEST_ERROR = 500
 
 
 def _is_count(value: Any) -> bool:
@@ -58,7 +62,7 @@ def view_of(storage: Any, offset: Any, size: Any, stride: Any, dtype: dt.dtype) 
 
 def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metadata: Any) -> Tensor:
     result = wrap(data)
-    result._storage = storage
+    result._storage = storage.untyped()
     if metadata:
         expect(type(metadata) is dict, "the metadata of a tensor must be a dict")
         expect(set(metadata) <= {"conj", "neg"}, "a tensor has metadata of an unknown kind")
@@ -67,7 +71,13 @@ def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metada
 
 
 def _resolve(tensor: Tensor, storage: LoadedStorage, metadata: dict[str, Any]) -> None:
-    """Carry out what torch keeps as a bit on the tensor, once the storage has its content."""
+    """Carry out what torch keeps as a bit on the tensor, once the storage has its content.
+
+    This copies the tensor, which may be an expanded view of very few bytes.
+    """
+    if storage.budget is None:
+        raise UnpicklingError("this kind of file has no tensors with metadata")
+    storage.budget.spend(tensor.nbytes)
     if storage.later is not None:
         storage.later.append(lambda: _conjugate_or_negate(tensor, metadata))
         return
@@ -85,15 +95,15 @@ def _conjugate_or_negate(tensor: Tensor, metadata: dict[str, Any]) -> None:
 
 def _set_requires_grad(tensor: Tensor, requires_grad: Any) -> Tensor:
     expect(type(requires_grad) is bool, "requires_grad of a tensor must be a bool")
-    if not requires_grad:
-        return tensor
-    differentiable = tensor.dtype.is_floating_point or tensor.dtype.is_complex
-    expect(
-        differentiable,
-        "only Tensors of floating point dtype can require gradients",
-    )
-    tensor._requires_grad = True
+    _check_differentiable(tensor, requires_grad)
+    if requires_grad:
+        tensor._requires_grad = True
     return tensor
+
+
+def _check_differentiable(tensor: Tensor, requires_grad: bool) -> None:
+    is_fine = not requires_grad or tensor.dtype.is_floating_point or tensor.dtype.is_complex
+    expect(is_fine, "only Tensors of floating point dtype can require gradients")
 
 
 def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
@@ -111,9 +121,15 @@ def rebuild_tensor_v2(
     metadata: Any = None,
 ) -> Tensor:
     """A tensor of the storage's own element type. Hooks are never saved; the argument is empty."""
+    _check_hooks(backward_hooks)
     expect(isinstance(storage, LoadedStorage), f"a tensor needs a storage, got {type(storage)}")
     data = view_of(storage, storage_offset, size, stride, storage.dtype)
     return _tensor(data, storage, requires_grad, metadata)
+
+
+def _check_hooks(hooks: Any) -> None:
+    is_empty = hooks is None or (isinstance(hooks, dict | list | tuple) and not hooks)
+    expect(is_empty, "a tensor in a file cannot have hooks")
 
 
 def rebuild_tensor_v3(
@@ -129,6 +145,10 @@ def rebuild_tensor_v3(
     """A tensor over an untyped storage; offset, size and stride count elements of `dtype`."""
     expect(isinstance(dtype, dt.dtype), f"{brief(dtype)} is no dtype")
     expect(isinstance(storage, LoadedStorage), f"a tensor needs a storage, got {type(storage)}")
+    _check_hooks(backward_hooks)
+    # Untyped bytes may begin anywhere; kernels rely on elements in their places.
+    is_aligned = storage.data_ptr() % dtype.itemsize == 0
+    expect(is_aligned, f"a storage of {dtype} begins at an odd place")
     storage.swap(dtype)
     data = view_of(storage, storage_offset, size, stride, dtype)
     return _tensor(data, storage, requires_grad, metadata)
@@ -136,10 +156,12 @@ def rebuild_tensor_v3(
 
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Tensor:
     """A Parameter over a tensor."""
+    _check_hooks(backward_hooks)
     from flambeau.nn import Parameter
 
     expect(isinstance(data, Tensor), f"a Parameter needs a tensor, got {type(data)}")
     expect(type(requires_grad) is bool, "requires_grad of a Parameter must be a bool")
+    _check_differentiable(data, requires_grad)
     return Parameter(data, requires_grad)  # type: ignore[no-any-return]
 
 
@@ -183,7 +205,7 @@ def set_state(tensor: Tensor, state: Any) -> Tensor:
 
 def is_user_attribute(name: str) -> bool:
     """Whether an attribute of a tensor is the user's and no field of Tensor."""
-    return name != "_data" and not hasattr(Tensor, name)
+    return name != "_data" and not is_dunder(name) and not hasattr(Tensor, name)
 
 
 def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> NoReturn:
@@ -215,8 +237,14 @@ def make_size(*arguments: Any) -> Size:
 def make_device(*arguments: Any) -> device:
     """A `torch.device` from its name and, apart from it, its index."""
     expect(1 <= len(arguments) <= 2 and type(arguments[0]) is str, "a device needs its name")
-    expect(len(arguments) == 1 or type(arguments[1]) is int, "the index of a device is an int")
-    return device(*arguments)
+    is_index = len(arguments) == 1 or (
+        type(arguments[1]) is int and 0 <= arguments[1] < MAX_DEVICES
+    )
+    expect(is_index, f"the index of a device is an int below {MAX_DEVICES}")
+    try:
+        return device(*arguments)
+    except RuntimeError as error:
+        raise UnpicklingError(f"{error}"[:LONGEST_ERROR]) from None
 
 
 def _function_row(function: Callable[..., Any]) -> Row:
@@ -229,12 +257,13 @@ REBUILD_ROWS = {
     "torch._utils._rebuild_tensor_v3": _function_row(rebuild_tensor_v3),
     "torch._utils._rebuild_parameter": _function_row(rebuild_parameter),
     "torch._utils._rebuild_parameter_with_state": _function_row(rebuild_parameter_with_state),
+    "torch._utils._rebuild_sparse_tensor": _function_row(rebuild_sparse_tensor),
     "torch._utils._rebuild_meta_tensor_no_storage": _function_row(rebuild_meta_tensor),
     "torch._tensor._rebuild_from_type_v2": _function_row(rebuild_from_type_v2),
 }
+COPYING.update((id(rebuild_parameter_with_state), id(rebuild_from_type_v2)))
 UNSUPPORTED = {
     "_rebuild_qtensor": "quantized",
-    "_rebuild_sparse_tensor": "sparse",
     "_rebuild_nested_tensor": "nested",
     "_rebuild_wrapper_subclass": "wrapper",
     "_rebuild_device_tensor_from_numpy": "other devices'",

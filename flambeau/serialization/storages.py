@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import file_options
 from flambeau._tensor.storage import Storage
+from flambeau._tensor.typed_storage import CLASS_NAMES, TypedStorage, wrap_typed
 from flambeau.serialization.allowed import Row
 from flambeau.serialization.archive import ArchiveReader
-from flambeau.serialization.checks import brief, expect
+from flambeau.serialization.checks import CopyBudget, brief, expect
+from flambeau.serialization.checksums import WORTH_SHARING, Workers, copy_and_sum
 from flambeau.serialization.locations import Restore
 
 LARGEST = 2**63 - 1
+COPIES = 8  # conjugated tensors are copied: all of them together this many times the file
+ALIGNMENT = 16  # of untyped bytes, which may turn out to be complex128
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +38,12 @@ class StorageType:
 
 
 UNTYPED = StorageType("UntypedStorage", dt.uint8)
-STORAGE_TYPES = {
-    entry: StorageType(f"{entry.scalar_name}Storage", entry)
-    for entry in (
-        dt.float64, dt.float32, dt.float16, dt.bfloat16, dt.int64, dt.int32, dt.int16, dt.int8,
-        dt.uint8, dt.bool_, dt.complex128, dt.complex64,
-    )
-}  # fmt: skip
+STORAGE_TYPES = {entry: StorageType(name, entry) for entry, name in CLASS_NAMES.items()}
+QUANTIZED = frozenset((
+    "QInt8Storage", "QInt32Storage", "QUInt8Storage", "QUInt4x2Storage", "QUInt2x4Storage",
+))  # fmt: skip
 STORAGE_ROWS = {
+    **{f"torch.{name}": Row(StorageType(name, dt.uint8)) for name in QUANTIZED},
     "torch.storage.UntypedStorage": Row(UNTYPED),
     "torch.UntypedStorage": Row(UNTYPED),
     **{f"torch.{entry.name}": Row(entry) for entry in STORAGE_TYPES.values()},
@@ -48,28 +51,37 @@ STORAGE_ROWS = {
 }
 
 
-class LoadedStorage(Storage):
+class LoadedStorage(TypedStorage):
     """A storage from a file: its bytes and the element type that the file gives them.
 
-    `later` collects what must wait until a storage of a legacy file has its content.
+    `later` collects what must wait until a storage of a legacy file has its content. `budget`
+    says how many bytes of tensors this load may still copy; None: none at all.
     """
 
-    __slots__ = ("dtype", "foreign", "later")
-    dtype: dt.dtype
     foreign: bool  # untyped bytes in the other byte order; a tensor's dtype says how to swap
 
     def __init__(
         self,
-        array: np.ndarray,
+        memory: Storage,
         dtype: dt.dtype,
         *,
         foreign: bool = False,
         later: list[Callable[[], None]] | None = None,
+        budget: CopyBudget | None = None,
     ) -> None:
-        super().__init__(array)
+        self._untyped_storage = memory
         self.dtype = dtype
+        self.budget = budget
         self.foreign = foreign
         self.later = later
+
+    def __reduce__(self) -> Any:
+        return wrap_typed, (self._untyped_storage, self.dtype)
+
+    @property
+    def array(self) -> np.ndarray:
+        """The bytes."""
+        return self._untyped_storage.array
 
     def swap(self, dtype: dt.dtype) -> None:
         """Bring untyped bytes of the other byte order into this machine's, once."""
@@ -101,6 +113,8 @@ def parse_identity(identity: tuple[Any, ...], length: int = 5) -> StorageIdentit
     kind, key, location, numel = identity[1:5]
     key, location = _as_text(key), _as_text(location)
     expect(type(kind) is StorageType, f"a storage id names no storage type, but {brief(kind)}")
+    if kind.name in QUANTIZED:
+        raise NotImplementedError(f"torch.{kind.name}: quantized tensors are not supported")
     expect(type(key) is str, f"the key of a storage must be a str, got {type(key)}")
     expect(type(location) is str, f"the location of a storage must be a str, got {type(location)}")
     is_count = type(numel) is int and 0 <= numel <= LARGEST
@@ -125,16 +139,36 @@ class ArchiveStorages:
     """Loads the storages of one archive, each once.
 
     `mapped` is the writable mapping that storages shall view instead of being copied, or None.
+    The threads of `workers` copy and check large records ahead of the pickle that asks for them.
     """
 
     def __init__(
-        self, reader: ArchiveReader, restore: Restore, *, foreign: bool, mapped: Any = None
+        self,
+        reader: ArchiveReader,
+        restore: Restore,
+        *,
+        foreign: bool,
+        workers: Workers,
+        mapped: Any = None,
     ) -> None:
         self.reader = reader
         self.restore = restore
         self.foreign = foreign
         self.mapped = mapped
         self.loaded: dict[str, LoadedStorage] = {}
+        self.budget = CopyBudget(COPIES * len(reader.data))
+        self.begun: dict[str, tuple[np.ndarray, Callable[[], int]]] = {}
+        if mapped is None and workers.sharing and not file_options.thread.skip_data:
+            self._begin(workers)
+
+    def _begin(self, workers: Workers) -> None:
+        for name in self.reader.names():
+            is_large = self.reader.size(name) >= WORTH_SHARING
+            if is_large and name.startswith("data/") and self.reader.is_stored(name):
+                source = np.frombuffer(self.reader.view(name, verify=False), np.uint8)
+                target = np.empty_like(source)
+                verify = self.reader.has_crc32(name)
+                self.begun[name] = target, workers.copy(source, target, verify=verify)
 
     def __call__(self, raw_identity: tuple[Any, ...]) -> LoadedStorage:
         """The storage for a persistent id."""
@@ -146,7 +180,11 @@ class ArchiveStorages:
             return storage
         if identity.nbytes > storage.nbytes():
             raise _size_error(identity, storage.nbytes())
-        return LoadedStorage(storage.array, identity.type.dtype, foreign=storage.foreign)
+        foreign = storage.foreign
+        return self._typed(storage.untyped(), identity.type.dtype, foreign=foreign)
+
+    def _typed(self, memory: Storage, dtype: dt.dtype, *, foreign: bool) -> LoadedStorage:
+        return LoadedStorage(memory, dtype, foreign=foreign, budget=self.budget)
 
     def _load(self, identity: StorageIdentity) -> LoadedStorage:
         name = f"data/{identity.key}"
@@ -158,16 +196,35 @@ class ArchiveStorages:
         array = self._bytes(name, identity.nbytes, identity.type.dtype.itemsize)
         if self.foreign:
             swap_bytes(array, identity.type.dtype)
-        restored = self.restore(Storage(array), identity.location)
+        memory = Storage(array)
+        memory.resizable = self.mapped is None
+        restored = self.restore(memory, identity.location)
         untyped = self.foreign and identity.type is UNTYPED
-        return LoadedStorage(restored.array, identity.type.dtype, foreign=untyped)
+        return self._typed(restored, identity.type.dtype, foreign=untyped)
 
     def _bytes(self, name: str, nbytes: int, itemsize: int) -> np.ndarray:
+        if file_options.thread.skip_data:
+            return np.zeros(nbytes, np.uint8)
+        if name in self.begun:
+            target, finish = self.begun.pop(name)
+            self.reader.confirm(name, finish())
+            return target[:nbytes]
         offset = self.reader.offset(name)
-        is_mappable = self.reader.is_stored(name) and offset % itemsize == 0
-        if self.mapped is not None and is_mappable:
+        alignment = itemsize if itemsize > 1 else ALIGNMENT
+        is_mappable = self.reader.is_stored(name) and offset % alignment == 0
+        # Bytes of the other order are swapped in place, which a shared mapping would write back.
+        if self.mapped is not None and is_mappable and not self.foreign:
             return np.frombuffer(self.mapped, np.uint8, nbytes, offset)
-        return np.frombuffer(self.reader.view(name), np.uint8, nbytes).copy()
+        return self._copied(name, nbytes)
+
+    def _copied(self, name: str, nbytes: int) -> np.ndarray:
+        if not self.reader.is_stored(name):
+            return np.frombuffer(self.reader.view(name), np.uint8, nbytes).copy()
+        source = np.frombuffer(self.reader.view(name, verify=False), np.uint8)
+        target = np.empty_like(source)
+        crc32 = copy_and_sum(source, target, self.reader.has_crc32(name))
+        self.reader.confirm(name, crc32)
+        return target[:nbytes]
 
 
 def _size_error(identity: StorageIdentity, available: int) -> UnpicklingError:

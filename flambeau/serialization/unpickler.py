@@ -13,8 +13,10 @@ from struct import Struct
 from typing import Any
 
 from flambeau.serialization.allowed import AllowedGlobals
-from flambeau.serialization.checks import decode
+from flambeau.serialization.checks import CopyBudget, decode, extent
 from flambeau.serialization.opcodes import HANDLERS
+
+FREE_COPIES = 4096
 
 
 class SafeUnpickler:
@@ -24,6 +26,8 @@ class SafeUnpickler:
     After `load()`, `position` is the first byte behind the pickle. Every failure is an
     UnpicklingError, except those that `persistent_load` raises.
     """
+
+    handlers = HANDLERS
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class SafeUnpickler:
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
         self.finished = False
+        self.budget = CopyBudget(FREE_COPIES + 2 * (self.length - position))
 
     def load(self) -> Any:
         """The object that the pickle describes."""
@@ -53,7 +58,7 @@ class SafeUnpickler:
                 raise UnpicklingError("pickle data was truncated")
             code = self.data[self.position]
             self.position += 1
-            handler = HANDLERS.get(code)
+            handler = self.handlers.get(code)
             if handler is None:
                 raise UnpicklingError(f"Unsupported operand {code}")
             handler(self)
@@ -87,6 +92,12 @@ class SafeUnpickler:
             raise UnpicklingError("pickle data was truncated")
         line = bytes(self.take(length + 1))[:-1]
         return decode(line, "utf-8")
+
+    def spend(self, argument: Any) -> None:
+        """Count what a call of the file may copy; UnpicklingError when it is too much."""
+        amount = extent(argument)
+        if amount:
+            self.budget.spend(amount)
 
     def push(self, value: Any) -> None:
         """Put a value on the stack."""

@@ -1,0 +1,70 @@
+"""Tensors in Python's own pickles: views stay views, and shared memory stays shared."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+
+BASE = torch.arange(24.0)
+VIEWS = {
+    "from the middle": BASE[5:],
+    "strided": BASE[4:20:3],
+    "transposed": BASE.view(4, 6).t(),
+    "expanded": BASE[3:4].expand(5),
+    "a number": BASE[7],
+    "empty": BASE[9:9],
+    "empty in two dims": torch.ones(0, 3),
+}
+
+
+def trip(value, protocol=5):
+    return pickle.loads(pickle.dumps(value, protocol))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_views(name, protocol):
+    before = VIEWS[name]
+    after = trip(before, protocol)
+    assert torch.equal(before, after)
+    assert after.stride() == before.stride()
+    assert after.storage_offset() == before.storage_offset()
+    assert after.untyped_storage().nbytes() == before.untyped_storage().nbytes()
+
+
+def test_shared_memory_stays_shared():
+    base = torch.arange(6)
+    whole, part, parameter = trip([base, base[2:], torch.nn.Parameter(base.float())])
+    whole[3] = -1
+    assert part[1] == -1
+    assert type(parameter) is torch.nn.Parameter
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.complex64, torch.bool]
+)
+def test_dtypes(dtype):
+    before = torch.tensor([0, 1, 1]).to(dtype)
+    after = trip(before[1:])
+    assert after.dtype is dtype
+    assert after.tolist() == before[1:].tolist()
+
+
+def test_what_else_a_tensor_has():
+    tensor = torch.ones(2, requires_grad=True)
+    tensor.note = "mine"
+    found = trip(tensor)
+    assert found.requires_grad
+    assert found.note == "mine"
+    with pytest.raises(RuntimeError, match="cowardly refusing to serialize non-leaf tensor"):
+        pickle.dumps(tensor * 2)
+
+
+def test_memory_of_others():
+    array = np.arange(6.0)
+    found = trip(torch.from_numpy(array[::2]))
+    assert found.tolist() == [0, 2, 4]
+    assert copy.deepcopy(found).tolist() == [0, 2, 4]
