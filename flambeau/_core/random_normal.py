@@ -184,12 +184,19 @@ def normal_pairs(units: np.ndarray) -> np.ndarray:
     return result
 
 
+SPLITTABLE = 2.0**960
+DOWN = 2.0**128
+"""Larger factors are scaled down, exactly: `_split` would overflow."""
+
+
 def fused_multiply_add(values: np.ndarray, factor: float, addend: float) -> np.ndarray:
     """``values * factor + addend`` in float64 with one rounding (Boldo and Melquiond, 2008)."""
     if factor == 1.0:
         return values + addend
     if addend == 0.0:
         return values * factor + 0.0
+    if max(abs(factor), abs(addend)) > SPLITTABLE:
+        return fused_multiply_add(values, factor / DOWN, addend / DOWN) * DOWN
     product = values * factor
     low = _product_error(values, factor, product)
     total, rest = _two_sum(product, np.float64(addend))

@@ -160,7 +160,7 @@ def _matrix_dims(tensor: Any, dim: Any) -> tuple[int, int]:
         )
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
-        listed = ", ".join(str(d) for d in dims)
+        listed = " ".join(str(d) for d in dims)
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {listed}")
     first, second = wrap_dim(dims[0], ndim), wrap_dim(dims[1], ndim)
     if first == second:
@@ -263,10 +263,11 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     """The vector norm (2 unless `p` says otherwise) of everything or over dims; "nuc" is the
     matrix norm of that name.
     """
-    if p == "fro" or p is None:
+    count = len(dim) if isinstance(dim, (tuple, list)) else 1
+    if p is None or (p == "fro" and count <= 2):
         result = ops.linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype)
     elif isinstance(p, str):
-        dims = (-2, -1) if dim is None else dim
+        dims = tuple(range(input.ndim)) if dim is None else dim
         result = ops.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
     else:
         result = ops.linalg.vector_norm(input, p, dim, keepdim, dtype=dtype)

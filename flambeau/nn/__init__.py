@@ -80,7 +80,13 @@ FAMILIES = {
 """File below `flambeau.nn` and the classes in it."""
 
 HOME = {name: family for family, names in FAMILIES.items() for name in names.split()}
-SUBMODULES = frozenset(("functional", "init", "modules", "parallel", "parameter", "utils"))
+SUBMODULES = frozenset(
+    (
+        "attention", "common_types", "functional", "grad", "init", "modules", "parallel",
+        "parameter", "utils",
+    )
+)  # fmt: skip
+FACTORY_KEYS = frozenset(("device", "dtype", "memory_format"))
 __all__ = [  # noqa: PLE0604
     "Buffer",
     "Module",
@@ -89,6 +95,27 @@ __all__ = [  # noqa: PLE0604
     "UninitializedParameter",
     *HOME,
 ]
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The `device`, `dtype` and `memory_format` of a module's own keyword arguments.
+
+    They may stand in `kwargs` themselves or in a dict under the key "factory_kwargs".
+
+    Raises:
+        TypeError: another key, or one given in both places.
+    """
+    if kwargs is None:
+        return {}
+    unknown = kwargs.keys() - {*FACTORY_KEYS, "factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    chosen = dict(kwargs.get("factory_kwargs", {}))
+    for key in sorted(FACTORY_KEYS & kwargs.keys()):
+        if key in chosen:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        chosen[key] = kwargs[key]
+    return chosen
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,8 @@ def _find(name: str) -> Callable[..., Any] | None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grad":  # the gradients of convolutions, which torch has here too
+        return importlib.import_module("flambeau.nn.grad")
     found = _find(name)
     if found is None:
         return missing(__name__, name)

@@ -68,9 +68,11 @@ class BackwardHooks:
         """The arguments, with those that want gradients replaced by watched aliases."""
         places = _differentiable(args)
         self.input_count = len(args)
-        if not places or not self.hooks:
+        if not places:
             return args
         self.input_places = places
+        if not self.hooks:
+            return args
         self.constants = {
             place: value
             for place, value in enumerate(args)
@@ -111,8 +113,7 @@ class BackwardHooks:
         return tuple(spread[place] for place in places)
 
     def _run_without_inputs(self, grads: tuple[Any, ...]) -> None:
-        if self.hooks:
-            warnings.warn(NO_INPUTS, stacklevel=2)
+        warnings.warn(NO_INPUTS, stacklevel=2)
         nothing = (None,) * self.input_count
         for hook in self.hooks:
             replaced = hook(self.module, nothing, grads)

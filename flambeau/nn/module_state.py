@@ -39,15 +39,18 @@ class _IncompatibleKeys(
     __str__ = __repr__
 
 
-class _WithModule:
-    """A hook that is handed its module first."""
+class _WrappedHook:
+    """A hook that may want to be handed its module first; torch's files name this class."""
 
-    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
+    __module__ = "flambeau.nn.modules.module"
+
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook
+        self.with_module = module is not None
         self.module = module
 
     def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module, *args)
+        return self.hook(self.module, *args) if self.with_module else self.hook(*args)
 
 
 class ModuleState:
@@ -146,7 +149,7 @@ class ModuleState:
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         return _add(
-            self._load_state_dict_pre_hooks, _WithModule(hook, self) if with_module else hook
+            self._load_state_dict_pre_hooks, _WrappedHook(hook, self) if with_module else hook
         )
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

@@ -22,13 +22,13 @@ from flambeau.nn.module import Module
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation_of(name: str) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(name: str) -> Callable[[Tensor], Tensor]:
     if name not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {name}")
     return getattr(F, name)  # type: ignore[no-any-return]
 
 
-def _clones(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
@@ -50,7 +50,7 @@ class _Layer(Module):
 
     def _set_activation(self, activation: Activation) -> None:
         if isinstance(activation, str):
-            activation = _activation_of(activation)
+            activation = _get_activation_fn(activation)
         self.activation = activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -268,7 +268,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -313,7 +313,7 @@ class TransformerDecoder(Module):
         norm: Module | None = None,
     ) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

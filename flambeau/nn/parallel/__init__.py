@@ -1,27 +1,28 @@
-"""Modules on several devices. Without GPUs, DataParallel is the module itself."""
+"""Modules on several devices. Flambeau computes on the CPU, where DataParallel is a pass-through.
+
+The functions behave as PyTorch's do on a machine without GPUs.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flambeau._core.missing import missing
-from flambeau.nn.module import Module
+from flambeau.nn.parallel.data_parallel import DataParallel, data_parallel
+from flambeau.nn.parallel.distributed import DistributedDataParallel
+from flambeau.nn.parallel.parallel_apply import parallel_apply
+from flambeau.nn.parallel.replicate import replicate
+from flambeau.nn.parallel.scatter_gather import gather, scatter
 
-
-class DataParallel(Module):
-    """Run a module with the batch split over the GPUs; where there are none, just run it."""
-
-    def __init__(
-        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
-    ) -> None:
-        super().__init__()
-        if device_ids:
-            raise NotImplementedError("DataParallel over given devices is not implemented")
-        self.module = module
-        self.device_ids: list[int] = []
-
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
 
 
 def __getattr__(name: str) -> Any:

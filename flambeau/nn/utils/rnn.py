@@ -125,11 +125,17 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another."""
     if permutation is None:
         return None
-    return wrap(np.argsort(permutation._data, kind="stable"))
+    places = ops.arange(permutation.numel())
+    return ops.empty_like(permutation).scatter_(0, permutation, places)  # type: ignore[no-any-return]
 
 
 def _lengths(lengths: Any) -> np.ndarray:
     values = lengths._data if isinstance(lengths, Tensor) else np.asarray(lengths)
+    if values.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {values.ndim}D cpu Long "
+            "tensor"
+        )
     return values.astype(np.int64)
 
 
@@ -231,9 +237,11 @@ def pad_sequence(
         )
     longest = max(sequence.shape[0] for sequence in sequences)
     padded = []
-    dtype = sequences[0].dtype
+    dtype, step = sequences[0].dtype, sequences[0].shape[1:]
     for sequence in sequences:
         sequence = sequence.to(dtype)
+        if sequence.shape[1:] != step:
+            sequence = sequence.new_zeros((len(sequence), *step)) + sequence
         filler = sequence.new_full(
             (longest - sequence.shape[0], *sequence.shape[1:]), padding_value
         )

@@ -1,0 +1,36 @@
+"""Weights by length and direction: `_weight_norm`, `norm_except_dim` (arXiv:1602.07868)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._ops.dims import wrap_dim
+from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite
+
+
+@composite("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", method=False)
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm of order `pow` over all dims but `dim`, which stay with size 1; -1: over all dims.
+
+    >>> import flambeau as torch
+    >>> torch.norm_except_dim(torch.tensor([[3., 4.], [5., 12.]]))
+    tensor([[ 5.],
+            [13.]])
+    """
+    if dim == -1:
+        return v.norm(pow)
+    if not v.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    kept = wrap_dim(dim, v.ndim)
+    others = [n for n in range(v.ndim) if n != kept]
+    if not others:
+        # A norm over no dims would be taken over all of them.
+        return v.unsqueeze(1).norm(pow, 1)
+    return v.norm(pow, others, True)
+
+
+@composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", method=False)
+def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """g v / |v|, the norm over all dims but `dim`; -1: over all dims."""
+    return v * (g / ops.norm_except_dim(v, 2, dim))

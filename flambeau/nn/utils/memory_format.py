@@ -1,0 +1,30 @@
+"""Weights of convolutions in another order of memory, such as channels last."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from flambeau.nn.layers.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from flambeau.nn.module import Module
+
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
+
+M = TypeVar("M", bound=Module)
+
+
+def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
+    """Give all Conv2d and ConvTranspose2d in a module weights of this memory format."""
+    return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
+
+
+def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
+    """Give all Conv3d and ConvTranspose3d in a module weights of this memory format."""
+    return _convert(module, (Conv3d, ConvTranspose3d), memory_format)
+
+
+def _convert(module: M, kinds: tuple[type, ...], memory_format: Any) -> M:
+    for layer in module.modules():
+        if isinstance(layer, kinds):
+            weight: Any = layer.weight
+            weight.data = weight.detach().clone(memory_format=memory_format)
+    return module

@@ -1,0 +1,203 @@
+"""The ways of pruning: at random, by magnitude, by slices, by a given mask."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from flambeau._core.layout import contiguous_format
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.nn.module import Module
+from flambeau.nn.utils.prune.base import BasePruningMethod
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but makes the mask."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask as it was."""
+        return default_mask
+
+    @classmethod
+    def apply(cls, module: Module, name: str) -> BasePruningMethod:  # type: ignore[override]
+        """Prune a parameter; see `identity`."""
+        return super().apply(module, name)
+
+
+class _WithAmount(BasePruningMethod):
+    """`amount`: how many to prune, as a number or as a fraction of all in [0, 1]."""
+
+    amount: float
+
+    def __init__(self, amount: float) -> None:
+        if not isinstance(amount, numbers.Real):
+            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        is_count = isinstance(amount, numbers.Integral)
+        if amount < 0 or (not is_count and amount > 1):
+            raise ValueError(
+                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+                "integer"
+            )
+        self.amount = amount
+
+    def _count(self, size: int) -> int:
+        """How many of `size` are pruned."""
+        if not isinstance(self.amount, numbers.Integral):
+            return round(self.amount * size)
+        if self.amount > size:
+            raise ValueError(
+                f"amount={self.amount} should be smaller than the number of parameters to "
+                f"prune={size}"
+            )
+        return self.amount  # type: ignore[return-value]
+
+
+def _without(mask: Tensor, indices: Tensor) -> Tensor:
+    """A copy of a mask with 0 at places of its flat form."""
+    mask = mask.clone(memory_format=contiguous_format)
+    mask.view(-1)[indices] = 0
+    return mask
+
+
+class RandomUnstructured(_WithAmount):
+    """Prunes elements at random."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """0 at `amount` random places."""
+        count = self._count(t.nelement())
+        if count == 0:
+            return default_mask.clone(memory_format=contiguous_format)  # type: ignore[no-any-return]
+        drawn = ops.rand_like(t).view(-1)
+        return _without(default_mask, ops.topk(drawn, k=count).indices)
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls, module: Module, name: str, amount: float
+    ) -> BasePruningMethod:
+        """Prune a parameter; see `random_unstructured`."""
+        return super().apply(module, name, amount=amount)
+
+
+class L1Unstructured(_WithAmount):
+    """Prunes the elements with the smallest absolute values."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """0 where the `amount` smallest of |t| are."""
+        count = self._count(t.nelement())
+        if count == 0:
+            return default_mask.clone(memory_format=contiguous_format)  # type: ignore[no-any-return]
+        smallest = ops.topk(t.abs().view(-1), k=count, largest=False)
+        return _without(default_mask, smallest.indices)
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+    ) -> BasePruningMethod:
+        """Prune a parameter; see `l1_unstructured`."""
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
+
+
+class _Structured(_WithAmount):
+    """Prunes whole slices along `dim`."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.dim = dim
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """0 in `amount` slices along the dim."""
+        if t.dim() <= 1:
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
+                f"of shape {t.shape} with {t.dim()} dims"
+            )
+        if self.dim >= t.dim():
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        size = t.shape[self.dim]
+        count = self._count(size)
+        if count == 0:
+            return default_mask
+        before = (slice(None),) * (self.dim % t.dim())
+        mask = ops.zeros_like(t)
+        mask[(*before, self._slices_to_keep(t, size, count))] = 1
+        return mask * default_mask.to(dtype=mask.dtype)  # type: ignore[no-any-return]
+
+    def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
+        """Which of the `size` slices stay, as a mask or as indices, if `count` go."""
+        raise NotImplementedError
+
+
+class RandomStructured(_Structured):
+    """Prunes slices at random."""
+
+    def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
+        drawn = ops.rand(size)
+        return drawn > ops.kthvalue(drawn, k=count).values  # type: ignore[no-any-return]
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls, module: Module, name: str, amount: float, dim: int = -1
+    ) -> BasePruningMethod:
+        """Prune a parameter; see `random_structured`."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
+
+class LnStructured(_Structured):
+    """Prunes the slices with the smallest norms of order `n`."""
+
+    def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
+        dims = [d for d in range(t.dim()) if d != self.dim % t.dim()]
+        norms = ops.norm(t, p=self.n, dim=dims)
+        return ops.topk(norms, k=size - count, largest=True).indices  # type: ignore[no-any-return]
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls,
+        module: Module,
+        name: str,
+        amount: float,
+        n: Any,
+        dim: int,
+        importance_scores: Tensor | None = None,
+    ) -> BasePruningMethod:
+        """Prune a parameter; see `ln_structured`."""
+        options: dict[str, Any] = {"amount": amount, "n": n, "dim": dim}
+        return super().apply(module, name, importance_scores=importance_scores, **options)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes what a given mask says."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Both masks together."""
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape "
+                f"{self.mask.shape}"
+            )
+        return default_mask * self.mask.to(dtype=default_mask.dtype)  # type: ignore[no-any-return]
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls, module: Module, name: str, mask: Tensor
+    ) -> BasePruningMethod:
+        """Prune a parameter; see `custom_from_mask`."""
+        return super().apply(module, name, mask=mask)
