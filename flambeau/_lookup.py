@@ -16,7 +16,7 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
-    "accelerator", "functional", "mps", "mtia", "xpu",
+    "accelerator", "functional", "mps", "mtia", "sparse", "xpu",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -31,6 +31,11 @@ FILES = {
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
     "_ops.random": "Generator",
     "_tensor.interop": "from_dlpack to_dlpack",
+    "_tensor.typed_storage": (
+        "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage "
+        "IntStorage ShortStorage CharStorage ByteStorage BoolStorage ComplexFloatStorage "
+        "ComplexDoubleStorage"
+    ),
     "_ops.typed": (
         "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor "
         "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor "

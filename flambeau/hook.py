@@ -12,6 +12,9 @@ Processes that `multiprocessing` spawns (also through a fork server) install the
 they import the main script; they must be able to import flambeau. Forked ones have it anyway.
 Programs started in another way, such as `subprocess.run([sys.executable, ...])`, do not: start
 those with `flambeau run`.
+
+Where the package `safetensors` is not installed, `import safetensors` gives our own reader and
+writer of that format under the same names.
 """
 
 from __future__ import annotations
@@ -43,8 +46,15 @@ def _is_torch(name: str) -> bool:
     return name == "torch" or name.startswith("torch.")
 
 
-def _flambeau_name(torch_name: str) -> str:
-    return PACKAGE + torch_name.removeprefix("torch")
+def _flambeau_name(name: str) -> str:
+    """The module of ours that goes by another name: `torch.nn`, `safetensors.torch`."""
+    if _is_torch(name):
+        return PACKAGE + name.removeprefix("torch")
+    return f"{PACKAGE}.serialization.{name}"
+
+
+def _is_safetensors(name: str) -> bool:
+    return name == "safetensors" or name.startswith("safetensors.")
 
 
 def _within_import_statement() -> bool:
@@ -70,6 +80,18 @@ class _AliasLoader(Loader):
         alias = module.__spec__
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
+        _alias_children(module.__name__)
+
+
+def _alias_children(package: str) -> None:
+    """What is imported already below a package is imported under torch's names too.
+
+    A later `import torch.nn.utils.weight_norm` would else put the module in the place of the
+    function of that name.
+    """
+    for name, child in list(sys.modules.items()):
+        if name.startswith(f"{package}."):
+            sys.modules.setdefault("torch" + name.removeprefix(PACKAGE), child)
 
 
 class _SpawnLoader(SourceFileLoader):
@@ -88,6 +110,8 @@ class TorchFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname == "multiprocessing.spawn":
             return _spawn_spec(path)
+        if _is_safetensors(fullname):
+            return _stand_in_spec(fullname)
         if not _is_torch(fullname):
             return None
         name = _flambeau_name(fullname)
@@ -147,7 +171,8 @@ def uninstall() -> None:
     if not is_installed():
         return
     sys.meta_path.remove(_FINDER)
-    for name in [name for name in sys.modules if _is_torch(name)]:
+    aliases = [name for name in sys.modules if _is_torch(name) or _is_safetensors(name)]
+    for name in aliases:
         if sys.modules[name] is sys.modules.get(_flambeau_name(name)):
             del sys.modules[name]
 
@@ -157,6 +182,19 @@ def _warn_already_imported(present: ModuleType) -> None:
     origin = getattr(present, "__file__", None)
     text = ALREADY_IMPORTED.format(version=version, origin=origin)
     warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _stand_in_spec(fullname: str) -> ModuleSpec | None:
+    """Our own `safetensors`, where no package of that name is installed."""
+    name = _flambeau_name(fullname)
+    if fullname == "safetensors":
+        is_ours = PathFinder.find_spec(fullname) is None
+    else:
+        package = _flambeau_name("safetensors")
+        is_ours = sys.modules.get("safetensors") is sys.modules.get(package, object())
+    if not is_ours or importlib.util.find_spec(name) is None:
+        return None
+    return ModuleSpec(fullname, _AliasLoader(), origin=name)
 
 
 def _spawn_spec(path: Sequence[str] | None) -> ModuleSpec | None:

@@ -58,6 +58,10 @@ class TestInstalled:
         assert ours.__spec__ is spec
         assert ours.__name__ == f"flambeau.{name}"
 
+    def test_a_function_keeps_its_name_when_its_file_is_imported(self):
+        module = importlib.import_module("torch.nn.utils.weight_norm")
+        assert module.weight_norm is flambeau.nn.utils.weight_norm
+
     def test_submodule_that_was_not_imported_yet(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delitem(sys.modules, "flambeau._core.distribution", raising=False)
         theirs = importlib.import_module("torch._core.distribution")

@@ -10,11 +10,13 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._core import random_sample
+from flambeau._core.generator import default_generator
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.bounds import kept
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, pointwise
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, wrap
 
 FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
                           "promote": "tensors"}  # fmt: skip
@@ -408,13 +410,9 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
-    """Slopes for elements that are not positive, drawn in double precision in memory order."""
-    noise = ops.ones_like(input)
-    flat = input._data <= 0
-    drawn = ops.empty(int(flat.sum()), dtype=dt.float64)
-    drawn.uniform_(lower, upper, generator=generator)
-    noise._data[flat] = drawn._data.astype(noise._data.dtype)
-    return noise
+    """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
+    stream = default_generator if generator is None else generator
+    return wrap(random_sample.rrelu_noise(input._data, lower, upper, stream))
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "

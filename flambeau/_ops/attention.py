@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.attention_backends import Permitted, check_without_math
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
@@ -251,6 +252,8 @@ def scaled_dot_product_attention(
     `scale` is `1 / sqrt(E)` unless given. Masks: True takes part, or numbers that are added.
     """
     _check_attention(query, key, value, attn_mask)
+    if not Permitted.math:
+        check_without_math(query._data.ndim == 4 and dropout_p == 0)
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
     if scale is None:

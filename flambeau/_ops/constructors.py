@@ -80,9 +80,19 @@ def _word(element: Any) -> str:
     return str(element.scalar_name)
 
 
+def _over_storage(storage: Storage, dtype: dt.dtype) -> Tensor:
+    """All whole elements of a storage, in its own memory."""
+    whole = storage.nbytes() // dtype.itemsize * dtype.itemsize
+    result = finish(storage.array[:whole].view(dtype.numpy_dtype), False)
+    result._storage = storage
+    return result
+
+
 def _shared(obj: Any, dtype: Any) -> tuple[Any, bool]:
     if isinstance(obj, Tensor):
         return obj, True
+    if isinstance(obj, Storage):
+        return _over_storage(obj, dtype or dt.int64), True
     if _shares(obj):
         return from_numpy(np.asarray(obj)), True
     if isinstance(obj, (bytes, bytearray, memoryview)):

@@ -90,6 +90,7 @@ grid_sampler_3d grid_sampler_3d_backward nn.functional.affine_grid nn.functional
 _block_diag atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
 cartesian_prod combinations meshgrid
 """,
+    "grouped": "nn.functional.grouped_mm",
     "hashing": "hash_tensor",
     "index_writes": """
 index_add index_copy index_fill index_reduce masked_fill masked_scatter put
@@ -244,6 +245,7 @@ nn.functional.gumbel_softmax nn.functional.log_softmax nn.functional.softmax nn.
 softmax special.log_softmax special.softmax
 """,
     "sort": "argsort bucketize isin msort searchsorted sort topk",
+    "sparse": "_as_entries sparse_coo_tensor",
     "special": """
 _polygamma digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma polygamma special.airy_ai
 special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
@@ -288,6 +290,7 @@ unfold_copy unsqueeze_copy view_as view_as_complex_copy view_as_real_copy view_c
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
 swapdims t transpose unfold unsqueeze view
 """,
+    "weight_norm": "_weight_norm norm_except_dim",
     "windows": """
 bartlett_window blackman_window hamming_window hann_window kaiser_window
 """,
@@ -371,6 +374,9 @@ scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_
     "scatter_views": "as_strided_scatter diagonal_scatter select_scatter slice_scatter",
     "softmax": "log_softmax softmax",
     "sort": "argsort msort sort topk",
+    "sparse": """
+_dimI _dimV _indices _nnz _values sparse_mask sparse_resize_ to_sparse to_sparse_coo
+""",
     "special": """
 digamma digamma_ erf erf_ erfc erfc_ erfinv erfinv_ i0 i0_ igamma igamma_ igammac igammac_ lgamma
 lgamma_ mvlgamma mvlgamma_ polygamma polygamma_
@@ -414,6 +420,7 @@ view
 }
 
 PROVIDES = {
+    "coo.entries": "own_sparse sparse_grad",
     "copying": "set_data",
     "typed": "Tensor",
 }
@@ -423,7 +430,7 @@ SETTABLE = "imag real"
 MISSING = """
 chalf dequantize eig grad_dtype index int_repr lstsq module_load mtia q_per_channel_axis
 q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream
-reinforce resize resize_as resize_as_sparse_ share_memory_ slice_inverse smm solve sparse_mask
-sparse_resize_ sparse_resize_and_clear_ sspaddmm storage storage_type symeig to_mkldnn
-to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+reinforce resize resize_as resize_as_sparse_ share_memory_ slice_inverse smm solve
+sparse_resize_and_clear_ sspaddmm symeig to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
+to_sparse_csc to_sparse_csr
 """

@@ -91,7 +91,7 @@ def is_tensor(obj: Any) -> bool:
 @composite("is_storage(Tensor self) -> bool", method=False)
 def is_storage(obj: Any, /) -> bool:
     """Whether an object is a storage."""
-    return isinstance(obj, Storage)
+    return isinstance(getattr(obj, "_untyped_storage", obj), Storage)
 
 
 @composite("typename(Tensor self) -> str", method=False)

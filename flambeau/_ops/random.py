@@ -40,6 +40,10 @@ class Generator(CoreGenerator):
         super().set_state(state._data if isinstance(state, Tensor) else state)
         return self
 
+    def __setstate__(self, state: Any) -> None:
+        """The state as files hold it: the seed, an offset that only CUDA has, and all the rest."""
+        self.set_state(state[2])
+
 
 def _kernels(out: np.ndarray, work: str = "random") -> Any:
     """The compiled kernels where they fill such an array faster, else None."""

@@ -127,7 +127,8 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
         edge = edge_of(self)
         check_inplace(self, edge is not None)
         before = new(Tensor)
-        before._data, before._root = self._data, self._root or self
+        root = self if self._root is None else self._root
+        before._data, before._root = self._data, root
         before._node, before._requires_grad = self._node, self._requires_grad
         result = forward(before, *args, **kwargs)
         self._data = result._data
@@ -135,7 +136,6 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
         if result._node is not None:
             self._node = _renamed(result._node, node)
         if self._base is not None:
-            root = self._root or self
             self._view_version = root._version_count
         return self
 

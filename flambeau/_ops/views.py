@@ -175,13 +175,14 @@ def view_dtype(data: np.ndarray, dtype: Dtype) -> np.ndarray:
             f"{dtype.scalar_name} (different element sizes)"
         )
     names = f"{from_numpy_dtype(data.dtype).scalar_name} as {dtype.scalar_name}"
-    if data.strides[-1] != old:
+    steps = steps_of(data)
+    if steps[-1] != old:
         raise RuntimeError(f"self.stride(-1) must be 1 to view {names} (different element sizes), "
-                           f"but got {data.strides[-1] // old}")  # fmt: skip
+                           f"but got {steps[-1] // old}")  # fmt: skip
     if new > old:
         _check_wider(data, new // old, names)
     shape = (*data.shape[:-1], data.shape[-1] * old // new)
-    return _as_type(data, dtype.numpy_dtype, shape, (*data.strides[:-1], new))
+    return _as_type(data, dtype.numpy_dtype, shape, (*steps[:-1], new))
 
 
 @composite(
@@ -222,7 +223,7 @@ def _check_wider(data: np.ndarray, ratio: int, names: str) -> None:
             f"self.storage_offset() must be divisible by {ratio} to view {names} (different "
             f"element sizes), but got {start // data.itemsize}"
         )
-    for dim, step in enumerate(data.strides[:-1]):
+    for dim, step in enumerate(steps_of(data)[:-1]):
         if step // data.itemsize % ratio:
             raise RuntimeError(
                 f"self.stride({dim}) must be divisible by {ratio} to view {names} (different "

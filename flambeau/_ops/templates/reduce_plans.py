@@ -115,7 +115,7 @@ class Split(NamedTuple):
     axis: int | None = None
 
     @property
-    def count(self) -> int:
+    def results(self) -> int:
         """How many results the launches have."""
         return math.prod(self.parts)
 
@@ -186,7 +186,7 @@ class Plan:
         self.dtypes, self.join = dtypes, join
         self.form = shape.form
         split = (_whole if join is None else _in_parts)(shape.form, shape.steps, shape.sizes)
-        self.count, self.parts, self.axis = split.count, split.parts, split.axis
+        self.count, self.parts, self.axis = split.results, split.parts, split.axis
         self.launches = [
             (*tasks_and_sizes(launch, compute), *launch[2:]) for launch in split.launches
         ]
