@@ -140,13 +140,13 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
 
 
 def rebuild(
-    storage: Storage, place: tuple[Any, ...], requires_grad: bool, cls: type, state: Any
+    memory: np.ndarray, place: tuple[Any, ...], requires_grad: bool, cls: type, state: Any
 ) -> Tensor:
     """Pickle's way back to a tensor: `place` holds dtype, shape, strides and offset, in bytes."""
     result: Any = new(cls)
     dtype, shape, strides, offset = place
+    storage = result._storage = Storage(memory)
     result._data = np.ndarray(shape, dtype.numpy_dtype, storage.array, offset, strides)
-    result._storage = storage
     result._requires_grad = requires_grad
     result.__dict__.update(state)
     return result  # type: ignore[no-any-return]
@@ -163,4 +163,5 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     data, storage = self._data, storage_of(self)
     offset = address(data) - storage.start if data.size else 0
     place = (self.dtype, data.shape, data.strides, offset)
-    return rebuild, (storage, place, self._requires_grad, type(self), state)
+    # an array of its own: in a plain pickle, as torch has it, views do not share memory
+    return rebuild, (storage.array[:], place, self._requires_grad, type(self), state)
