@@ -119,7 +119,7 @@ def default_complex() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Set the type of tensors made from Python floats (and of complex ones with it)."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+        raise TypeError("only floating-point types are supported as the default type")
     Defaults.dtype = d
     Defaults.numpy_dtype = d.numpy_dtype
     for listener in on_default_change:
@@ -157,7 +157,7 @@ class finfo:
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0**-info.precision  # not rounded to the type, as info.resolution is
 
     def __repr__(self) -> str:
         return (

@@ -34,6 +34,7 @@ LIMITS: dict[str, int] = {
     "channel_sums": 8192,
     "recurrent": 4096,
     "optimizer": 8192,
+    "optimizer of matrices": 256,
     "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread
     "gemm thin": NEVER,
     "gemm halves": 4096,

@@ -21,6 +21,10 @@ CREATE_GRAPH = (
     "creating the graph to avoid this. If you have to use this function, make sure to reset the "
     ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )
+ONLY_INPUTS = (
+    "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+    "gradient for other parts of the graph, please use torch.autograd.backward."
+)
 
 
 def backward(
@@ -56,18 +60,26 @@ def backward(
 
 def grad(
     outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor] | dict[str, Tensor],
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple.
 
     Unreached inputs are an error, unless `allow_unused` (None) or `materialize_grads` (zeros).
+    `only_inputs` is of old: False warns and changes nothing. A dict of inputs gives a dict.
     """
+    if type(inputs) is dict:
+        found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph,
+                     only_inputs, allow_unused, is_grads_batched, materialize_grads)  # fmt: skip
+        return dict(zip(inputs, found, strict=True))
+    if not only_inputs:
+        warnings.warn(ONLY_INPUTS, FutureWarning, stacklevel=2)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
@@ -102,7 +114,8 @@ def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unus
     for position in range(count):
         starts = [None if g is None else g[position] for g in grads]
         last = position == count - 1
-        rows.append(grad(roots, wanted, starts, keep or not last, create_graph, allow_unused))
+        rows.append(grad(roots, wanted, starts, keep or not last, create_graph,
+                         allow_unused=allow_unused))  # fmt: skip
     columns = zip(*rows, strict=True)
     return tuple(None if c[0] is None else tools.stack(list(c)) for c in columns)
 

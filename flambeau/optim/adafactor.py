@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
+import numpy as np
+
 from flambeau._core.dtype import finfo
-from flambeau.optim.elementwise import count, new_step, zeros_like
-from flambeau.optim.optimizer import Optimizer, count_in_tensors
+from flambeau.optim import fused
+from flambeau.optim.elementwise import Planned, new_step, zeros_like
 from flambeau.optim.options import Group, State, check_range, check_rate, number
 
 
-class Adafactor(Optimizer):
+class Steps(fused.ShapedJob):
+    """The steps of parameters in one kernel (`_ops/kernels/optimizer_adafactor.py`)."""
+
+    @staticmethod
+    def suits(parameter: Any, kept: dict[str, Any]) -> bool:
+        dtype, shape = parameter._data.dtype, parameter._data.shape
+        sizes = {"variance": prod(shape), "row_var": prod(shape[:-1]),
+                 "col_var": prod((*shape[:-2], *shape[-1:]))}  # fmt: skip
+        return fused.is_for_kernel(parameter) and all(
+            fused.fits(other._data, dtype, sizes[name]) for name, other in kept.items()
+        )
+
+    def lay_out(self) -> None:
+        super().lay_out()
+        self.factored = "row_var" in self.names
+        if self.factored:  # room for the sums of columns
+            self.room = max(parameter._data.shape[-1] for parameter in self.params)
+
+    def shape(self, parameter: Any) -> tuple[int, ...]:
+        shape = parameter._data.shape
+        if "variance" in self.names:
+            return 1, 1, prod(shape)
+        return (prod(shape[:-2]), *shape[-2:])
+
+    def run(self, group: Group) -> None:
+        from flambeau._ops.kernels.optimizer_adafactor import NUMBERS, step
+
+        table, moments = self.take_grads(), self.moments(group)
+        places = {moment: place for place, moment in enumerate(dict.fromkeys(moments))}
+        table[:-1, 2] = [places[moment] for moment in moments]
+        epsilon = float(np.finfo(self.dtype).eps)
+        named = [self.optimizer.numbers(moment, group, epsilon) for moment in places]
+        numbers = np.array([[one[name] for name in NUMBERS] for one in named])
+        self.launch(fused.typed_kernel(step, self.dtype, FACTORED=self.factored), numbers)
+
+
+class Adafactor(Planned):
     """Of a matrix of squared gradients only the means of rows, r, and of columns, c, are kept:
     r ← β·r + (1 - β)·mean(g², rows);  c ← β·c + (1 - β)·mean(g², columns);  v = r·c/mean(r);
     u = g/√v;  p ← p - α·u/max(1, rms(u)/d)  with 1 - β = t^beta2_decay and
@@ -20,6 +58,9 @@ class Adafactor(Optimizer):
     Vectors keep v itself. As in torch, eps1 bounds mean(r) and √v from below (None: the type's
     epsilon), and `weight_decay` shrinks p by lr·weight_decay first.
     """
+
+    kept = ("row_var", "col_var", "variance")
+    job = Steps
 
     def __init__(
         self,
@@ -45,10 +86,6 @@ class Adafactor(Optimizer):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def __setstate__(self, state: Group) -> None:
-        super().__setstate__(state)
-        count_in_tensors(self.state)
-
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         if parameter.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
@@ -60,16 +97,24 @@ class Adafactor(Optimizer):
         else:
             state["variance"] = zeros_like(grad)
 
-    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        step = count(state)
+    def numbers(self, step: float, group: Group, epsilon: float) -> Group:
+        """The numbers of a step, for a type whose epsilon this is."""
         lr = number(group["lr"])
         least, least_scale = group["eps"]
-        if least is None:
-            least = finfo(parameter.dtype).eps
-        newest = step ** group["beta2_decay"]
-        scale = max(least_scale, root_mean_square(parameter)) * min(lr, 1 / sqrt(step))
+        rate = min(lr, 1 / sqrt(step))
+        return {
+            "newest": step ** group["beta2_decay"], "rate": -rate if group["maximize"] else rate,
+            "least": epsilon if least is None else least, "least_scale": least_scale,
+            "threshold": group["d"], "shrink": 1 - lr * group["weight_decay"],
+        }  # fmt: skip
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        moment = self.advance(state, group)
+        numbers = self.numbers(moment, group, finfo(parameter.dtype).eps)
+        newest, least = numbers["newest"], numbers["least"]
+        scale = max(numbers["least_scale"], root_mean_square(parameter)) * abs(numbers["rate"])
         if group["weight_decay"]:
-            parameter.mul_(1 - lr * group["weight_decay"])
+            parameter.mul_(numbers["shrink"])
         if grad.dim() > 1:
             variance = self._factored(grad, state, newest, least)
         else:

@@ -12,21 +12,18 @@ from flambeau.optim.optimizer import Optimizer, count_in_tensors, scalar_state
 from flambeau.optim.options import Group, State, check_fused, check_step
 
 
-class Elementwise(Optimizer):
-    """An optimizer of one formula (see `formulas`).
+class Planned(Optimizer):
+    """An optimizer that steps all parameters of a group in one kernel where it can (`fused`).
 
-    A subclass names what it keeps of each element, fills it (`start`), and says which numbers the
-    formula gets (`numbers`). Those depend on the options and on what `advance` returns: the number
-    of the step, unless told otherwise.
+    A subclass names what it keeps and the kind of job that steps it; the rest is stepped as by
+    any optimizer.
     """
 
-    formula: ClassVar[Formula]
     kept: ClassVar[tuple[str, ...]] = ()
-    """Names in `state` of what the formula takes and returns after the parameter."""
+    """Names in `state` of what is kept of a parameter; it need not have all of them."""
     counts: ClassVar[bool] = True
-    """Whether the numbers depend on the step alone, which `state["step"]` counts."""
-    counters = "params and state_steps"
-    """What an error about `capturable` speaks of."""
+    """Whether the numbers of a step depend on it alone, which `state["step"]` counts."""
+    job: ClassVar[type[fused.Job]] = fused.Job
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.plans: dict[int, Any] = {}
@@ -36,12 +33,6 @@ class Elementwise(Optimizer):
         super().__setstate__(state)
         count_in_tensors(self.state)
         self.plans = {}
-
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        """Fill the empty state of a parameter before its first step."""
-        state["step"] = new_step(group)
-        for name in self.kept:
-            state[name] = zeros_like(parameter)
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled."""
@@ -53,6 +44,30 @@ class Elementwise(Optimizer):
     def advance(self, state: State, group: Group) -> Any:
         """Count the step in `state`; returns what its numbers depend on besides options."""
         return count(state)
+
+    def step_group(self, params: list[Any], group: Group) -> None:
+        """Step the parameters that have gradients."""
+        super().step_group(fused.step(self, params, group), group)
+
+
+class Elementwise(Planned):
+    """An optimizer of one formula (see `formulas`).
+
+    A subclass names what it keeps of each element (what the formula takes and returns after the
+    parameter), fills it (`start`), and says which numbers the formula gets (`numbers`). Those
+    depend on the options and on what `advance` returns: the number of the step, unless told
+    otherwise.
+    """
+
+    formula: ClassVar[Formula]
+    counters = "params and state_steps"
+    """What an error about `capturable` speaks of."""
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        """Fill the empty state of a parameter before its first step."""
+        state["step"] = new_step(group)
+        for name in self.kept:
+            state[name] = zeros_like(parameter)
 
     def numbers(self, moment: Any, group: Group) -> Group:
         """What the formula takes by name in this step."""

@@ -25,8 +25,10 @@ NUMBER = "number"
 def step(optimizer: Any, params: list[Any], group: Group) -> list[Any]:
     """Step those parameters that one kernel can step; returns the others."""
     plan = optimizer.plans.get(id(group))
-    if plan is None and not choice.compiled("optimizer", sum([p._data.size for p in params])):
-        return params
+    if plan is None:
+        size = sum([parameter._data.size for parameter in params])
+        if not choice.compiled(optimizer.job.work, size):
+            return params
     states = [optimizer.prepared(parameter, group) for parameter in params]
     if plan is None or not plan.holds(params, states):
         plan = optimizer.plans[id(group)] = Plan(optimizer, params, states)
@@ -44,11 +46,11 @@ class Plan:
         places: dict[Any, list[int]] = {}
         for place, (parameter, state) in enumerate(zip(params, states, strict=True)):
             names = tuple([name for name in optimizer.kept if state.get(name) is not None])
-            if is_for_kernel(parameter, [state[name] for name in names]):
+            if optimizer.job.suits(parameter, {name: state[name] for name in names}):
                 places.setdefault((parameter._data.dtype, names), []).append(place)
             else:
                 self.rest.append(place)
-        self.jobs = [Job(optimizer, dtype, names, places[dtype, names])
+        self.jobs = [optimizer.job(optimizer, dtype, names, places[dtype, names])
                      for dtype, names in places]  # fmt: skip
         for job in self.jobs:
             job.look(params, states)
@@ -61,12 +63,12 @@ class Plan:
         return all(job.holds(params, states) for job in self.jobs)
 
 
-def is_for_kernel(parameter: Any, kept: list[Any]) -> bool:
-    """Whether a kernel can go through a parameter, its gradient and what is kept of it."""
+def is_for_kernel(parameter: Any) -> bool:
+    """Whether a kernel can go through a parameter and its gradient."""
     data = parameter._data
     if data.dtype not in PLAIN or not data.size or not data.flags.c_contiguous:
         return False
-    return all(fits(other._data, data.dtype, data.size) for other in (parameter._grad, *kept))
+    return fits(parameter._grad._data, data.dtype, data.size)
 
 
 def fits(data: np.ndarray, dtype: Any, size: int) -> bool:
@@ -76,6 +78,16 @@ def fits(data: np.ndarray, dtype: Any, size: int) -> bool:
 
 class Job:
     """The parameters that one kernel steps: those of one type that keep the same."""
+
+    work = "optimizer"  # in the table of `_runtime.choice`
+
+    @staticmethod
+    def suits(parameter: Any, kept: dict[str, Any]) -> bool:
+        """Whether the kernel is for a parameter, with its gradient and what is kept of it."""
+        dtype, size = parameter._data.dtype, parameter._data.size
+        return is_for_kernel(parameter) and all(
+            fits(other._data, dtype, size) for other in kept.values()
+        )
 
     def __init__(self, optimizer: Any, dtype: np.dtype[Any], names: tuple[str, ...],
                  places: list[int]) -> None:  # fmt: skip
@@ -127,13 +139,17 @@ class Job:
 
     # ---- a step
 
-    def run(self, group: Group) -> None:
-        """Step them all."""
-        table = self.table
-        table[:-1, self.kernels.HEAD + 1] = [address(grad) for grad in self.grads]
+    def take_grads(self) -> np.ndarray:
+        """The table with the gradients of this step, which will write to the parameters."""
+        self.table[:-1, self.kernels.HEAD + 1] = [address(grad) for grad in self.grads]
         for parameter in self.params:
             bump(parameter)
-        moments = self._moments(group)
+        return self.table
+
+    def run(self, group: Group) -> None:
+        """Step them all."""
+        table = self.take_grads()
+        moments = self.moments(group)
         numbers = [Numbers(self.optimizer, moment, group) for moment in dict.fromkeys(moments)]
         if len(numbers) == 1:
             table[:-1, 2] = 0
@@ -149,7 +165,7 @@ class Job:
             set_blocks(part, self.kernels.BLOCK)
             self._launch(part, [numbers[place] for place in alike], group)
 
-    def _moments(self, group: Group) -> list[Any]:
+    def moments(self, group: Group) -> list[Any]:
         """What the numbers of each parameter depend on; counts the steps."""
         if self.counters is not None and self.counters.alike:
             return self.counters.count()
@@ -163,18 +179,53 @@ class Job:
             found = self.found[key] = self._kernel(*key)
         blocks = int(table[-1, 0])
         values = np.array([one.values for one in numbers], self.dtype)
-        tasks = min(max(blocks // 4, 1), 4 * get_num_threads())
-        found.parallel(tasks, table, values, table.shape[1], blocks)
+        found.parallel(tasks_for(blocks), table, values, table.shape[1], blocks)
 
     def _kernel(self, constants: tuple[Any, ...], maximize: bool) -> Any:
-        from flambeau._compiler.types import OF_NUMPY
-        from flambeau._runtime.engine import vector_bits
-        from flambeau._runtime.launch import kernel
+        return typed_kernel(self.kernels.step, self.dtype, FORMULA=self.optimizer.formula.native,
+                            KEPT=self.present, CONSTANTS=constants, MAXIMIZE=maximize)  # fmt: skip
 
-        element = OF_NUMPY[self.dtype.name]
-        return kernel(self.kernels.step, FORMULA=self.optimizer.formula.native, KEPT=self.present,
-                      CONSTANTS=constants, MAXIMIZE=maximize, T=element,
-                      W=vector_bits() // element.bits)  # fmt: skip
+
+class ShapedJob(Job):
+    """Parameters whose elements are not all alike: the kernel steps whole ones, told their shapes.
+
+    A task steps one parameter after the other, with memory of its own (`room` elements).
+    """
+
+    work = "optimizer of matrices"
+    room = 1
+
+    def shape(self, parameter: Any) -> tuple[int, ...]:
+        """What the kernel is told of a parameter's shape."""
+        raise NotImplementedError
+
+    def lay_out(self) -> None:
+        """The table, with shapes behind the addresses."""
+        super().lay_out()
+        shapes = [self.shape(parameter) for parameter in self.params]
+        self.table = np.hstack([self.table, [*shapes, (0,) * len(shapes[0])]])
+
+    def launch(self, found: Any, *numbers: Any) -> None:
+        """Run the kernel over all parameters."""
+        table = self.table
+        tasks = min(tasks_for(int(table[-1, 0])), len(self.params))
+        scratch = np.empty(tasks * self.room, self.dtype)
+        found.parallel(tasks, table, *numbers, scratch, table.shape[1], len(self.params), self.room)
+
+
+def tasks_for(blocks: int) -> int:
+    """Into how many tasks the work on so many blocks is parted."""
+    return min(max(blocks // 4, 1), 4 * get_num_threads())
+
+
+def typed_kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Any:
+    """A kernel for elements of a type and full vectors of them."""
+    from flambeau._compiler.types import OF_NUMPY
+    from flambeau._runtime.engine import vector_bits
+    from flambeau._runtime.launch import kernel
+
+    element = OF_NUMPY[dtype.name]
+    return kernel(native, **statics, T=element, W=vector_bits() // element.bits)
 
 
 class Counters:

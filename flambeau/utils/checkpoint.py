@@ -61,6 +61,9 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when "
                              "use_reentrant=False.")  # fmt: skip
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
+                          stacklevel=2)  # fmt: skip
         return _Reentrant.apply(function, preserve_rng_state, *args)
     return _Recompute(function, args, kwargs, context_fn, preserve_rng_state,
                       determinism_check).first_run()  # fmt: skip

@@ -8,6 +8,8 @@ The same seed gives the same batches in the same order as PyTorch.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from flambeau._core.missing import missing
 from flambeau.utils.data.collate import default_collate, default_convert
 from flambeau.utils.data.dataloader import DataLoader
@@ -55,5 +57,18 @@ __all__ = [
 ]
 
 
+LAZY = {
+    "ImageFolder": "image_folder",
+    "TFRecordDataset": "archives.records",
+    "TarDataset": "archives.tar",
+}
+"""Names that are imported when they are used, and where from."""
+PACKAGES = ("archives", "transforms")
+
+
 def __getattr__(name: str) -> object:
+    if name in LAZY:
+        return getattr(import_module(f"{__name__}.{LAZY[name]}"), name)
+    if name in PACKAGES:
+        return import_module(f"{__name__}.{name}")
     return missing(__name__, name)

@@ -1,33 +1,40 @@
-"""Crews: the workers of a loader, as processes or as threads. One is told tasks and asked for
-results; how its workers live and end is its own affair.
+"""Crews: the workers of a loader. One is told tasks and asked for results; how its workers live
+and end is its own affair. Here: processes; threads are in worker_thread.py.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import pickle
-import queue
-import threading
+import signal
 import time
 import warnings
 import weakref
+from collections.abc import Iterator
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.failures import Failure, death
-from flambeau.utils.data.fetch import fetcher_for
 from flambeau.utils.data.transfer import Receiver
-from flambeau.utils.data.worker_info import WorkerInfo, set_worker_info
-from flambeau.utils.data.worker_process import GRACE, Work, live
-
-if TYPE_CHECKING:
-    from flambeau.utils.data.dataloader import DataLoader
+from flambeau.utils.data.worker import Work
+from flambeau.utils.data.worker_process import END, GRACE, PARENTS_ENDS, live
 
 LOOK = 0.5
 """Seconds between two looks at whether workers are alive."""
+CHILDS_IMPORTS = "flambeau.utils.data.crews"
+
+NOT_PICKLED = (
+    "Got pickle error when attempting to start a worker Process. This might be "
+    "because the worker Process arguments are not picklable. Python 3.14+ changed the "
+    "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
+    "requires the worker Process arguments to be picklable. You can also try "
+    "multiprocessing.set_start_method('fork')."
+)
+
+Head = tuple[int, int, str, list[int | None], Any]
+"""Of a result: pass, task, "data", "end" or "failed", digests of samples (see duplicates.py), how
+far the worker is in a resumable dataset (see progress.py)."""
 
 
 class Crew:
@@ -35,13 +42,15 @@ class Crew:
     left early can be told from others.
     """
 
-    def submit(self, worker: int, turn: int, number: int, index: Any) -> None:
-        """Tell a worker to fetch."""
+    closed = False
+
+    def submit(self, worker: int, turn: int, number: int, index: Any, watched: bool,
+               begun: Any) -> None:  # fmt: skip
+        """Tell a worker to fetch. begun: what a resumable dataset has to know of the pass."""
         raise NotImplementedError
 
-    def receive(self, timeout: float) -> tuple[int, int, str, Any] | None:
-        """The next result (pass, task, "data", "end" or "failed", value); None after `timeout`
-        seconds. RuntimeError if a worker is gone."""
+    def receive(self, timeout: float) -> tuple[Head, Any] | None:
+        """The next result; None after `timeout` seconds. RuntimeError if a worker is gone."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -49,46 +58,36 @@ class Crew:
         raise NotImplementedError
 
 
-# ---- processes
-
-
 class Processes(Crew):
     """Worker processes, each with a pipe for tasks and one for results."""
 
-    def __init__(self, loader: DataLoader, base_seed: int) -> None:
-        context = loader.multiprocessing_context
+    def __init__(self, context: Any, works: list[Work]) -> None:
         if context is None:
             import multiprocessing as context
         self.workers: list[Any] = []
         self.tasks: list[Any] = []
         self.receivers: list[Receiver] = []
-        self._close = weakref.finalize(self, _end, self.workers, self.tasks, self.receivers)
-        for number in range(loader.num_workers):
-            work = Work(
-                loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last,
-                base_seed, loader.worker_init_fn, number, loader.num_workers, os.getpid(),
-            )  # fmt: skip
+        self._close = weakref.finalize(
+            self, _end, os.getpid(), self.workers, self.tasks, self.receivers
+        )
+        if context.get_start_method() == "forkserver":
+            _prepare_server(context)
+        for work in works:
             self._start(context, work)
 
     def _start(self, context: Any, work: Work) -> None:
         tasks_out, tasks_in = context.Pipe(duplex=True)
         results_in, results_out = context.Pipe(duplex=True)
-        ours = [*self.tasks, *[r.connection for r in self.receivers], tasks_in, results_in]
+        PARENTS_ENDS.update((tasks_in, results_in))
         worker = context.Process(
-            target=_begin, args=(tasks_out, results_out, work, _Closing(ours)), daemon=True,
+            target=live, args=(tasks_out, results_out, work), daemon=True,
             name=f"flambeau-worker-{work.worker}",
         )  # fmt: skip
         try:
-            worker.start()
+            with _uninterrupted():
+                worker.start()
         except (TypeError, AttributeError, pickle.PicklingError):
-            warnings.warn(
-                "Got pickle error when attempting to start a worker Process. This might be "
-                "because the worker Process arguments are not picklable. Python 3.14+ changed the "
-                "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
-                "requires the worker Process arguments to be picklable. You can also try "
-                "multiprocessing.set_start_method('fork').",
-                stacklevel=6,
-            )
+            warnings.warn(NOT_PICKLED, stacklevel=6)
             self.close()
             raise
         finally:
@@ -98,31 +97,38 @@ class Processes(Crew):
         self.tasks.append(tasks_in)
         self.receivers.append(Receiver(results_in))
 
-    def submit(self, worker: int, turn: int, number: int, index: Any) -> None:
+    def submit(self, worker: int, turn: int, number: int, index: Any, watched: bool,
+               begun: Any) -> None:  # fmt: skip
         """Send a task, and the segments that are free again."""
-        message = (turn, number, index, self.receivers[worker].returned())
+        message = turn, number, index, watched, begun, self.receivers[worker].returned()
         try:
             self.tasks[worker].send_bytes(pickle.dumps(message, 5))
         except (BrokenPipeError, ConnectionResetError):
             self._raise_death(worker)
 
-    def receive(self, timeout: float) -> tuple[int, int, str, Any] | None:
+    def receive(self, timeout: float) -> tuple[Head, Any] | None:
         """As soon as one of the pipes has a result, or one of the processes has ended."""
         by_pipe = {r.connection: number for number, r in enumerate(self.receivers)}
         ends = {w.sentinel: number for number, w in enumerate(self.workers)}
         ready = wait([*by_pipe, *ends], timeout)
         for one in ready:
             if one in by_pipe:
-                number = by_pipe[one]
-                try:
-                    head, make = self.receivers[number].receive()
-                except (EOFError, OSError):
-                    self._raise_death(number)
-                turn, task, kind = head
-                return turn, task, kind, make()
+                return self._received(by_pipe[one])
         for one in ready:
             self._raise_death(ends[one])
         return None
+
+    def _received(self, number: int) -> tuple[Head, Any]:
+        try:
+            head, make = self.receivers[number].receive()
+        except (EOFError, ConnectionResetError):
+            self._raise_death(number)
+        try:
+            return head, make()
+        except Exception as error:
+            turn, task, _, digests, reached = head
+            failure = Failure.of(error, "in the DataLoader's own process", "by unpickling a batch")
+            return (turn, task, "failed", digests, reached), failure
 
     def _raise_death(self, number: int) -> None:
         worker = self.workers[number]
@@ -138,131 +144,48 @@ class Processes(Crew):
 
     def close(self) -> None:
         """Close the pipes, which ends the processes; those that do not end are killed."""
+        self.closed = True
         self._close()
 
 
-class _Closing:
-    """The parent's ends of pipes, which a forked child has to close, or no worker would ever see
-    its pipe end. Started afresh, a child has none of them."""
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A process that starts here gets no SIGINT until it says so: Ctrl-C while it imports its
+    modules would print a traceback for each process."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def __init__(self, connections: list[Any]) -> None:
-        self.connections = connections
 
-    def __reduce__(self) -> Any:
-        return _Closing, ([],)
+def _prepare_server(context: Any) -> None:
+    """Let the server that forks workers import what they need, once for all of them; one that
+    runs already stays as it is."""
+    from multiprocessing import forkserver
+
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if CHILDS_IMPORTS not in server._preload_modules:
+        context.set_forkserver_preload([*server._preload_modules, CHILDS_IMPORTS])
+    forkserver.ensure_running()  # here, so that it does not inherit a blocked signal
 
 
-def _begin(tasks: Any, results: Any, work: Work, inherited: _Closing) -> None:
-    for connection in inherited.connections:
+def _end(owner: int, workers: list[Any], tasks: list[Any], receivers: list[Receiver]) -> None:
+    """Tell the processes to end, then wait for them; those that are late are killed."""
+    if os.getpid() != owner:  # a forked child, to which these do not belong
+        return
+    for connection in tasks:
         with contextlib.suppress(OSError):
-            connection.close()
-    live(tasks, results, work)
-
-
-def _end(workers: list[Any], tasks: list[Any], receivers: list[Receiver]) -> None:
-    """Close the pipes, then wait for the processes, each of which has a deadline."""
+            os.set_blocking(connection.fileno(), False)
+            connection.send_bytes(END)
     for connection in (*tasks, *[r.connection for r in receivers]):
         connection.close()
-    deadline = time.monotonic() + GRACE + 1
+    deadline = time.monotonic() + GRACE + 0.5
     for worker in workers:
-        if worker._parent_pid != os.getpid():  # in a child, which these are not its own
-            continue
         worker.join(max(deadline - time.monotonic(), 0.01))
         if worker.is_alive():
             worker.kill()
             worker.join(1)
-
-
-# ---- threads
-
-
-class Threads(Crew):
-    """Worker threads: they share the dataset, and the random streams, with everybody else."""
-
-    def __init__(self, loader: DataLoader, base_seed: int) -> None:
-        self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.boxes: list[queue.SimpleQueue[Any]] = []
-        self.ended = threading.Event()
-        self._close = weakref.finalize(self, _stop, self.boxes, self.ended)
-        for number in range(loader.num_workers):
-            box: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            info = WorkerInfo(number, loader.num_workers, base_seed + number, loader.dataset)
-            parts = (
-                loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
-            )  # fmt: skip
-            worker = ThreadWorker(info, parts, loader.worker_init_fn, box, self.results, self.ended)
-            worker.start()
-            self.boxes.append(box)
-
-    def submit(self, worker: int, turn: int, number: int, index: Any) -> None:
-        """Put a task into the worker's box."""
-        self.boxes[worker].put((turn, number, index))
-
-    def receive(self, timeout: float) -> tuple[int, int, str, Any] | None:
-        """The next result."""
-        try:
-            found: tuple[int, int, str, Any] = self.results.get(timeout=timeout)
-        except queue.Empty:
-            return None
-        return found
-
-    def close(self) -> None:
-        """Ask the threads to end; they do after the sample that they are at."""
-        self._close()
-
-
-def _stop(boxes: list[Any], ended: threading.Event) -> None:
-    ended.set()
-    for box in boxes:
-        box.put(None)
-
-
-class ThreadWorker(threading.Thread):
-    """The life of a worker thread."""
-
-    def __init__(self, info: WorkerInfo, parts: Any, init: Any, box: Any, results: Any,
-                 ended: threading.Event) -> None:  # fmt: skip
-        super().__init__(daemon=True, name=f"flambeau-worker-{info.id}")
-        self.info, self.parts, self.init = info, parts, init
-        self.box, self.results, self.ended = box, results, ended
-        self.where = f"in DataLoader worker thread {info.id}"
-
-    def run(self) -> None:
-        """Task by task until there is no more."""
-        set_worker_info(self.info)
-        failed: Failure | None = None
-        try:
-            if self.init is not None:
-                self.init(self.info.id)
-        except Exception as error:
-            failed = Failure.of(error, self.where)
-        current = -1
-        fetcher: Any = None
-        result: tuple[str, Any]
-        while (task := self.box.get()) is not None and not self.ended.is_set():
-            turn, number, index = task
-            if turn < current:
-                continue
-            try:
-                if turn > current:
-                    current, fetcher = turn, self._fetcher()
-                result = ("data", fetcher.fetch(index)) if failed is None else ("failed", failed)
-                failed = None
-            except StopIteration as end:
-                result = ("end", None)
-                if fetcher.by_index:
-                    result = ("failed", Failure.of(end, self.where, fetcher.place()))
-            except Exception as error:
-                at = "" if fetcher is None else fetcher.place()
-                result = ("failed", Failure.of(error, self.where, at))
-            self.results.put((turn, number, *result))
-
-    def _fetcher(self) -> Any:
-        dataset, batched, collate, drop_last = self.parts
-        if isinstance(dataset, IterableDataset):  # its iterator must be the thread's own
-            dataset = copy.copy(dataset)
-        return fetcher_for(dataset, batched, collate, drop_last)
-
-
-CREWS: dict[str, Any] = {"process": Processes, "thread": Threads}
-"""What `worker_type` can be."""

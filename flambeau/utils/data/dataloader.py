@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from flambeau.utils.data.archives.order import Resumable
 from flambeau.utils.data.collate import default_collate, default_convert
 from flambeau.utils.data.dataset import Dataset, IterableDataset
 from flambeau.utils.data.iterators import InProcess, LoaderIterator
+from flambeau.utils.data.progress import load_state, state_of
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
 T_co = TypeVar("T_co", covariant=True)
@@ -126,6 +128,8 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._told_length: int | None = None
         self._iterator: Any = None
+        self._progress: Any = None  # of the last pass
+        self._told: Any = None  # by load_state_dict, of the next pass
         self._complete = True
         self.check_worker_number_rationality()
 
@@ -169,12 +173,37 @@ class DataLoader(Generic[T_co]):
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_iterator": None}
 
+    def state_dict(self) -> dict[str, Any]:
+        """How far the running pass is, for `load_state_dict`: batches that were given count, those
+        that workers have fetched ahead do not. Between passes, what the next one needs.
+
+        Of samples by index, the order and the batches that are left; what transforms draw from
+        random streams of workers is new. Of an archive, also with other numbers of workers.
+
+        Raises:
+            RuntimeError: the dataset is an iterable one that can't go on in the middle.
+        """
+        return state_of(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Make the next pass the rest of the one whose state this is.
+
+        Raises:
+            ValueError: it is not the state of a loader over such a dataset.
+            RuntimeError: the dataset is an iterable one that can't go on in the middle.
+        """
+        load_state(self, state)
+
     def __len__(self) -> int:
         if not self._is_iterable:
             return len(self._index_sampler)
         length = self._told_length = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
+        if isinstance(self.dataset, Resumable):
+            told = self.dataset.batches(self.batch_size, self.drop_last, self.num_workers)
+            self._told_length = told
+            return told
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     # ---- workers

@@ -21,6 +21,7 @@ class Failure:
     """An exception in a worker: its type, its traceback as text, where it was raised."""
 
     kind: Any
+    name: str
     trace: str
     where: str
     at: str
@@ -29,19 +30,21 @@ class Failure:
     def of(cls, error: BaseException, where: str, at: str = "") -> Failure:
         """What can be sent of an exception that was just caught."""
         trace = "".join(traceback.format_exception(error))
+        name = type(error).__name__
         kind: Any = type(error)
+        if not isinstance(error, Exception):  # such as SystemExit, which would end the program
+            kind = RuntimeError
         try:
             if pickle.loads(pickle.dumps(kind)) is not kind:  # noqa: S301
                 kind = RuntimeError
         except Exception:  # a type that is defined in a function, say
             kind = RuntimeError
-        return cls(kind, trace, where, at)
+        return cls(kind, name, trace, where, at)
 
     def error(self) -> BaseException:
         """The same kind of exception, with the worker's traceback as its message; RuntimeError
         where the type can't be made from a message."""
-        name = self.kind.__name__
-        text = f"Caught {name} {self.where}.\nOriginal {self.trace}"
+        text = f"Caught {self.name} {self.where}.\nOriginal {self.trace}"
         if self.at:
             text += f"It was raised {self.at}.\n"
         if issubclass(self.kind, KeyError):

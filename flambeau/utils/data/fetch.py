@@ -9,17 +9,21 @@ from typing import Any
 from flambeau._ops.namespace import ops
 from flambeau.utils.data.collate import default_collate
 from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from flambeau.utils.data.duplicates import digest
 
 
 class Fetcher:
     """Data for one index (or, with `batched`, for a list of them), collated."""
 
     by_index = True
+    watched = False
+    """Whether samples of an iterator are to be digested (see duplicates.py)."""
 
     def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> None:
         self.dataset = dataset
         self.batched = batched
         self.collate = collate
+        self.digests: list[int | None] = []
 
     def fetch(self, index: Any) -> Any:
         """The data; StopIteration when there is none left."""
@@ -28,6 +32,15 @@ class Fetcher:
     def place(self) -> str:
         """Which sample was fetched last, for errors."""
         raise NotImplementedError
+
+    def reached(self) -> Any:
+        """How far the iterator of a resumable dataset is; None of others."""
+        return None
+
+    def taken_digests(self) -> list[int | None]:
+        """The digests since the last call."""
+        taken, self.digests = self.digests, []
+        return taken
 
 
 class MapFetcher(Fetcher):
@@ -103,16 +116,26 @@ class IterableFetcher(Fetcher):
             raise StopIteration
         if not self.batched:
             sample = next(self.samples)
-            self.count += 1
+            self._note(sample)
             return self.collate(sample)
         batch = []
         for sample in islice(self.samples, len(index)):
             batch.append(sample)
-            self.count += 1
+            self._note(sample)
         self.ended = len(batch) < len(index)
         if not batch or (self.ended and self.drop_last):
             raise StopIteration
         return self.collate(batch)
+
+    def reached(self) -> Any:
+        """What the iterator says of itself."""
+        ask = getattr(self.samples, "reached", None)
+        return None if ask is None else ask()
+
+    def _note(self, sample: Any) -> None:
+        self.count += 1
+        if self.watched:
+            self.digests.append(digest(sample))
 
     def place(self) -> str:
         """How many samples came before."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.fetch import fetcher_for
-from flambeau.utils.data.sampler import random_seed
+from flambeau.utils.data.progress import base_seed_of, progress_of
 
 if TYPE_CHECKING:
     from flambeau.utils.data.dataloader import DataLoader
@@ -28,7 +28,7 @@ class LoaderIterator:
                 stacklevel=3,
             )
         self.indices = iter(loader._index_sampler)
-        self.base_seed = random_seed(loader.generator)
+        self.base_seed = base_seed_of(loader)
         self.yielded = 0
 
     def __iter__(self) -> LoaderIterator:
@@ -76,10 +76,25 @@ class InProcess(LoaderIterator):
         super().__init__(loader)
         if loader.timeout:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self.progress = progress_of(loader, self.base_seed)
+        if self.progress.begun is not None:
+            self.dataset.begin(self.progress.begun)  # type: ignore[attr-defined]
         self.fetcher = fetcher_for(
             self.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
         )
+        self.indices = self.progress.indices(self.indices)
+        self.progress.take_over()
 
     def next_data(self) -> Any:
         """Fetch what the sampler's next index stands for."""
-        return self.fetcher.fetch(next(self.indices))
+        progress = self.progress
+        try:
+            data = self.fetcher.fetch(next(self.indices))
+        except StopIteration:
+            progress.end()
+            raise
+        except Exception:
+            progress.gave(0, self.fetcher.reached())
+            raise
+        progress.gave(0, self.fetcher.reached())
+        return data

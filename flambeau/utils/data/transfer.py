@@ -8,10 +8,13 @@ happens to the processes, nothing is left over.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import io
 import mmap
 import os
 import pickle
+import queue
 import tempfile
 import weakref
 from collections.abc import Callable
@@ -56,8 +59,8 @@ class BatchPickler(pickle.Pickler):
         if type(value) is Tensor and value._node is None and vars(value).keys() <= FIELDS:
             data = value._data
             order = sorted(range(data.ndim), key=lambda d: -abs(data.strides[d]))
-            dense = np.ascontiguousarray(data.transpose(order))
-            memory: Any = dense.reshape(-1).view(np.uint8)
+            dense = data.transpose(order)
+            memory: Any = np.ascontiguousarray(dense).reshape(-1).view(np.uint8)
             raw = pickle.PickleBuffer(memory)
             return tensor_of, (raw, data.dtype, dense.shape, order, value._requires_grad)
         return NotImplemented
@@ -67,7 +70,7 @@ def tensor_of(raw: Any, dtype: np.dtype[Any], shape: tuple[int, ...], order: lis
               requires_grad: bool) -> Tensor:  # fmt: skip
     """A tensor over a buffer that holds its elements in the order of memory."""
     data = np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
-    result = wrap(data.transpose(np.argsort(order)) if shape else data)
+    result = wrap(data.transpose(np.argsort(order)))
     result._requires_grad = requires_grad
     return result
 
@@ -84,25 +87,53 @@ def pickled(value: Any) -> tuple[bytes, list[Any]]:
 
 
 class Segment:
-    """Memory that two processes map."""
+    """Memory that two processes map. It is unmapped when nothing refers to `memory`.
+
+    The system's own `mmap`, since Python's keeps a descriptor open for each map, and processes may
+    have few of those.
+    """
 
     def __init__(self, descriptor: int, size: int) -> None:
+        system = _system()
+        where = system.mmap(None, size, READ_AND_WRITE, mmap.MAP_SHARED, descriptor, 0)
+        if where == NOWHERE:
+            raise OSError(ctypes.get_errno(), f"{size} bytes of shared memory can't be mapped")
         self.size = size
-        self.memory = mmap.mmap(descriptor, size)
+        self.memory = (ctypes.c_ubyte * size).from_address(where)
+        weakref.finalize(self.memory, system.munmap, where, size).atexit = False
+
+
+READ_AND_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+NOWHERE = ctypes.c_void_p(-1).value
+
+
+@functools.cache
+def _system() -> Any:
+    system = ctypes.CDLL(None, use_errno=True)
+    system.mmap.restype = ctypes.c_void_p
+    system.mmap.argtypes = (
+        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+    )  # fmt: skip
+    system.munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
+    return system
 
 
 class Sender:
-    """A worker's end: `send` writes a batch, `given_back` takes segments that are free again."""
+    """A worker's end: `send` writes a batch, `given_back` takes segments that are free again, of
+    which at most `kept` are kept.
+    """
 
-    def __init__(self, connection: Any, parent: int) -> None:
+    def __init__(self, connection: Any, kept: int) -> None:
         self.connection = connection
-        self.parent = parent
-        self.segments: list[Segment] = []
-        self.free: set[int] = set()
+        self.kept = kept
+        self.segments: dict[int, Segment] = {}
+        self.made = 0
+        self.free: list[int] = []
+        self.coming: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
 
     def given_back(self, numbers: list[int]) -> None:
-        """These segments may be written again."""
-        self.free.update(numbers)
+        """These segments may be written again. May be called by another thread."""
+        self.coming.put(numbers)
 
     def send(self, head: Any, value: Any) -> None:
         """Send `head`, which is small, and a batch."""
@@ -111,35 +142,55 @@ class Sender:
         for buffer in buffers:
             places.append((total, buffer.nbytes))
             total += -(-buffer.nbytes // ALIGNED) * ALIGNED
+        gone = self._gone()
         if total <= INLINE:
             parts = [bytes(buffer) for buffer in buffers]
-            self.connection.send_bytes(pickle.dumps((head, text, parts, None, 0), 5))
+            self._write((head, text, parts, None, 0, gone))
             return
         number, descriptor = self._segment(total)
         segment = self.segments[number]
+        memory = memoryview(segment.memory).cast("B")
         for (start, size), buffer in zip(places, buffers, strict=True):
-            segment.memory[start : start + size] = buffer
-        size = segment.size if descriptor is not None else 0
-        self.connection.send_bytes(pickle.dumps((head, text, places, number, size), 5))
-        if descriptor is not None:
-            from multiprocessing.reduction import send_handle
+            memory[start : start + size] = buffer
+        if descriptor is None:
+            self._write((head, text, places, number, 0, gone))
+            return
+        from multiprocessing.reduction import send_handle
 
-            try:
-                send_handle(self.connection, descriptor, self.parent)
-            finally:
-                os.close(descriptor)
+        try:
+            self._write((head, text, places, number, segment.size, gone))
+            send_handle(self.connection, descriptor, None)
+        finally:
+            os.close(descriptor)
+
+    def _write(self, message: Any) -> None:
+        self.connection.send_bytes(pickle.dumps(message, 5))
+
+    def _gone(self) -> list[int]:
+        """The segments that are too many, which both ends forget."""
+        while not self.coming.empty():
+            self.free += self.coming.get()
+        gone, self.free = self.free[: -self.kept], self.free[-self.kept :]
+        for number in gone:
+            del self.segments[number]
+        return gone
 
     def _segment(self, size: int) -> tuple[int, int | None]:
         """A free segment of that size, and its descriptor if it is a new one."""
         fitting = [n for n in self.free if self.segments[n].size >= size]
         if fitting:
             number = min(fitting, key=lambda n: self.segments[n].size)
-            self.free.discard(number)
+            self.free.remove(number)
             return number, None
         whole = -(-size // GRANULE) * GRANULE
         descriptor = _file_of(whole)
-        self.segments.append(Segment(descriptor, whole))
-        return len(self.segments) - 1, descriptor
+        self.made += 1
+        try:
+            self.segments[self.made] = Segment(descriptor, whole)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return self.made, descriptor
 
 
 class Receiver:
@@ -152,7 +203,10 @@ class Receiver:
 
     def receive(self) -> tuple[Any, Callable[[], Any]]:
         """The next head, and what makes its batch; a batch that is not made is dropped."""
-        head, text, places, number, size = pickle.loads(self.connection.recv_bytes())  # noqa: S301
+        message = pickle.loads(self.connection.recv_bytes())  # noqa: S301
+        head, text, places, number, size, gone = message
+        for old in gone:
+            del self.segments[old]
         if number is None:
             return head, lambda: pickle.loads(text, buffers=map(bytearray, places))  # noqa: S301
         if size:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from flambeau.utils.data.crews import CREWS, LOOK
+from flambeau.utils.data.crews import LOOK, Crew, Processes
+from flambeau.utils.data.dataset import IterableDataset
+from flambeau.utils.data.duplicates import Watch
 from flambeau.utils.data.failures import Failure
 from flambeau.utils.data.iterators import LoaderIterator
+from flambeau.utils.data.progress import progress_of
+from flambeau.utils.data.worker import Work
 
 if TYPE_CHECKING:
     from flambeau.utils.data.dataloader import DataLoader
+
+
+SPARE = 2
+"""Segments that a worker process keeps beside those of prefetched batches."""
 
 
 class WithWorkers(LoaderIterator):
@@ -25,21 +33,41 @@ class WithWorkers(LoaderIterator):
                 "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"
             )
         self.turn = 0
-        self.crew = CREWS[loader.worker_type](loader, self.base_seed)
+        self.crew = self._crew()
         self.start()
+
+    def _crew(self) -> Crew:
+        loader = self.loader
+        kind: Any = Processes
+        if loader.worker_type == "thread":
+            from flambeau.utils.data.worker_thread import Threads as kind  # noqa: N813
+        works = [
+            Work(
+                loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last,
+                self.base_seed, loader.worker_init_fn, number, loader.num_workers,
+                loader.prefetch_factor + SPARE,  # type: ignore[operator]
+            )
+            for number in range(loader.num_workers)
+        ]  # fmt: skip
+        crew: Crew = kind(loader.multiprocessing_context, works)
+        return crew
 
     def start(self) -> None:
         """A pass over the data, with the workers that there are."""
         loader = self.loader
         self.turn += 1
         self.yielded = 0
-        self.indices = iter(loader._index_sampler)
+        self.progress = progress_of(loader, self.base_seed)
+        self.indices = self.progress.indices(iter(loader._index_sampler))
+        self.progress.take_over()
         self.sent = self.next = 0
         self.owner: dict[int, int] = {}  # task -> worker, until its result is given
-        self.arrived: dict[int, tuple[str, Any]] = {}
+        self.arrived: dict[int, tuple[str, Any, Any]] = {}
         self.active = [True] * loader.num_workers
         self.waiting = [0] * loader.num_workers  # tasks without result, per worker
-        self.last = -1
+        self.last = self.progress.worker
+        watched = isinstance(self.dataset, IterableDataset) and self.progress.begun is None
+        self.watch = Watch(loader.num_workers if watched else 0)
         for _ in range(loader.prefetch_factor * loader.num_workers):  # type: ignore[operator]
             self._submit()
 
@@ -54,7 +82,9 @@ class WithWorkers(LoaderIterator):
         worker = self._next_worker()
         self.owner[self.sent] = worker
         self.waiting[worker] += 1
-        self.crew.submit(worker, self.turn, self.sent, index)
+        self.crew.submit(
+            worker, self.turn, self.sent, index, self.watch.going_on, self.progress.begun
+        )
         self.sent += 1
 
     def _next_worker(self) -> int:
@@ -81,9 +111,11 @@ class WithWorkers(LoaderIterator):
                     break
                 self._receive()
         except BaseException as error:
-            if not isinstance(error, Exception) or self._is_broken(error):
+            if not isinstance(error, Exception) or self.timed_out or self.crew.closed:
                 self.close()
             raise
+        self.watch.end()
+        self.progress.end()
         if not self.loader.persistent_workers:
             self.close()
         raise StopIteration
@@ -101,8 +133,8 @@ class WithWorkers(LoaderIterator):
         return next(iter(self.arrived), None)
 
     def _given(self, task: int) -> Any:
-        kind, value = self.arrived.pop(task)
-        del self.owner[task]
+        kind, value, reached = self.arrived.pop(task)
+        self.progress.gave(self.owner.pop(task), reached)
         self._submit()
         if kind == "failed":
             failure: Failure = value
@@ -120,23 +152,21 @@ class WithWorkers(LoaderIterator):
             if limit and time.monotonic() - start >= limit:
                 self.timed_out = True
                 raise RuntimeError(f"DataLoader timed out after {limit} seconds")
-        turn, task, kind, value = result
+        (turn, task, kind, digests, reached), value = result
         if turn != self.turn:
             return
         worker = self.owner[task]
+        self.watch.note(worker, digests)
         self.waiting[worker] -= 1
         if kind == "end":
             self.active[worker] = False
+            self.progress.finished(worker, reached)
             del self.owner[task]
             self._submit()
         else:
-            self.arrived[task] = kind, value
+            self.arrived[task] = kind, value, reached
 
     timed_out = False
-
-    def _is_broken(self, error: Exception) -> bool:
-        """Whether the crew can't go on after an error."""
-        return self.timed_out or "exited unexpectedly" in str(error)
 
     def close(self) -> None:
         """End the workers."""
