@@ -16,7 +16,7 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
-    "accelerator", "functional", "mps", "mtia", "sparse", "xpu",
+    "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 

@@ -27,6 +27,7 @@ commands:
   run SCRIPT [ARGUMENT ...]      run a PyTorch script, unchanged
   run -m MODULE [ARGUMENT ...]   run a module, as `python -m` does
   run -c CODE [ARGUMENT ...]     run the code in a string, as `python -c` does
+  run --nan-guard SCRIPT ...     stop at the first operator that makes NaN or infinity
   env                            show versions, processor, threads and optional parts
   warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
   inspect FILE                   show what a checkpoint holds; no code in it runs
@@ -46,7 +47,7 @@ examples:
   flambeau run -c "import torch; print(torch.arange(3) * 2)"
 """
 
-RUN_USAGE = "usage: flambeau run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
+RUN_USAGE = "usage: flambeau run [--nan-guard] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,6 +96,11 @@ def warmup(arguments: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     """`flambeau run`: the program sees itself as it would under `python`."""
+    if arguments[:1] == ["--nan-guard"]:
+        from .debug import nan_guard
+
+        with nan_guard():
+            return run(arguments[1:])
     if not arguments:
         return _fail(RUN_USAGE + "\n")
     first = arguments[0]

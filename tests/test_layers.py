@@ -30,7 +30,7 @@ LAYERS = [
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
         "xpu", "sparse",
     },
-    {"jit", "func"},
+    {"jit", "func", "debug"},
     {"__init__", "__main__", "_lookup", "cli", "_commands", "_environment", "_warmup", "hook"},
 ]  # fmt: skip
 
@@ -41,8 +41,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("_tensor/interop.py", ""): "the array API standard asks a tensor for the package's top",
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
     ("optim/swa_utils.py", "nn"): "an averaged model is a module; loaded when it is asked for",
-    ("utils/data/archives/decoding.py", "serialization.safetensors"):
-        "a field of a sample may be such a file; the reader is loaded when one is met",
+    (
+        "utils/data/archives/decoding.py",
+        "serialization.safetensors",
+    ): "a field of a sample may be such a file; the reader is loaded when one is met",
     ("cpu/amp/__init__.py", "amp.old_names"): "torch.cpu.amp is an old name of torch.amp",
     ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",
 }

@@ -17,17 +17,32 @@ class Watch:
     """Whether anything stands between a caller and an operator.
 
     `active` counts the reasons in the whole process (autocast regions, traces, saved-tensor hooks,
-    `__torch_function__` classes, debug prints). It is one test in every operator; what is active
-    in which thread is found out behind it.
+    `__torch_function__` classes, observers). It is one test in every operator; what is active
+    in which thread is found out behind it. `nodes` does the same for the nodes of backward.
     """
 
-    __slots__ = ("active", "anomaly", "inference_tensors", "saving")
+    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "saving")
 
     def __init__(self) -> None:
         self.active = 0
+        self.nodes = 0  # anomaly mode, observers
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
         self.inference_tensors = False
+
+
+class Observer:
+    """What looks on while operators and nodes run, and changes nothing. It is one per thread:
+    `with observing(observer)`. Names are public ones, `log` or `linalg.norm`."""
+
+    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Any:
+        """An operator is called; what this returns `after` gets as `seen`."""
+
+    def after(self, name: str, values: tuple[Any, ...], result: Any, seen: Any) -> None:
+        """An operator is done."""
+
+    def node(self, node: Any, grad: Any, grads: tuple[Any, ...]) -> None:
+        """A node of backward is done: what came in, what goes on to its inputs."""
 
 
 class Stacks(threading.local):
@@ -36,7 +51,7 @@ class Stacks(threading.local):
     def __init__(self) -> None:
         self.function_modes: list[Any] = []
         self.saved_hooks: list[Any] = []
-        self.observers: list[Any] = []
+        self.observers: list[Observer] = []
 
 
 grad = GradState()
@@ -60,3 +75,21 @@ class Switch:
 
     def __exit__(self, *exc: object) -> None:
         watch.active -= 1
+
+
+class observing:
+    """Let an observer look on in this thread."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+
+    def __enter__(self) -> Observer:
+        stacks.observers.append(self.observer)
+        watch.active += 1
+        watch.nodes += 1
+        return self.observer
+
+    def __exit__(self, *exc: object) -> None:
+        watch.active -= 1
+        watch.nodes -= 1
+        stacks.observers.remove(self.observer)

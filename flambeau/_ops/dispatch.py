@@ -135,6 +135,19 @@ def watched(
 
     `functional` says that the result is new memory: the call is not in place, and has no `out=`.
     """
+    observers = modes.stacks.observers
+    if not observers:
+        return taken_over(op, plain, values, functional)
+    name = f"{op.namespace}.{op.public}" if op.namespace else op.public.lstrip("_")
+    seen = [observer.before(name, values, functional) for observer in observers]
+    result = taken_over(op, plain, values, functional)
+    for observer, what in zip(observers, seen, strict=True):
+        observer.after(name, values, result, what)
+    return result
+
+
+def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+    """The result of the first mode that has one, or of the operator."""
     for watcher in WATCHERS:
         result = watcher(op, plain, values, functional)
         if result is not NotImplemented:

@@ -88,7 +88,7 @@ class Task:
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
-            grads = node.apply(grad) if not modes.watch.anomaly else watched_apply(node, grad)
+            grads = node.apply(grad) if not modes.watch.nodes else watched_apply(node, grad)
             if node.hooks is not None:
                 grads = run_post_hooks(node, grads, grad)
             if not self.keep:
@@ -132,6 +132,14 @@ class Anomaly:
 
 
 def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
+    """A node's gradients, while observers look on, or in anomaly mode."""
+    grads = checked_apply(node, grad) if modes.watch.anomaly else node.apply(grad)
+    for observer in modes.stacks.observers:
+        observer.node(node, grad, grads)
+    return grads
+
+
+def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
     """In anomaly mode: errors and NaNs show where the operator was called."""
     try:
         grads = node.apply(grad)

@@ -97,6 +97,7 @@ class detect_anomaly:
 
 def _switch(mode: bool, check_nan: bool) -> None:
     modes.watch.saving += int(mode) - int(modes.watch.anomaly)
+    modes.watch.nodes += int(mode) - int(modes.watch.anomaly)
     modes.watch.anomaly = mode
     engine.Anomaly.check_nan = check_nan
 
