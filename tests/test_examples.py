@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NEED_EXTRAS = {"digits.py"}  # scikit-learn and matplotlib
+NEED_EXTRAS = {"digits.py", "digits_from_tar.py"}  # scikit-learn and matplotlib
 
 # A line that each prints. Numbers are PyTorch's, from the same seed.
 LINES = {
@@ -35,6 +35,26 @@ def test_example(name: str, tmp_path: Path):
     assert result.stderr == ""
     assert result.returncode == 0
     assert any(line.startswith(LINES[name]) for line in result.stdout.splitlines()), result.stdout
+
+
+def test_digits_from_tar(tmp_path: Path):
+    for extra in ("sklearn", "matplotlib"):
+        pytest.importorskip(extra)
+    example = str(ROOT / "examples/digits_from_tar.py")
+    command = [sys.executable, "-m", "flambeau", "run", example, "--epochs=2"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    result = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert [line.split()[:4] for line in lines[:2]] == [
+        ["epoch", "1", "images", "1437"], ["epoch", "2", "images", "1437"]
+    ]  # fmt: skip
+    assert lines[2] == "interrupted after 320 images; the rest: 1117"
+    assert float(lines[3].split()[2].rstrip("%")) > 75
+    assert (tmp_path / "digits_from_tar.png").stat().st_size > 20_000
 
 
 def test_every_example_is_here():

@@ -43,7 +43,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("optim/swa_utils.py", "nn"): "an averaged model is a module; loaded when it is asked for",
     (
         "utils/data/archives/decoding.py",
-        "serialization.safetensors",
+        "serialization.safetensors.torch",
     ): "a field of a sample may be such a file; the reader is loaded when one is met",
     ("cpu/amp/__init__.py", "amp.old_names"): "torch.cpu.amp is an old name of torch.amp",
     ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",

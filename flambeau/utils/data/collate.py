@@ -105,7 +105,7 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         return type(first)(*[joined(column) for column in zip(*batch, strict=False)])
     if not isinstance(first, Sequence):
         raise TypeError(NOT_COLLATED.format(type(first)))
-    if any(len(sample) != len(first) for sample in batch):
+    if set(map(len, batch)) != {len(first)}:
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [joined(column) for column in zip(*batch, strict=True)]
     return columns if isinstance(first, tuple) else _like_sequence(first, columns)
@@ -139,14 +139,21 @@ def _stacked(tensors: Any) -> Tensor | None:
     See benchmarks/data_loading.py, "20,000 small samples".
     """
     arrays = [t._data for t in tensors if type(t) is Tensor and not t._requires_grad
-              and t._node is None and t._base is None]  # fmt: skip
+              and (t._base is None or not t._base._requires_grad)]  # fmt: skip
     if len(arrays) != len(tensors) or set(map(type, arrays)) != {np.ndarray}:
         return None
     first = arrays[0]
-    kinds = {(array.dtype, array.shape) for array in arrays}
-    if len(kinds) > 1 or not first.ndim or not first.size or not first.flags.c_contiguous:
+    if not first.ndim or not first.size or not first.flags.c_contiguous:
         return None
-    return wrap(np.concatenate(arrays).reshape(len(arrays), *first.shape))
+    if list(map(len, arrays)).count(len(first)) < len(arrays):
+        return None
+    if [array.dtype for array in arrays].count(first.dtype) < len(arrays):
+        return None
+    try:
+        joined = np.concatenate(arrays)  # which compares all dims but the first
+    except ValueError:
+        return None
+    return wrap(joined.reshape(len(arrays), *first.shape))
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
@@ -172,7 +179,7 @@ def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
 
 def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
     """Python ints as an int64 vector, bools as a bool vector."""
-    if set(map(type, batch)) == {int} and -LARGE < min(batch) and max(batch) < LARGE:
+    if set(map(type, batch)) == {int} and min(batch) >= -LARGE and max(batch) < LARGE:
         return wrap(np.array(batch, np.int64))  # sooner; see benchmarks/data_loading.py
     vector: Tensor = ops.as_tensor(batch)
     return vector

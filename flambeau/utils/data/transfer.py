@@ -99,7 +99,7 @@ class Segment:
         if where == NOWHERE:
             raise OSError(ctypes.get_errno(), f"{size} bytes of shared memory can't be mapped")
         self.size = size
-        self.memory = (ctypes.c_ubyte * size).from_address(where)
+        self.memory: Any = (ctypes.c_ubyte * size).from_address(where)
         weakref.finalize(self.memory, system.munmap, where, size).atexit = False
 
 

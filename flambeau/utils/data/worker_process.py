@@ -12,6 +12,7 @@ import weakref
 from typing import Any
 
 from flambeau.utils.data.failures import Failure
+from flambeau.utils.data.seeds import seed_everything
 from flambeau.utils.data.transfer import Sender
 from flambeau.utils.data.worker import Work, Worker
 from flambeau.utils.data.worker_info import WorkerInfo, set_worker_info
@@ -25,25 +26,6 @@ END = b""
 PARENTS_ENDS: weakref.WeakSet[Any] = weakref.WeakSet()
 """The loader's ends of all pipes in this process. A forked child has them too, and has to close
 them, or no worker would ever see its pipe end. Started afresh, a child has none."""
-
-
-def seed_everything(base_seed: int, worker: int) -> int:
-    """Give the random streams of a worker their own seeds; returns `base_seed + worker`.
-
-    NumPy's comes from its SeedSequence over both numbers, of which it takes 32 bits at a time.
-    """
-    import random
-
-    import numpy as np
-
-    from flambeau._ops.random import manual_seed
-
-    seed = base_seed + worker
-    random.seed(seed)
-    manual_seed(seed)
-    words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(words).generate_state(4))  # noqa: NPY002
-    return seed
 
 
 def live(tasks: Any, results: Any, work: Work) -> None:

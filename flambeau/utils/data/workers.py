@@ -68,8 +68,12 @@ class WithWorkers(LoaderIterator):
         self.last = self.progress.worker
         watched = isinstance(self.dataset, IterableDataset) and self.progress.begun is None
         self.watch = Watch(loader.num_workers if watched else 0)
-        for _ in range(loader.prefetch_factor * loader.num_workers):  # type: ignore[operator]
-            self._submit()
+        try:
+            for _ in range(loader.prefetch_factor * loader.num_workers):  # type: ignore[operator]
+                self._submit()
+        except BaseException:  # a worker was lost since the last pass
+            self.close()
+            raise
 
     def _submit(self) -> None:
         """One more task, if there is one and somebody to do it."""
