@@ -146,7 +146,8 @@ class Native:
             self._digest = "..."  # a kernel that calls itself
             parts = [self.source, str((self.apart, self.outline, self.vectorize))]
             for name in sorted(_names_in(self.function.__code__)):
-                value = self.scope.get(name, NOTHING)
+                # what stands below the kernel in its module is in the globals only
+                value = self.scope.get(name, self.function.__globals__.get(name, NOTHING))
                 if value is not NOTHING and vars(language).get(name) is not value:
                     parts.append(f"{name}={stamp(value)}")
             self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -492,6 +492,18 @@ def test_a_digest_follows_all_that_a_kernel_uses() -> None:
     assert len({first, *others}) == 5
 
 
+def test_a_digest_follows_what_stands_below_the_kernel() -> None:
+    """Then it is not there yet when the kernel is made."""
+
+    def digest(helper: str) -> str:
+        kernel = from_source("f", "def f(x: pointer(i64)):\n    x[0] = below(x[0])\n", {})
+        kernel.function.__globals__["below"] = from_source("below", helper, {})
+        return kernel.digest()
+
+    plus_one, plus_two = (f"def below(v):\n    return v + {k}\n" for k in (1, 2))
+    assert digest(plus_one) == digest(plus_one) != digest(plus_two)
+
+
 def test_options_do_not_change_results() -> None:
     source = "def f(out: pointer(i64), n: i64):\n    for i in range(n):\n        out[i] = g(i)"
     for options in ({"vectorize": True}, {"apart": True}, {}):
