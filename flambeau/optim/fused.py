@@ -20,6 +20,7 @@ from flambeau.optim.options import Group, State
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBER = "number"
+APART = 64  # elements: memory of two tasks shares no cache line
 
 
 def step(optimizer: Any, params: list[Any], group: Group) -> list[Any]:
@@ -194,6 +195,8 @@ class ShapedJob(Job):
 
     work = "optimizer of matrices"
     room = 1
+    computed: Any = None
+    """The type of a task's memory, where it is not the parameters'."""
 
     def shape(self, parameter: Any) -> tuple[int, ...]:
         """What the kernel is told of a parameter's shape."""
@@ -209,8 +212,9 @@ class ShapedJob(Job):
         """Run the kernel over all parameters."""
         table = self.table
         tasks = min(tasks_for(int(table[-1, 0])), len(self.params))
-        scratch = np.empty(tasks * self.room, self.dtype)
-        found.parallel(tasks, table, *numbers, scratch, table.shape[1], len(self.params), self.room)
+        room = -(-self.room // APART) * APART
+        scratch = np.empty(tasks * room, self.computed or self.dtype)
+        found.parallel(tasks, table, *numbers, scratch, table.shape[1], len(self.params), room)
 
 
 def tasks_for(blocks: int) -> int:

@@ -5,18 +5,64 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from flambeau.optim.elementwise import zeros_like
-from flambeau.optim.optimizer import Optimizer
+import numpy as np
+
+from flambeau.optim import fused
+from flambeau.optim.elementwise import Planned, zeros_like
 from flambeau.optim.options import Group, State, check_range, check_rate, number
 
 
-class Muon(Optimizer):
+class Steps(fused.ShapedJob):
+    """The steps of small matrices in one kernel (`_ops/kernels/optimizer_muon.py`)."""
+
+    computed = np.float32
+
+    @staticmethod
+    def suits(parameter: Any, kept: dict[str, Any]) -> bool:
+        from flambeau._ops.kernels.optimizer_muon import MOST
+
+        small = min(parameter._data.shape) <= MOST
+        return small and fused.Job.suits(parameter, kept)
+
+    def lay_out(self) -> None:
+        from flambeau._ops.kernels.optimizer_muon import room_for
+        from flambeau._runtime.engine import vector_bits
+
+        super().lay_out()
+        width = vector_bits() // (8 * self.dtype.itemsize)
+        self.room = max(room_for(parameter._data.shape, width) for parameter in self.params)
+        self.scales: dict[Any, np.ndarray] = {}
+
+    def shape(self, parameter: Any) -> tuple[int, ...]:
+        rows, columns = parameter._data.shape
+        return rows, columns
+
+    def run(self, group: Group) -> None:
+        from flambeau._ops.kernels.optimizer_muon import step
+
+        a, b, c = checked(group["ns_coefficients"], group["ns_steps"])
+        lr, momentum, adjust = number(group["lr"]), group["momentum"], group["adjust_lr_fn"]
+        if adjust not in self.scales:
+            self.scales[adjust] = np.array([
+                ADJUSTMENTS[adjust](*self.shape(parameter)) for parameter in self.params
+            ])  # fmt: skip
+        self.take_grads()
+        found = fused.typed_kernel(step, self.dtype, NESTEROV=bool(group["nesterov"]))
+        self.launch(found, lr, 1 - momentum, momentum, 1 - lr * group["weight_decay"],
+                    group["eps"], a, b, c, group["ns_steps"], self.scales[adjust])  # fmt: skip
+
+
+class Muon(Planned):
     """b ← μ·b + (1 - μ)·g;  o = orthogonal(g + μ·(b - g)), or orthogonal(b) without `nesterov`;
     p ← (1 - lr·weight_decay)·p - lr·s·o   (Jordan et al., 2024).
 
     s is √max(1, rows/columns), or with `adjust_lr_fn="match_rms_adamw"` 0.2·√max(rows, columns)
     (Liu et al., 2025). Only for matrices: give vectors to another optimizer.
     """
+
+    kept = ("momentum_buffer",)
+    counts = False
+    job = Steps
 
     def __init__(
         self,
@@ -73,11 +119,7 @@ def orthogonal(
     """
     from flambeau._ops.namespace import ops
 
-    if steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
-    if len(coefficients) != 3:
-        raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
+    a, b, c = checked(coefficients, steps)
     tall = matrix.shape[0] > matrix.shape[1]
     x = (matrix.T if tall else matrix).bfloat16()
     x = x / x.norm().clamp(min=eps)
@@ -85,6 +127,15 @@ def orthogonal(
         gram = x @ x.T
         x = ops.addmm(x, ops.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.T if tall else x
+
+
+def checked(coefficients: tuple[float, float, float], steps: int) -> tuple[float, float, float]:
+    """The coefficients; an error if there are not three of them, or if the steps are many."""
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    return coefficients
 
 
 def _fan_ratio(rows: int, columns: int) -> float:

@@ -17,6 +17,7 @@ from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import Module
+from flambeau.optim.averaging import approach
 from flambeau.optim.lr_scheduler import LRScheduler  # noqa: F401 - torch has it here too
 from flambeau.optim.lr_scheduler.base import Rate, Schedule, check_strategy, per_group
 from flambeau.optim.optimizer import Optimizer
@@ -48,12 +49,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     def ema_update(
         ema_param_list: Tensors, current_param_list: Tensors, num_averaged: Tensor | int
     ) -> None:
-        continuous = _is_continuous(ema_param_list[0])
+        if _is_continuous(ema_param_list[0]):
+            approach(ema_param_list, current_param_list, 1 - decay)
+            return
         for average, current in zip(ema_param_list, current_param_list, strict=True):
-            if continuous:
-                average.lerp_(current, 1 - decay)
-            else:
-                average.copy_(average * decay + current * (1 - decay))
+            average.copy_(average * decay + current * (1 - decay))
 
     return ema_update
 
@@ -65,11 +65,11 @@ def get_swa_multi_avg_fn() -> Averages:
     def swa_update(
         averaged_param_list: Tensors, current_param_list: Tensors, num_averaged: Tensor | int
     ) -> None:
-        continuous = _is_continuous(averaged_param_list[0])
+        if _is_continuous(averaged_param_list[0]):
+            approach(averaged_param_list, current_param_list, float(1 / (num_averaged + 1)))
+            return
         for average, current in zip(averaged_param_list, current_param_list, strict=True):
-            if continuous:
-                average.lerp_(current, float(1 / (num_averaged + 1)))
-            elif isinstance(num_averaged, Tensor):
+            if isinstance(num_averaged, Tensor):
                 average.addcdiv_(current - average, num_averaged + 1)
             else:
                 average.add_(current - average, alpha=1.0 / (num_averaged + 1))
@@ -109,6 +109,13 @@ def _check_decay(decay: float) -> None:
         raise ValueError(
             f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
         )
+
+
+def _beside(average: Tensor, current: Tensor) -> Tensor:
+    """`current` on the device of its average."""
+    if current.device is average.device:
+        return current
+    return current.to(average.device)  # type: ignore[attr-defined,no-any-return]
 
 
 def _is_continuous(tensor: Tensor) -> bool:
@@ -170,7 +177,7 @@ class AveragedModel(Module):
         """Take the present parameters of `model` into the averages."""
         # Parameters may be fewer on one side (tied weights); buffers have to match.
         pairs = zip(self._taken(self.module), self._taken(model), strict=False)
-        present = [(mine.detach(), theirs.detach().to(mine.device)) for mine, theirs in pairs]
+        present = [(mine.detach(), _beside(mine, theirs.detach())) for mine, theirs in pairs]
         if self.n_averaged.item() == 0:
             for average, current in present:
                 average.copy_(current)
@@ -180,7 +187,7 @@ class AveragedModel(Module):
             self._average_each(present)
         if not self.use_buffers:
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
-                mine.detach().copy_(theirs.detach().to(mine.device))
+                mine.detach().copy_(_beside(mine, theirs.detach()))
         self.n_averaged.add_(1)
 
     def _taken(self, module: Module) -> Iterable[Tensor]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import flambeau as torch
 from flambeau import optim
+from flambeau._runtime import choice
 
 
 def step_of(shape: tuple[int, int], **options: object) -> np.ndarray:
@@ -43,3 +46,42 @@ def test_only_matrices() -> None:
     x.grad = torch.ones_like(x)
     with pytest.raises(RuntimeError, match="does not support complex parameters"):
         optim.Muon([x]).step()
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {}, {"nesterov": False, "momentum": 0.5}, {"adjust_lr_fn": "match_rms_adamw", "ns_steps": 2},
+    {"weight_decay": 0.5, "lr": 0.05, "ns_coefficients": (1.5, -0.5, 0.0)},
+]  # fmt: skip
+SHAPES = ((5, 3), (3, 70), (100, 10), (1, 9), (8, 1), (17, 17), (64, 131), (130, 64), (70, 66))
+
+
+def stepped(options: dict[str, Any], dtype: Any) -> list[np.ndarray]:
+    """Parameters and momentum after a few steps; the last two are not for the kernel."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in SHAPES]
+    params = [torch.nn.Parameter(torch.from_numpy(array)) for array in arrays]
+    params.append(torch.nn.Parameter(torch.from_numpy(rng.random((6, 4)).astype(dtype)).t()))
+    optimizer = optim.Muon(params, **options)
+    for step in range(3):
+        for parameter in params[step < 1 :]:
+            grad = rng.standard_normal(tuple(parameter.shape)).astype(dtype)
+            parameter.grad = torch.from_numpy(grad)
+        optimizer.step()
+    kept = [optimizer.state[parameter]["momentum_buffer"] for parameter in params]
+    return [tensor.detach().numpy() for tensor in (*params, *kept)]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernel_and_operators_agree(options: dict[str, Any], dtype: Any,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    pytest.importorskip("llvmlite")
+    results = []
+    for limit in (0, choice.NEVER):
+        monkeypatch.setitem(choice.LIMITS, "optimizer of matrices", limit)
+        results.append(stepped(options, dtype))
+    lr = options.get("lr", 1e-3)
+    for one, other in zip(*results, strict=True):
+        # steps are bfloat16: some of their elements round the other way
+        assert np.abs(one - other).max() <= 0.05 * lr
+        assert np.abs(one - other).mean() <= 0.005 * lr

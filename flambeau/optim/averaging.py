@@ -1,0 +1,65 @@
+"""Lists of tensors moved towards others: one kernel for all of them instead of a call for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._runtime import choice
+from flambeau._runtime.cpu import address
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.history import bump
+from flambeau.optim import fused
+from flambeau.optim.formulas import formula, lerp
+
+
+@formula
+def moved(average: Any, current: Any, weight: Any) -> tuple[Any, ...]:
+    """average + weight·(current - average)."""
+    return (lerp(average, current, weight),)
+
+
+def approach(averages: Any, currents: Any, weight: float) -> None:
+    """average ← average + weight·(current - average) for tensors of one dtype, without gradients.
+
+    Below some 8,000 elements in all, and where tensors have gaps or half types, by `lerp_`.
+    """
+    pairs = list(zip(averages, currents, strict=True))
+    if choice.compiled("optimizer", sum([average._data.size for average in averages])):
+        suited = [fits(*pair) for pair in pairs]
+        move([pair for pair, suits in zip(pairs, suited, strict=True) if suits], weight)
+        pairs = [pair for pair, suits in zip(pairs, suited, strict=True) if not suits]
+    for average, current in pairs:
+        average.lerp_(current, weight)
+
+
+def fits(average: Any, current: Any) -> bool:
+    """Whether the kernel can go through a tensor and the one beside it."""
+    if not isinstance(current, Tensor) or average.is_sparse or current.is_sparse:
+        return False
+    data, other = average._data, current._data
+    if data.dtype not in fused.PLAIN or not data.size or not data.flags.c_contiguous:
+        return False
+    return data.shape == other.shape and fused.fits(other, data.dtype, data.size)
+
+
+def move(pairs: list[Any], weight: float) -> None:
+    """Move first ones of pairs towards the second ones."""
+    from flambeau._ops.kernels import optimizer as kernels
+
+    if not pairs:
+        return
+    dtype = pairs[0][0]._data.dtype
+    table = np.zeros((len(pairs) + 1, kernels.HEAD + 2), np.int64)
+    table[:-1, 1] = [average._data.size for average, _ in pairs]
+    for place in (0, 1):
+        table[:-1, kernels.HEAD + place] = [address(pair[place]._data) for pair in pairs]
+    for average, _ in pairs:
+        bump(average)
+    fused.set_blocks(table, kernels.BLOCK)
+    blocks = int(table[-1, 0])
+    found = fused.typed_kernel(kernels.step, dtype, FORMULA=moved.native, KEPT=(),
+                               CONSTANTS=(fused.NUMBER,), MAXIMIZE=False)  # fmt: skip
+    found.parallel(fused.tasks_for(blocks), table, np.array([weight], dtype), table.shape[1],
+                   blocks)  # fmt: skip
