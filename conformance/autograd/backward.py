@@ -203,3 +203,18 @@ def grad_leaves_grad_alone(t):
     x = t.tensor([1.0, 2.0], requires_grad=True)
     t.autograd.grad((x * x).sum(), x)
     return x.grad
+
+
+def grad_of_dict(t):
+    inputs = {"a": t.ones(2, requires_grad=True), "b": t.full((2,), 3.0, requires_grad=True)}
+    return t.autograd.grad((inputs["a"] * inputs["b"]).sum(), inputs)
+
+
+def grad_by_position(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    return t.autograd.grad((x**3).sum(), x, None, None, True, True, True)
+
+
+def grad_only_inputs(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    return [t.autograd.grad((x * x).sum(), x, only_inputs=only) for only in (True, False)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -118,8 +119,11 @@ def default_complex() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Set the type of tensors made from Python floats (and of complex ones with it)."""
-    if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type")
+    wanted = "only floating-point types are supported as the default type"
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: {wanted}")
+    if not d.is_floating_point:
+        raise TypeError(wanted)
     Defaults.dtype = d
     Defaults.numpy_dtype = d.numpy_dtype
     for listener in on_default_change:
@@ -157,7 +161,8 @@ class finfo:
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 10.0**-info.precision  # not rounded to the type, as info.resolution is
+        # 10 ** -digits10 of C; NumPy's figure is rounded to the type, and is another one for 8 bits
+        self.resolution = 10.0 ** -int(info.nmant * math.log10(2))
 
     def __repr__(self) -> str:
         return (

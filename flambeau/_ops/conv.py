@@ -27,6 +27,7 @@ from flambeau._ops.templates.conv_check import (
     expand_ints,
     same_padding,
 )
+from flambeau._ops.templates.memory_formats import in_format_of
 
 NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
            "int groups")  # fmt: skip
@@ -76,9 +77,11 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
         result = np.zeros(shape, input.dtype)
         return result if bias is None else kernels.add_bias(result, bias, input.dtype)
     if transposed:
-        return kernels.conv_transpose(
+        result = kernels.conv_transpose(
             input, weight, bias, stride, padding, output_padding, dilation, groups)  # fmt: skip
-    return kernels.conv(input, weight, bias, stride, padding, dilation, groups)
+    else:
+        result = kernels.conv(input, weight, bias, stride, padding, dilation, groups)
+    return in_format_of(result, input, weight)
 
 
 def _scalar_name(numpy_dtype: Any) -> str:

@@ -55,7 +55,11 @@ def options(dtype: Any, layout: Any, device: Any) -> Any:
         raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
     if dtype is None:
         return dt.Defaults.numpy_dtype
-    return (PYTHON_TYPES[dtype]() if dtype in PYTHON_TYPES else dtype).numpy_dtype
+    chosen = PYTHON_TYPES[dtype]() if dtype in PYTHON_TYPES else dtype
+    if not isinstance(chosen, dt.dtype):
+        found = type(dtype).__name__
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {found}")
+    return chosen.numpy_dtype
 
 
 class OtherLayout(NotImplementedError):

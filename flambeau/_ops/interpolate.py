@@ -17,6 +17,7 @@ from flambeau._ops.op import BY_NAME, composite, kernel
 from flambeau._ops.templates import fold as blocks
 from flambeau._ops.templates import interpolate as kernels
 from flambeau._ops.templates.interpolate_bytes import interpolate_bytes
+from flambeau._ops.templates.memory_formats import in_format_of
 from flambeau._ops.templates.precision import refuse
 from flambeau._tensor.tensor import Tensor
 
@@ -60,7 +61,9 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
             raise refuse("compute_indices_weights_linear", data.dtype)
         function = interpolate_bytes if integers else kernels.interpolate
         result = function(data, mode, output, align_corners, scale_factors, antialias)
-        return result.copy() if np.may_share_memory(result, data) else np.ascontiguousarray(result)
+        if np.may_share_memory(result, data):
+            return result.copy()
+        return in_format_of(np.ascontiguousarray(result), data)
 
     @kernel(f"{name}_backward(Tensor grad_output, int[] input_size, {parameters}) -> Tensor",
             method=False, function=False, node=f"{title}BackwardBackward0", backward={

@@ -14,6 +14,7 @@ from flambeau._ops.norm import _check_mixed, row_dots
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
 from flambeau._ops.reductions import fused
+from flambeau._ops.templates.memory_formats import in_format_of, is_images_of_pixels
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
 BLOCK = 1 << 16
@@ -284,8 +285,9 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     kept = input.dtype if weight is None else weight.dtype
     kernels = fused("norm", input, kept)
     if kernels is not None:
-        found, *stats = kernels.group_norm(input, (N, C, HxW), group, weight, bias, eps, kept)
-        return found, *[stat.reshape(N, group) for stat in stats]
+        rows = np.ascontiguousarray(input)
+        found, *stats = kernels.group_norm(rows, (N, C, HxW), group, weight, bias, eps, kept)
+        return in_format_of(found, input), *[stat.reshape(N, group) for stat in stats]
     rows = widen(input).reshape(N * group, C // group * HxW)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
@@ -300,7 +302,8 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
         if shift is not None:
             planes[samples] += shift  # type: ignore[misc]
     stats = [narrow(stat, kept).reshape(N, group) for stat in (mean, rstd)]
-    return narrow(result, input.dtype).reshape(input.shape), *stats
+    values = narrow(result, input.dtype).reshape(input.shape)
+    return in_format_of(values, input), *stats
 
 
 def _check_groups(input: np.ndarray, weight: Any, bias: Any, channels: int, group: int) -> None:
@@ -385,9 +388,8 @@ def group_norm(
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
     batch, channels = input.shape[:2]
     spatial = math.prod(input.shape[2:])
-    return ops.native_group_norm(
-        input.contiguous(), weight, bias, batch, channels, spatial, num_groups, eps
-    )[0]
+    rows = input if is_images_of_pixels(input._data) else input.contiguous()
+    return ops.native_group_norm(rows, weight, bias, batch, channels, spatial, num_groups, eps)[0]
 
 
 @composite(

@@ -8,20 +8,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import from_numpy_dtype
-from flambeau._core.layout import channels_last_strides, is_channels_last
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import number_array
-from flambeau._runtime.cpu import element_strides, empty_strided
-
-
-def empty_in_format_of(data: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """New memory for a shape: channels-last if `data` is, else row-major."""
-    if data.ndim in (4, 5) and not data.flags.c_contiguous and (
-        is_channels_last(data.shape, element_strides(data))
-    ):  # fmt: skip
-        return empty_strided(shape, channels_last_strides(shape), data.dtype)
-    return np.empty(tuple(shape), data.dtype)
+from flambeau._ops.templates.memory_formats import empty_in_format_of
 
 
 def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ covers tensors of one dtype (and numbers beside a float tensor); everything else
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -173,6 +174,8 @@ def broadcast_shape(shapes: Any) -> tuple[int, ...]:
 
 
 def _broadcast_two(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    if not left or left == right:
+        return tuple(right)
     length = max(len(left), len(right))
     a = (1,) * (length - len(left)) + tuple(left)
     b = (1,) * (length - len(right)) + tuple(right)
@@ -201,13 +204,20 @@ def result_strides(arrays: list[np.ndarray], shape: tuple[int, ...],
         strides = cpu.element_strides(arrays[0])
         if len({a.strides for a in arrays}) == 1 and is_dense(shape, strides):
             return strides
-    return cpu.operand_strides(shape, [_broadcast_strides(a, shape) for a in arrays])
+    return _strides_by_order(shape, tuple([(a.shape, a.strides) for a in arrays]))
 
 
-def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
-    missing = len(shape) - array.ndim
+@lru_cache(1024)  # training repeats its shapes
+def _strides_by_order(shape: tuple[int, ...], layouts: tuple[Any, ...]) -> Any:
+    spread = [_broadcast_strides(sizes, old, shape) for sizes, old in layouts]
+    return cpu.operand_strides(shape, spread)
+
+
+def _broadcast_strides(sizes: tuple[int, ...], old: tuple[int, ...],
+                       shape: tuple[int, ...]) -> tuple[int, ...]:  # fmt: skip
+    missing = len(shape) - len(sizes)
     strides = [0] * missing
-    for size, wanted, stride in zip(array.shape, shape[missing:], array.strides, strict=True):
+    for size, wanted, stride in zip(sizes, shape[missing:], old, strict=True):
         strides.append(0 if size == 1 and wanted != 1 else stride)
     return tuple(strides)
 

@@ -12,6 +12,7 @@ from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.pool import precision
 from flambeau._ops.reductions import refuse
 from flambeau._ops.templates import adaptive_pool, fractional_pool, planes, pooling
+from flambeau._ops.templates.memory_formats import in_format_of
 
 Array = np.ndarray
 
@@ -33,7 +34,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
         shape = adaptive_pool.adaptive_output_shape(name, data.shape, output_size)
         if 0 in shape:
             return np.zeros(shape, data.dtype)
-        return pooling.adaptive_avg_pool(data, tuple(output_size))
+        return in_format_of(pooling.adaptive_avg_pool(data, tuple(output_size)), data)
 
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor", function=False,
             node=node.replace("0", "Backward0"), backward={

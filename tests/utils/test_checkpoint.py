@@ -94,3 +94,9 @@ def test_a_chain_in_segments(use_reentrant: bool) -> None:
         value = function(value)
     value.sum().backward()
     assert torch.equal(x.grad, y.grad)
+
+
+def test_reentrant_without_gradients_warns() -> None:
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        result = checkpoint(torch.exp, torch.zeros(2), use_reentrant=True)
+    assert result.tolist() == [1.0, 1.0]
