@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from flambeau._ops.namespace import ops
 from flambeau.utils.data.archives.order import Pass, Resumable
 from flambeau.utils.data.sampler import random_seed
 
@@ -109,7 +110,7 @@ def load_state(loader: Any, state: dict[str, Any]) -> None:
         raise ValueError("the state is that of a DataLoader with other generators")
     elif state["given"] is None:
         for stream, kept in zip(_streams(loader)[1:], state["streams"], strict=True):
-            stream.set_state(kept)
+            stream.set_state(kept.numpy())
         state = None  # type: ignore[assignment]
     loader._told = state
 
@@ -128,7 +129,7 @@ def _need_resumable(loader: Any) -> None:
 def _streams(loader: Any) -> list[Any]:
     """The random streams that an order is drawn from: the global one, the loader's, the
     samplers'."""
-    from flambeau._ops.random import default_generator
+    from flambeau._core.generator import default_generator
 
     found = [default_generator]
     owners = [loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler,
@@ -141,7 +142,8 @@ def _streams(loader: Any) -> list[Any]:
 
 
 def _states(loader: Any) -> list[Any]:
-    return [stream.get_state() for stream in _streams(loader)]
+    """As tensors, which files of weights may hold."""
+    return [ops.as_tensor(stream.get_state()) for stream in _streams(loader)]
 
 
 def _digest(index: Any) -> int:
@@ -174,10 +176,10 @@ class ByIndex(Progress):
             return self._noting(source)
         streams = _streams(self.loader)
         for stream, state in zip(streams, told["streams"], strict=True):
-            stream.set_state(state)
+            stream.set_state(state.numpy())
         self.given, self.first = told["given"], told["first"]
         start = list(islice(source, max(self.given, 1)))  # one at least, so that it is drawn now
-        streams[0].set_state(self.streams[0])  # the global stream is everybody's
+        streams[0].set_state(self.streams[0].numpy())  # the global stream is everybody's
         self.streams = told["streams"]
         changed = start and self.first not in (None, _digest(start[0]))
         if changed or len(start) < self.given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import io
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,7 +29,10 @@ def interrupted(loader: Any, count: int) -> tuple[list[list[int]], Any]:
     """The first batches of a pass, and the state after them, as a file would keep it."""
     iterator = iter(loader)
     found = [next(iterator)[0].tolist() for _ in range(count)]
-    return found, pickle.loads(pickle.dumps(loader.state_dict()))
+    file = io.BytesIO()
+    torch.save(loader.state_dict(), file)
+    file.seek(0)
+    return found, torch.load(file, weights_only=True)
 
 
 # ---- archives
