@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler import expr as E
+from flambeau._compiler.types import OF_NUMPY
 from flambeau._runtime import choice
 
 RAW = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
@@ -39,7 +40,7 @@ def convert(target: np.ndarray, source: np.ndarray) -> bool:
         return False
     if target.dtype == source.dtype:
         return _move(target, source)
-    if target.dtype.kind == "c" or source.dtype.kind == "c":
+    if target.dtype.name not in OF_NUMPY or source.dtype.name not in OF_NUMPY:  # complex, float8
         return False
     if source.dtype.kind == "b":
         source = source.view(BYTE)

@@ -11,6 +11,7 @@ from typing import Any
 from flambeau._ops.templates import adaptive_pool as plain_adaptive
 from flambeau._ops.templates import planes as plain_planes
 from flambeau._ops.templates import pool as plain
+from flambeau._ops.templates.memory_formats import in_format_of
 from flambeau._ops.templates.precision import Array, is_floating
 from flambeau._ops.templates.windows import Ints
 from flambeau._runtime import choice
@@ -29,8 +30,9 @@ def max_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: 
              output: Ints) -> Array:  # fmt: skip
     """The largest value of every window; NaN wins."""
     kernels = _compiled(input, input.shape[-len(kernel) :])
-    function = plain.max_pool if kernels is None else kernels.max_pool
-    return function(input, kernel, stride, padding, dilation, output)  # type: ignore[no-any-return]
+    if kernels is None:
+        return plain.max_pool(input, kernel, stride, padding, dilation, output)
+    return in_format_of(kernels.max_pool(input, kernel, stride, padding, dilation, output), input)
 
 
 def max_pool_with_indices(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -38,9 +40,8 @@ def max_pool_with_indices(input: Array, kernel: Ints, stride: Ints, padding: Int
     """`max_pool` and the int64 position of each maximum in its flattened spatial plane."""
     kernels = _compiled(input, input.shape[-len(kernel) :], "pool places")
     function = plain.max_pool_with_indices if kernels is None else kernels.max_pool_with_indices
-    return function(  # type: ignore[no-any-return]
-        input, kernel, stride, padding, dilation, output
-    )
+    found = function(input, kernel, stride, padding, dilation, output)
+    return in_format_of(found[0], input), in_format_of(found[1], input)
 
 
 def max_pool_backward(grad: Array, input: Array, result: Array, kernel: Ints, stride: Ints,
@@ -72,10 +73,10 @@ def avg_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, output: In
              divisor_override: int | None = None) -> Array:  # fmt: skip
     """The mean of every window; integers divide towards zero."""
     kernels = _compiled(input, input.shape[-len(kernel) :])
-    function = plain.avg_pool if kernels is None else kernels.avg_pool
-    return function(  # type: ignore[no-any-return]
-        input, kernel, stride, padding, output, count_include_pad, divisor_override
-    )
+    more = count_include_pad, divisor_override
+    if kernels is None:
+        return plain.avg_pool(input, kernel, stride, padding, output, *more)
+    return in_format_of(kernels.avg_pool(input, kernel, stride, padding, output, *more), input)
 
 
 def avg_pool_backward(grad: Array, spatial: Ints, kernel: Ints, stride: Ints, padding: Ints,
