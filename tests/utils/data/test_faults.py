@@ -343,6 +343,8 @@ def test_a_forked_process_that_drops_an_iterator_leaves_its_parents_workers_alon
 
 
 PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs begin with it ignored
 import os, sys, time
 from flambeau.utils.data import DataLoader
 
