@@ -1,0 +1,1 @@
+"""The intermediate representation of TorchScript: types, values, nodes, blocks, graphs."""
