@@ -6,6 +6,7 @@ submodules and rarely used names are found by `_lookup` when first asked for.
 
 from __future__ import annotations
 
+import os as _os
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -34,6 +35,9 @@ from flambeau.autograd.grad_mode import (
 from flambeau.torch_version import __version__
 
 newaxis = None
+
+if _os.environ.get("FLAMBEAU_EMULATE_CUDA", "0") not in ("", "0"):
+    _lookup.find("cuda").emulate()
 
 globals().update(_dtype.BY_NAME)
 globals().update(_dtype.ALIASES)

@@ -16,7 +16,7 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
-    "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
+    "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug", "profiler",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -29,6 +29,7 @@ FILES = {
         "has_lapack has_mkl has_openmp has_spectral"
     ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
+    "_core.device": "AcceleratorError",
     "_ops.random": "Generator",
     "_tensor.interop": "from_dlpack to_dlpack",
     "_tensor.typed_storage": (

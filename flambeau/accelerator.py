@@ -1,29 +1,33 @@
-"""`torch.accelerator`: there is none, and what needs one says so in torch's words."""
+"""`torch.accelerator`: there is none, and what needs one says so in torch's words.
+
+While CUDA is emulated, that is the accelerator.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from flambeau._core.device import device
+from flambeau._core import modes
+from flambeau._core.device import Emulated, device
 from flambeau._core.missing import missing
 
 NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator: no."""
-    return False
+    """Whether there is an accelerator: an emulated GPU, if any."""
+    return Emulated.count > 0
 
 
 def device_count() -> int:
-    """The number of accelerators: 0."""
-    return 0
+    """The number of accelerators: of emulated GPUs."""
+    return Emulated.count
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """The kind of accelerator: None."""
-    return None
+    """The kind of accelerator; None without any."""
+    return device("cuda") if Emulated.count else None
 
 
 NEED_A_DEVICE = (
@@ -33,12 +37,14 @@ NEED_A_DEVICE = (
 ).split()
 
 
-def _needs_a_device(name: str) -> Callable[..., NoReturn]:
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(NO_ACCELERATOR)
+def _needs_a_device(name: str) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if modes.watch.places is None:
+            raise RuntimeError(NO_ACCELERATOR)
+        return modes.watch.places.accelerator[name](*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises RuntimeError: it needs an accelerator."
+    function.__doc__ = "As `torch.cuda` has it. Raises RuntimeError without an accelerator."
     return function
 
 

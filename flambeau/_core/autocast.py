@@ -27,13 +27,39 @@ class Settings(threading.local):
         self.cache: dict[Any, Any] = {}  # parameters in other types: see `_ops.autocast`
 
     def set_enabled(self, kind: str, enabled: bool) -> None:
-        """Switch a device type on or off; operators are watched while the CPU's is on."""
-        if kind == "cpu":
+        """Switch a device type on or off; operators are watched while one that is there is on."""
+        if kind in ("cpu", "cuda"):
             modes.watch.active += enabled - self.enabled[kind]
         self.enabled[kind] = enabled
 
 
 settings = Settings()
+
+
+class Snapshot:
+    """This thread's settings at one time; as a context it brings them back for a while."""
+
+    def __init__(self) -> None:
+        self.enabled = dict(settings.enabled)
+        self.lower_types = dict(settings.lower_types)
+        self.cache_enabled = settings.cache_enabled
+
+    def _restore(self) -> None:
+        for kind, enabled in self.enabled.items():
+            settings.set_enabled(kind, enabled)
+        settings.lower_types.update(self.lower_types)
+        settings.cache_enabled = self.cache_enabled
+
+    def __enter__(self) -> None:
+        self.before = Snapshot()
+        self._restore()
+        settings.nesting += 1
+
+    def __exit__(self, *exc: object) -> None:
+        settings.nesting -= 1
+        if settings.nesting == 0:
+            settings.cache.clear()
+        self.before._restore()
 
 
 def kind_of(device_type: str) -> str | None:

@@ -98,6 +98,34 @@ def set_default_device(device_: Any) -> None:
     Defaults.stack[0] = CPU if device_ is None else device(device_)
 
 
+class Emulated:
+    """The CUDA devices that are emulated: none, unless `flambeau.cuda.emulate()` was called."""
+
+    count = 0
+    current = 0
+    version: str | None = None  # of CUDA
+    cudnn_version: int | None = None
+
+
+def _emulated(wanted: device) -> device:
+    index = Emulated.current if wanted.index is None else wanted.index
+    if index >= Emulated.count:
+        raise AcceleratorError(INVALID_ORDINAL)
+    return device("cuda", index)
+
+
+class AcceleratorError(RuntimeError):
+    """An error that a device reports; `torch.AcceleratorError`."""
+
+
+INVALID_ORDINAL = (
+    "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+
+
 def check_available(chosen: Any) -> device:
     """The device asked for, or torch's error when this machine has no such device."""
     wanted = get_default_device() if chosen is None else chosen
@@ -106,5 +134,7 @@ def check_available(chosen: Any) -> device:
     if wanted.type == "cpu":
         return CPU
     if wanted.type == "cuda":
+        if Emulated.count:
+            return _emulated(wanted)
         raise AssertionError("Torch not compiled with CUDA enabled")
     raise NotImplementedError(f"device '{wanted}' is not implemented in flambeau 0.1")

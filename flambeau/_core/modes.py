@@ -19,13 +19,15 @@ class Watch:
     `active` counts the reasons in the whole process (autocast regions, traces, saved-tensor hooks,
     `__torch_function__` classes, observers). It is one test in every operator; what is active
     in which thread is found out behind it. `nodes` does the same for the nodes of backward.
+    `places` is the emulation of other devices, once it is on: it says where operators work.
     """
 
-    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "saving")
+    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "places", "saving")
 
     def __init__(self) -> None:
         self.active = 0
-        self.nodes = 0  # anomaly mode, observers
+        self.nodes = 0  # anomaly mode, observers, emulated devices
+        self.places: Any = None  # see `flambeau.cuda.emulation.places`
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
         self.inference_tensors = False
@@ -41,8 +43,20 @@ class Observer:
     def after(self, name: str, values: tuple[Any, ...], result: Any, seen: Any) -> None:
         """An operator is done."""
 
+    def before_node(self, node: Any, grad: Any) -> None:
+        """A node of backward is about to run."""
+
     def node(self, node: Any, grad: Any, grads: tuple[Any, ...]) -> None:
         """A node of backward is done: what came in, what goes on to its inputs."""
+
+    def begin(self, name: str) -> Any:
+        """A named stretch of the program begins; what this returns `end` gets as `begun`."""
+
+    def end(self, begun: Any) -> None:
+        """A named stretch of the program is over."""
+
+    def failed(self) -> None:
+        """The operator or node that was begun last has raised."""
 
 
 class Stacks(threading.local):
@@ -93,3 +107,18 @@ class observing:
         watch.active -= 1
         watch.nodes -= 1
         stacks.observers.remove(self.observer)
+
+
+class labelled:
+    """A named stretch of the program, for the observers of this thread. Code that runs often asks
+    `watch.active` first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.begun = [(observer, observer.begin(self.name)) for observer in stacks.observers]
+
+    def __exit__(self, *exc: object) -> None:
+        for observer, begun in reversed(self.begun):
+            observer.end(begun)

@@ -294,12 +294,26 @@ def mish_slope(self: Any) -> Any:
     return tanh + self / (1 + E.exp(-self)) * (1 - tanh * tanh)
 
 
+def _softplus_curve(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    slope = ops._softplus_slope(self, beta, threshold)
+    return grad * beta * slope * (1 - slope)
+
+
+@pointwise("_softplus_slope(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+           node="SoftplusBackwardBackward0", method=False, inplace=False, promote="tensors",
+           backward={"self": _softplus_curve})  # fmt: skip
+def softplus_slope(self: Any, beta: Any, threshold: Any) -> Any:
+    """The derivative of `softplus`: sigmoid, and e^x where that is subnormal."""
+    power = E.exp(E.minimum(self * beta, threshold))
+    return E.where(self * beta > threshold, 1, power / (1 + power))
+
+
 def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
-    scaled = self * beta
-    return ops.where(scaled > threshold, grad, grad * ops.sigmoid(scaled))
+    return grad * ops._softplus_slope(self, beta, threshold)
 
 
-@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", dtypes="float",
+@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+           autocast="cuda=float32", dtypes="float",
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
            backward={"self": _softplus_grad})  # fmt: skip
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
@@ -308,10 +322,20 @@ def softplus(self: Any, beta: Any, threshold: Any) -> Any:
     return E.where(scaled > threshold, self, E.log1p(E.exp(scaled)) / beta)
 
 
+@pointwise("_log_sigmoid_slope(Tensor self) -> Tensor", node="LogSigmoidBackwardBackward0",
+           method=False, inplace=False, backward={
+    "self": lambda grad, self, result: grad * result * (result - 1),
+})  # fmt: skip
+def log_sigmoid_slope(self: Any) -> Any:
+    """The derivative of `logsigmoid`: sigmoid of -x, and e^-x where that is subnormal."""
+    power = E.exp(-abs(self))
+    return E.where(self < 0, 1, power) / (1 + power)
+
+
 @pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
            namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
            node="LogSigmoidBackward0", backward={
-    "self": lambda grad, self: grad * ops.sigmoid(-self),
+    "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
 })  # fmt: skip
 def logsigmoid(self: Any) -> Any:
     """`log(sigmoid(input))` without overflow."""

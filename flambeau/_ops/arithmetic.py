@@ -239,7 +239,7 @@ def neg(self: Any) -> Any:
     return -self
 
 
-@pointwise("reciprocal(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("reciprocal(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -grad * conj(result * result),
 })  # fmt: skip
 def reciprocal(self: Any) -> Any:

@@ -326,6 +326,7 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 @pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           autocast="cuda=widest",
            dtypes="int float complex", numbers="none", promote="tensors",
            label="addcmul_cpu_out", backward={
     "self": lambda grad: grad,
@@ -348,6 +349,7 @@ _NO_INTEGERS = RuntimeError(
 
 
 @pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+           autocast="cuda=widest",
            dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
            refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, backward={
     "self": lambda grad: grad,

@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
+from flambeau._core import modes
 from flambeau._core.device import check_available, device
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops import outputs, pointwise
@@ -40,13 +41,14 @@ def assign(target: np.ndarray, source: np.ndarray) -> None:
     """Write values, converted as torch does: complex drops its imaginary part."""
     if target.size >= LIMIT and copies.convert(target, source):
         return
-    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
-        source = source.real
-    if target.dtype.kind == "b" and source.dtype.kind == "V":
+    have, want = source.dtype.kind, target.dtype.kind
+    if have == "c" and want not in "cb":
+        source, have = source.real, "f"
+    if want == "b" and have == "V":
         source = source.astype(np.float32)
-    if target.dtype.kind in "iu" and source.dtype.kind in "fV":
+    elif want in "iu" and have in "fV":
         source = _float_to_integer(source, target.dtype)
-    np.copyto(target, source, casting="unsafe")
+    cpu.write(target, source)
 
 
 def _float_to_integer(source: np.ndarray, numpy_dtype: Any) -> np.ndarray:
@@ -93,7 +95,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     `to(dtype)`, `to(device, dtype)`, `to(other)`, each with `non_blocking`, `copy` and
     `memory_format`.
     """
-    dtype, copy, memory_format = _parse_to(args, dict(kwargs))
+    dtype, place, copy, memory_format = _parse_to(args, dict(kwargs))
+    if place is not None and modes.watch.places is not None:
+        return modes.watch.places.to(self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
     same_type = dtype is None or dtype is self.dtype
     same_format = memory_format is None or memory_format is lay.preserve_format
     if same_type and not copy and (same_format or is_contiguous(self, memory_format)):
@@ -101,8 +105,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return ops._to_copy(self, dtype=dtype or self.dtype, memory_format=memory_format)  # type: ignore[no-any-return]
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool, Any]:
-    """The type, `copy` and memory format of the three forms of `to`."""
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+    """The type, device, `copy` and memory format of the three forms of `to`."""
     wanted = {"dtype": kwargs.pop("dtype", None), "device": kwargs.pop("device", None)}
     other = kwargs.pop("other", None)
     memory_format = kwargs.pop("memory_format", None)
@@ -118,15 +122,15 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool,
         elif value is not None:
             flags.append(_flag(value))
     if other is not None:
-        wanted["dtype"] = other.dtype
+        wanted["dtype"], wanted["device"] = other.dtype, other.device
     if wanted["device"] is not None:
-        check_available(wanted["device"])
+        wanted["device"] = check_available(wanted["device"])
     flags += [False, False]
     kwargs.pop("non_blocking", None)
     copy = kwargs.pop("copy", flags[1])
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return wanted["dtype"], bool(copy), memory_format
+    return wanted["dtype"], wanted["device"], bool(copy), memory_format
 
 
 def _flag(value: Any) -> bool:
@@ -204,21 +208,22 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-@method
-def cpu_(self: Tensor) -> Tensor:
-    """This tensor: it is on the CPU already."""
-    return self
+def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor on the CPU; itself if it is there already."""
+    return self if modes.watch.places is None else to(self, "cpu", memory_format=memory_format)
 
 
-Tensor.cpu = lambda self, memory_format=None: self  # type: ignore[attr-defined]
-del Tensor.cpu_  # type: ignore[attr-defined]
+Tensor.cpu = _cpu  # type: ignore[attr-defined]
 
 
 @method
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """Copy to the GPU; raises where there is none."""
-    check_available("cuda")
-    raise AssertionError("unreachable")
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
+         memory_format: Any = None) -> Tensor:  # fmt: skip
+    """A copy on a GPU, this tensor itself if it is there; raises where there is none."""
+    place = check_available("cuda" if device is None else device)
+    if place.type != "cuda":
+        raise RuntimeError(f"Invalid device, must be cuda device, but got {place}")
+    return self.to(place, memory_format=memory_format)  # type: ignore[attr-defined, no-any-return]
 
 
 @provides("set_data")

@@ -140,7 +140,12 @@ def watched(
         return taken_over(op, plain, values, functional)
     name = f"{op.namespace}.{op.public}" if op.namespace else op.public.lstrip("_")
     seen = [observer.before(name, values, functional) for observer in observers]
-    result = taken_over(op, plain, values, functional)
+    try:
+        result = taken_over(op, plain, values, functional)
+    except BaseException:
+        for observer in observers:
+            observer.failed()
+        raise
     for observer, what in zip(observers, seen, strict=True):
         observer.after(name, values, result, what)
     return result
@@ -152,7 +157,8 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], funct
         result = watcher(op, plain, values, functional)
         if result is not NotImplemented:
             return result
-    result = plain(*values)
+    places = modes.watch.places
+    result = plain(*values) if places is None else places.run(op, plain, values)
     if modes.grad.inference:
         _mark_inference(result, values)
     return result
@@ -169,7 +175,9 @@ def _mark_inference(result: Any, values: tuple[Any, ...]) -> None:
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
-        return _watched_body(op) if op.autocast else op.body
+        function = _watched_body(op) if op.autocast else op.body
+        places = modes.watch.places
+        return function if places is None else places.around(function)  # type: ignore[no-any-return]
     if op.kind == "pointwise":
         from flambeau._ops.elementwise_path import make_pointwise
 

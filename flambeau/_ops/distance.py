@@ -161,7 +161,7 @@ def pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
     return narrow(np.asarray(_norms(x[first] - x[second], p)), self.dtype)
 
 
-@composite("pdist(Tensor self, float p=2) -> Tensor", method=False)
+@composite("pdist(Tensor self, float p=2) -> Tensor", autocast="cuda=float32", method=False)
 def pdist(input: Any, p: float = 2.0) -> Any:
     """p-norm distances of all pairs of rows of [N, M]: N (N - 1) / 2 numbers."""
     if input.dim() != 2:

@@ -27,7 +27,7 @@ def make_pointwise(op: Op) -> Callable[..., Any]:
     operands = [a for a in op.schema.arguments if kind.is_operand(a)]
     tensors = [a for a in operands if a.is_tensor and not a.optional]
     if texts.has_alpha(op) or len(op.schema.arguments) == len(operands) == len(tensors) <= 2:
-        text = SHORT[len(tensors)](op, path.names)
+        text = path.text = SHORT[len(tensors)](op, path.names)
     elif texts.takes_numbers(op):
         text = texts.numbers(op, path.names)
     else:
@@ -48,6 +48,25 @@ class Path:
         self.arguments = tuple(a for a in op.schema.arguments if not kind.is_factor(a))
         self.names = [binder.python_name(op, a) for a in self.arguments]
         self.recorder = dispatch.Recorder(op) if op.backward else None
+        self.text = ""  # of the generated function, if it takes nothing but tensors
+
+    def unwatched(self, name: str, long_way: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs once modes have had their say: the generated function `name` with a long way
+        round that asks for none, so that what is watched is as fast as what is not."""
+        if not self.text:
+            return long_way
+        found: Callable[..., Any] | None = self.__dict__.get("without_modes")
+        if found is None:
+            ways = dict.fromkeys(("inplace", "operator"), long_way)
+            scope = {
+                **self.scope(),
+                **ways,
+                "watch": modes.Watch(),
+                "general": lambda *values, out=None: long_way(*values),
+            }
+            found = dispatch.compile_function(self.op.full_name, self.text, scope, name)
+            self.without_modes = found
+        return found
 
     def scope(self) -> dict[str, Any]:
         """Names for the generated text."""
@@ -63,7 +82,9 @@ class Path:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
         try:
             if modes.watch.active:
-                result = dispatch.watched(self.op, self.plain, values, out is None)
+                result = dispatch.watched(
+                    self.op, self.unwatched(self.name, self.plain), values, out is None
+                )
             elif out is not None and self._written(values, out):
                 return out
             else:
@@ -189,8 +210,9 @@ class Path:
         """`target.op_(...)`: written through to the memory of `target`."""
         try:
             if modes.watch.active:
+                quick = self.unwatched(f"{self.name}_", self._inplace)
                 return dispatch.watched(  # type: ignore[no-any-return]
-                    self.op, self._inplace, (target, *rest), functional=False
+                    self.op, quick, (target, *rest), functional=False
                 )
             return self._inplace(target, *rest)
         except NotStrided as error:
@@ -294,7 +316,7 @@ def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
                            "number.")  # fmt: skip
     if isinstance(other, Tensor) and other.dtype is not common:
         other = other.to(common)  # type: ignore[attr-defined]
-    return other * alpha
+    return other * (bool(alpha) if common is kind.dt.bool_ else alpha)
 
 
 SHORT = {1: texts.unary, 2: texts.binary}
@@ -303,7 +325,7 @@ SHORT = {1: texts.unary, 2: texts.binary}
 def make_operator(op: Op) -> Callable[..., Any]:
     """The form of a binary row behind Python's operators."""
     path = Path(op)
-    text = texts.binary(op, path.names, operator=True)
+    text = path.text = texts.binary(op, path.names, operator=True)
     function = dispatch.compile_function(f"{op.full_name} operator", text, path.scope(), path.name)
     return dispatch.finish(function, op)
 
@@ -315,7 +337,7 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     head = f"def {name}({binder.signature_text(op)}):"
     target, *rest = path.names
     if len(rest) == len(path.names) - 1 == 1 and op.schema.arguments[1].type == "Tensor":
-        text = texts.inplace_binary(op, head, target, rest[0])
+        text = path.text = texts.inplace_binary(op, head, target, rest[0])
     elif texts.takes_numbers(op):
         text = texts.inplace_numbers(op, head, path.names)
     else:

@@ -2,10 +2,11 @@
 
 NAMES = {
     "activations": """
-_celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _mish_slope _prelu_kernel _relu_grad
-_rrelu_even _silu_slope celu elu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish
-nn.functional.glu nn.functional.logsigmoid nn.functional.softplus nn.functional.softsign
-nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu softshrink threshold
+_celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
+_relu_grad _rrelu_even _silu_slope _softplus_slope celu elu hardshrink hardsigmoid hardswish
+hardtanh leaky_relu mish nn.functional.glu nn.functional.logsigmoid nn.functional.softplus
+nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
+softshrink threshold
 """,
     "advanced": "_index_backward index index_put",
     "arithmetic": """
@@ -171,7 +172,9 @@ group_norm layer_norm native_group_norm native_group_norm_backward native_layer_
 native_layer_norm_backward nn.functional.group_norm nn.functional.local_response_norm
 nn.functional.normalize
 """,
-    "norms": "dist linalg.matrix_norm linalg.norm linalg.vector_norm norm",
+    "norms": """
+dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
+""",
     "padding": """
 _pad_circular constant_pad_nd nn.functional.pad reflection_pad1d reflection_pad1d_backward
 reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward
@@ -222,6 +225,7 @@ pixel_shuffle pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
     "recurrent": """
 _gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _rnn_layer _rnn_layer_backward
 """,
+    "recurrent_cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
     "reduce_grads": "",
     "reductions": """
 all any count_nonzero logsumexp mean nanmean nansum prod sum sum_to_size trace

@@ -45,6 +45,7 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
     parameters = "bool align_corners=False, float[]? scale_factors=None"
 
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size, {parameters}) -> Tensor",
+            autocast="cuda=float32",
             method=False, function=False, node=f"{title}Backward0", backward={
         "self": lambda grad, self_shape, align_corners, scale_factors: getattr(
             ops, f"{name}_backward")(grad, self_shape[2:], align_corners, scale_factors),

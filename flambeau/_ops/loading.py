@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._core.missing import MissingAttribute
@@ -66,6 +66,16 @@ def indexed_names() -> Iterator[str]:
     return iter(_modules_of)
 
 
+on_build: list[Callable[[str, Any], None]] = []
+"""What is told of every public function that comes into being: see `jit.trace.interception`."""
+
+
+def announce(name: str, function: Any) -> None:
+    """Tell who listens that a function is there; methods are called `Tensor.relu`."""
+    for listener in on_build:
+        listener(name, function)
+
+
 # ---- attributes of Tensor
 
 
@@ -85,6 +95,8 @@ class LazyAttribute:
 
             found = method_of(self.name)
             setattr(Tensor, self.name, found)
+        if on_build:
+            announce(f"Tensor.{self.name}", found)
         return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

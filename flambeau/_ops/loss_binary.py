@@ -68,7 +68,7 @@ def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
 @kernel(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
     " -> Tensor",
-    autocast="cpu=float32",
+    autocast="cpu=float32 cuda=banned",
     method=False,
     function=False,
     backward={("self", "target"): _bce_gradients},

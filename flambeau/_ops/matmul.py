@@ -199,6 +199,7 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    autocast="cuda=widest",
     out=True,
     out_type=INPUT,
     backward={
@@ -218,6 +219,7 @@ def dot(left: np.ndarray, right: np.ndarray) -> Any:
 
 @kernel(
     "vdot(Tensor self, Tensor other) -> Tensor",
+    autocast="cuda=widest",
     out=True,
     out_type=INPUT,
     backward={

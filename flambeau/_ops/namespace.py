@@ -23,6 +23,7 @@ def get(name: str) -> Callable[..., Any]:
         loading.load(name)
         found = get(ALIASES[name]) if name in ALIASES else _build(name, BY_NAME[name])
         _functions[name] = found
+        loading.announce(name, found)
     return found
 
 
@@ -122,6 +123,7 @@ class LazyMethod:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         function = self.build()
         setattr(Tensor, self.name, function)
+        loading.announce(f"Tensor.{self.name}", function)
         return function if instance is None else function.__get__(instance, owner)
 
 
@@ -157,6 +159,7 @@ def get_inplace(name: str) -> Callable[..., Any]:
         else:
             found = chooser(f"{name}_", ops_, _make_inplace)
         _inplace[name] = found
+        loading.announce(f"{name}_", found)
     return found
 
 

@@ -31,8 +31,13 @@ def normalise_rows(rows: np.ndarray, eps: float, result: np.ndarray, mean: np.nd
                    rstd: np.ndarray) -> None:  # fmt: skip
     """`(rows - mean) / sqrt(variance + eps)` of a [M, N] block; statistics [M] are written too."""
     length = rows.shape[1] or 1
-    np.divide(np.add.reduce(rows, 1), length, out=mean)
-    np.subtract(rows, mean[:, None], out=result)
+    exact = np.add.reduce(rows, 1, np.float64) / length
+    mean[...] = exact
+    np.subtract(rows, exact[:, None], out=result, casting="same_kind")
+    if result.dtype == np.float64:  # what rounding the mean has lost
+        drift = np.add.reduce(result, 1) / length
+        result -= drift[:, None]
+        mean += np.where(np.isnan(drift), 0, drift)
     variance = row_dots(result, result)
     variance /= length
     variance += eps

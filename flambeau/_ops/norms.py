@@ -122,7 +122,7 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     namespace="linalg",
     method=False,
     node="LinalgVectorNormBackward0",
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={
         "self": norm_backward,
     },
@@ -173,6 +173,7 @@ def _matrix_dims(tensor: Any, dim: Any) -> tuple[int, int]:
 @composite(
     'matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], '
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    autocast="cuda=float32_or_dtype",
     namespace="linalg",
     method=False,
 )
@@ -249,6 +250,25 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
         order = 2 if ord is None else ord
         result = ops.linalg.vector_norm(A, order, dims, keepdim, dtype=dtype)
     return write(linalg_norm, out, result)
+
+
+@composite("frobenius_norm.dim(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+           autocast="cuda=float32", method=False)  # fmt: skip
+def frobenius_norm(A: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The root of the sum of squares over up to two dims, or over everything."""
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions "
+                           "instead.")  # fmt: skip
+    return write(frobenius_norm, out, ops.linalg.vector_norm(A, 2, dims or None, keepdim))
+
+
+@composite("nuclear_norm.dim(Tensor self, int[2]? dim=None, bool keepdim=False) -> Tensor",
+           autocast="cuda=float32", method=False)  # fmt: skip
+def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The sum of the singular values of matrices, which lie in two dims: the last, by default."""
+    dims = (-2, -1) if dim is None else tuple(dim)
+    return write(nuclear_norm, out, ops.linalg.matrix_norm(A, "nuc", dims, keepdim))
 
 
 # ---- norm and dist

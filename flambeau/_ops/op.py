@@ -116,6 +116,8 @@ class Op:
 
 REGISTRY: dict[str, Op] = {}
 """Every row, by full name."""
+LISTENERS: list[Callable[[Op], None]] = []
+"""Who wants to be told of each further row."""
 ALIASES: dict[str, str] = {}
 """Further public names of operators: {"absolute": "abs"}."""
 ALIAS_MODULES: dict[str, str] = {}
@@ -162,6 +164,8 @@ def register(op: Op) -> Op:
     public = f"{op.namespace}.{op.public}" if op.namespace else op.public
     BY_NAME.setdefault(public, []).append(op)
     op.module = _module_of_rows()
+    for listener in LISTENERS:
+        listener(op)
     return op
 
 

@@ -12,7 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import category
 from flambeau._ops.op import Op
-from flambeau._runtime.cpu import address, element_strides
+from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
 
@@ -66,7 +66,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     check_overlap(out._data)
     if op.kind == "pointwise":
         check_partial_overlap(out, inputs)
-    out._data[...] = result._data
+    write(out._data, result._data)
     bump(out)
     return out
 
@@ -147,7 +147,7 @@ def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False)
         check_inplace_shape(mine.shape, data.shape)
     if not repeatable:
         check_overlap(mine)
-    np.copyto(mine, data, casting="unsafe")
+    write(mine, data)
 
 
 def check_inplace_shape(mine: tuple[int, ...], result: tuple[int, ...]) -> None:

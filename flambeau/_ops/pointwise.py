@@ -304,7 +304,7 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)
-    return np.array(value, numpy_dtype)
+    return cpu.converted(value, numpy_dtype)
 
 
 def limit_of(op: Op, names: list[str]) -> int:

@@ -40,7 +40,7 @@ def _check_tensordot(left: Any, right: Any, dims: Any) -> tuple[list[int], list[
 
 
 @composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-           method=False)  # fmt: skip
+           autocast="cuda=widest", method=False)  # fmt: skip
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over the last `dims` dims of a and the first of b, or over two lists.
 
@@ -84,7 +84,7 @@ def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
     return ops.mm(left, right).reshape(shape)
 
 
-@composite("inner(Tensor self, Tensor other) -> Tensor")
+@composite("inner(Tensor self, Tensor other) -> Tensor", autocast="cuda=widest")
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """The sum of products over the last dims of both; with a 0-dim operand the plain product."""
     left, right = input._data.shape, other._data.shape
@@ -184,7 +184,7 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     return np.asarray(result, data.dtype, order="C")
 
 
-@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
+@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", autocast="cuda=widest")
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross product along a dim of size 3, the first such dim unless given."""
     if dim is None:
@@ -224,8 +224,8 @@ def _chain(matrices: list[Any], cut: list[list[int]], i: int, j: int) -> Any:
     return ops.mm(_chain(matrices, cut, i, k), _chain(matrices, cut, k + 1, j))
 
 
-@composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", namespace="linalg", public="multi_dot",
-           method=False)  # fmt: skip
+@composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="cuda=lower",
+           namespace="linalg", public="multi_dot", method=False)  # fmt: skip
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     """The product of two or more matrices in the order that needs the fewest multiplications.
 
@@ -277,7 +277,7 @@ def _check_links(tensors: list[Any]) -> None:
             )
 
 
-@composite("chain_matmul(Tensor[] matrices) -> Tensor", method=False)
+@composite("chain_matmul(Tensor[] matrices) -> Tensor", autocast="cuda=lower", method=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of matrices in the best order: the older form of `linalg.multi_dot`."""
     if not matrices:

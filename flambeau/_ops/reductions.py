@@ -172,7 +172,7 @@ def _adds_one_by_one(data: np.ndarray, axes: tuple[int, ...]) -> bool:
     "ScalarType? dtype=None) -> Tensor",
     node="SumBackward1",
     node_whole="SumBackward0",
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={
         "self": expand_reduced,
     },
@@ -355,7 +355,7 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
     "ScalarType? dtype=None) -> Tensor",
     node="ProdBackward1",
     node_whole="ProdBackward0",
-    autocast="float32",
+    autocast="cpu=float32 cuda=float32_or_dtype",
     backward={"self": prod_backward},
 )
 def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:

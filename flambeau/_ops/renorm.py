@@ -54,6 +54,7 @@ def _check(input: Tensor, p: Any, maxnorm: Any) -> None:
 
 @composite(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    autocast="cuda=float32",
     inplace=True,
     out=True,
     out_type=EXACT,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._runtime.cpu import converted
 
 C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -54,7 +55,7 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
         return _integer(value, numpy_dtype)
     if kind in "fV":
         _check_float(float(value), numpy_dtype)
-    return np.array(value, numpy_dtype)
+    return converted(value, numpy_dtype)
 
 
 def _integer(value: Any, numpy_dtype: Any) -> np.ndarray:

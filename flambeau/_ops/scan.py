@@ -74,7 +74,7 @@ def reverse_cumsum(grad: Any, dim: int) -> Any:
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out=True,
     inplace=True,
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={
         "self": reverse_cumsum,
     },
@@ -112,7 +112,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out=True,
     inplace=True,
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={"self": cumprod_backward},
 )
 def cumprod(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:

@@ -160,6 +160,7 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 
 @writer(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    autocast="cuda=widest",
     out=True,
     backward={
         "self": lambda grad: grad,

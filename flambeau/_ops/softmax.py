@@ -44,7 +44,7 @@ def _widened(data: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
 
 @reduction(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={
         "self": lambda grad, result, dim: ops._softmax_backward_data(
             grad, result, dim, result.dtype
@@ -91,7 +91,7 @@ def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> 
 
 @reduction(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-    autocast="cuda=float32",
+    autocast="cuda=float32_or_dtype",
     backward={
         "self": lambda grad, result, dim: ops._log_softmax_backward_data(
             grad, result, dim, result.dtype

@@ -150,6 +150,7 @@ def _binary(name: str, text: str) -> Any:
 def _register() -> None:
     for name, (text, label, formula) in ROOT_ROWS.items():
         pointwise(f"{name}(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
+                  autocast="cuda=float32" if name == "erfinv" else None,
                   label=label, backward={"self": formula})(_unary(name, text))  # fmt: skip
     special: dict[str, Any] = {"promote": "float", "namespace": "special", "method": False,
                                "inplace": False}  # fmt: skip

@@ -25,7 +25,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     if not isinstance(other, Tensor):
         raise TypeError("type_as(): argument 'other' (position 1) must be Tensor, not "
                         f"{type(other).__name__}")  # fmt: skip
-    return input.to(other.dtype)
+    return input.to(other)  # type: ignore[attr-defined, no-any-return]
 
 
 @method

@@ -22,7 +22,7 @@ LN2 = math.log(2)
 LN10 = math.log(10)
 
 
-@pointwise("exp(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("exp(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(result),
 })  # fmt: skip
 def exp(self: Any) -> Any:
@@ -43,7 +43,7 @@ def exp2(self: Any) -> Any:
     return E.exp2(self)
 
 
-@pointwise("expm1(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("expm1(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * (conj(result) + 1),
 })  # fmt: skip
 def expm1(self: Any) -> Any:
@@ -51,7 +51,7 @@ def expm1(self: Any) -> Any:
     return E.expm1(self)
 
 
-@pointwise("log(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("log(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / conj(self),
 })  # fmt: skip
 def log(self: Any) -> Any:
@@ -59,7 +59,7 @@ def log(self: Any) -> Any:
     return E.log(self)
 
 
-@pointwise("log2(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("log2(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN2),
 })  # fmt: skip
 def log2(self: Any) -> Any:
@@ -67,7 +67,7 @@ def log2(self: Any) -> Any:
     return E.log2(self)
 
 
-@pointwise("log10(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("log10(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN10),
 })  # fmt: skip
 def log10(self: Any) -> Any:
@@ -75,7 +75,8 @@ def log10(self: Any) -> Any:
     return E.log10(self)
 
 
-@pointwise("log1p(Tensor self) -> Tensor", promote="float", node="Log1PBackward0", backward={
+@pointwise("log1p(Tensor self) -> Tensor",
+           autocast="cuda=float32", promote="float", node="Log1PBackward0", backward={
     "self": lambda grad, self: grad / conj(self + 1),
 })  # fmt: skip
 def log1p(self: Any) -> Any:
@@ -98,7 +99,7 @@ def _inverse_root(x: np.ndarray) -> Any:
 add_primitive("inverse_root", _inverse_root)
 
 
-@pointwise("rsqrt(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("rsqrt(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -0.5 * grad * conj(result * result * result),
 })  # fmt: skip
 def rsqrt(self: Any) -> Any:
@@ -274,14 +275,16 @@ def _log_of_number(base: Any, like: Any) -> Any:
     return math.log(base) if base > 0 else float("nan")
 
 
-@pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", order=1,
+@pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+           autocast="cuda=float32", order=1,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number."""
     return E.number_power(self, exponent)
 
 
-@pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", order=0, numbers="none",
+@pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+           autocast="cuda=float32", order=0, numbers="none",
            node="PowBackward1", dtypes="int float complex", backward={
     "self": _power_grad_base,
     "exponent": _power_grad_exponent,
@@ -291,7 +294,8 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
     return E.checked_power(self, exponent)
 
 
-@pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", order=2, inplace=False,
+@pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+           autocast="cuda=float32", order=2, inplace=False,
            dtypes="int float complex", method=False, node="PowBackward2",
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:

@@ -30,7 +30,7 @@ def cos(self: Any) -> Any:
     return E.cos(self)
 
 
-@pointwise("tan(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("tan(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(1 + result * result),
 })  # fmt: skip
 def tan(self: Any) -> Any:
@@ -38,7 +38,7 @@ def tan(self: Any) -> Any:
     return E.tan(self)
 
 
-@pointwise("asin(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("asin(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def asin(self: Any) -> Any:
@@ -46,7 +46,7 @@ def asin(self: Any) -> Any:
     return E.arcsin(self)
 
 
-@pointwise("acos(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("acos(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def acos(self: Any) -> Any:
@@ -62,7 +62,7 @@ def atan(self: Any) -> Any:
     return E.arctan(self)
 
 
-@pointwise("sinh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("sinh(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cosh(self)),
 })  # fmt: skip
 def sinh(self: Any) -> Any:
@@ -70,7 +70,7 @@ def sinh(self: Any) -> Any:
     return E.sinh(self)
 
 
-@pointwise("cosh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("cosh(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.sinh(self)),
 })  # fmt: skip
 def cosh(self: Any) -> Any:
@@ -129,7 +129,8 @@ def _inverse_square(x: Any, y: Any) -> Any:
     return ops.where(square == 0, 0.0, ops.reciprocal(square))
 
 
-@pointwise("atan2(Tensor self, Tensor other) -> Tensor", promote="float", numbers="none",
+@pointwise("atan2(Tensor self, Tensor other) -> Tensor",
+           autocast="cuda=widest", promote="float", numbers="none",
            dtypes="bool int float", label="atan2_cpu", backward={
     "self": lambda grad, self, other: grad * other * _inverse_square(self, other),
     "other": lambda grad, self, other: grad * -self * _inverse_square(self, other),

@@ -37,6 +37,8 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
         if found is not None:
             return found[1], found[0]
     data = working_array(data)
+    if data.dtype == np.float32:  # a mean in float32 is too far off where it is large
+        data = data.astype(np.float64)
     mean = add_up(data, axes, data.dtype, True) / data.dtype.type(count)
     centered = data - mean
     squares = centered * centered

@@ -214,12 +214,16 @@ def statistics() -> dict[str, int]:
     return {name: words[place] for name, place in COUNTERS.items()}
 
 
+PEAKS = {layout.LIVE_PEAK: layout.LIVE, layout.COUNT_PEAK: layout.COUNT,
+         layout.HELD_PEAK: layout.HELD}  # fmt: skip
+"""Peaks and what they are the peaks of."""
+
+
 def reset_peaks() -> None:
     """Let the peaks begin again at what is in use now."""
     if Shared.pool is not None:
         words = Shared.pool.words
-        for peak, now in ((layout.LIVE_PEAK, layout.LIVE), (layout.COUNT_PEAK, layout.COUNT),
-                          (layout.HELD_PEAK, layout.HELD)):  # fmt: skip
+        for peak, now in PEAKS.items():
             words[peak] = words[now]
 
 

@@ -121,6 +121,27 @@ def copy(data: np.ndarray) -> np.ndarray:
     return result
 
 
+HALF = type(np.dtype(np.float16))
+SINGLE = np.dtype(np.float32)
+
+
+def converted(values: Any, numpy_dtype: Any) -> np.ndarray:
+    """New row-major memory with numbers or an array in a type, None for their own.
+
+    What becomes float16 is rounded to float32 first, as in torch, whose halves are made of floats.
+    """
+    if numpy_dtype.__class__ is HALF:
+        return np.array(values, SINGLE, order="C").astype(numpy_dtype)
+    return np.array(values, numpy_dtype, order="C")
+
+
+def write(target: np.ndarray, source: np.ndarray) -> None:
+    """Overwrite an array with values that are broadcast and converted, likewise."""
+    if target.dtype.__class__ is HALF and source.dtype.itemsize > SINGLE.itemsize:
+        source = source.astype(SINGLE)
+    np.copyto(target, source, casting="unsafe")
+
+
 def owner_of(data: np.ndarray) -> np.ndarray:
     """The ndarray that holds the memory under a chain of views."""
     while isinstance(data.base, np.ndarray):

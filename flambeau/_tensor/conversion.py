@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available
-from flambeau._runtime.cpu import QUIET, enter_quiet, leave_quiet
+from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, wrap
 
@@ -69,11 +69,11 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
 
 def _copy_of(data: Any, wanted: Any) -> np.ndarray:
     if type(data) is float:
-        return np.array(data, wanted or dt.Defaults.numpy_dtype)
+        return converted(data, wanted or dt.Defaults.numpy_dtype)
     if type(data) is list and data and set(map(type, data)) == FLOATS:
-        return np.array(data, wanted or dt.Defaults.numpy_dtype)
+        return converted(data, wanted or dt.Defaults.numpy_dtype)
     if isinstance(data, Tensor):
-        return np.array(data._data, wanted, order="C")
+        return converted(data._data, wanted)
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
         return _copy_array(np.asarray(data), wanted)
     if isinstance(data, np.generic):
@@ -87,7 +87,7 @@ def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dt.from_numpy_dtype(array.dtype)
-    return np.array(array, wanted, order="C")
+    return converted(array, wanted)
 
 
 def _from_python(data: Any, wanted: Any) -> np.ndarray:
@@ -179,13 +179,13 @@ def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
     """Numbers converted as C would: float32 overflows to inf, integers must fit."""
     with np.errstate(all="ignore"):
         try:
-            return np.array(flat, wanted)
+            return converted(flat, wanted)
         except OverflowError:
             if wanted.kind in "iu":
                 raise RuntimeError(
                     f"value cannot be converted to type {wanted.name} without overflow"
                 ) from None
-            return np.array([float(v) for v in flat], np.float64).astype(wanted)
+            return converted([float(v) for v in flat], wanted)
         except TypeError:
             return np.array(flat).astype(wanted)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import get_default_device
 from flambeau._core.layout import Size
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import printing
@@ -204,7 +203,6 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     if self.__class__ is not Tensor and not self._is_param and function is None:
         prefix = f"{self.__class__.__name__}("
     title = None if self.grad_fn is None else _node_title(self.grad_fn)
-    device = None if get_default_device().type == "cpu" else "device='cpu'"
     return printing.format_tensor(
         self._data,
         prefix=prefix,
@@ -212,12 +210,18 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
         is_default_dtype=self.dtype in (dt.default_dtype(), dt.default_complex()),
         requires_grad=self.requires_grad,
         grad_fn_name=title,
-        device_suffix=device,
+        device_suffix=_device_text(self),
         contents=tensor_contents,
     )
 
 
 Tensor.__str__ = __repr__  # type: ignore[assignment]
+
+
+def _device_text(tensor: Tensor) -> str | None:
+    """The device, where it is not the CPU."""
+    device = tensor.device
+    return None if device.type == "cpu" else f"device='{device}'"
 
 
 def _node_title(node: Any) -> str:

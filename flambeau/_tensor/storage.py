@@ -147,7 +147,8 @@ class Storage:
 
     def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.array[:1000]))
-        return f" {lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+        kind = f"torch.storage.UntypedStorage(device={self.device})"
+        return f" {lines}\n[{kind} of size {self.nbytes()}]"
 
 
 def _as_bytes(data: np.ndarray) -> np.ndarray:

@@ -121,7 +121,7 @@ class TypedStorage:
 
     def get_device(self) -> int:
         """The index of the device; -1 for the CPU."""
-        return -1
+        return -1 if self.device.index is None else self.device.index
 
     def pickle_storage_type(self) -> str:
         """The name of the storage class of this element type. KeyError where there is none."""
@@ -196,7 +196,7 @@ class TypedStorage:
     def __repr__(self) -> str:
         values = "\n".join(f" {value}" for value in self._elements[:1000].tolist())
         return (
-            f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) "
+            f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) "
             f"of size {self.size()}]"
         )
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.dtype import float16
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._core.dtype import float16, float32, int32
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.amp import unscaled
 from flambeau.amp.autocast_mode import amp_definitely_not_available
 from flambeau.autograd.grad_mode import no_grad
 
@@ -82,8 +84,8 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._start()
-            return outputs * self._scale
+                self._start(outputs.device)
+            return outputs * self._scale.to(outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
@@ -100,7 +102,8 @@ class GradScaler:
                                "last update().")  # fmt: skip
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse = np.float32(1 / np.float64(self._scale.item()))
+        with np.errstate(divide="ignore", over="ignore"):
+            inverse = np.float32(1 / np.float64(self._scale.item()))
         state["found_inf_per_device"] = unscale(gradients_of(optimizer), inverse)
         state["stage"] = OptState.UNSCALED
 
@@ -145,16 +148,21 @@ class GradScaler:
         if not found:
             raise AssertionError("No inf checks were recorded prior to update.")
         if any(found):
-            self._scale.mul_(self._backoff_factor)
+            self._scale.fill_(self._times(self._backoff_factor))
             self._growth_tracker.fill_(0)
             return
         successes = self._growth_tracker.item() + 1
         if successes == self._growth_interval:
-            grown = self._scale * self._growth_factor
-            if np.isfinite(grown.item()):
-                self._scale.copy_(grown)
+            grown = self._times(self._growth_factor)
+            if np.isfinite(grown):
+                self._scale.fill_(grown)
             successes = 0
         self._growth_tracker.fill_(successes)
+
+    def _times(self, factor: float) -> float:
+        """The scale times a factor, rounded once to float32."""
+        with np.errstate(over="ignore"):
+            return float(np.float32(self._scale.item() * factor))
 
     def _take(self, new_scale: Any) -> None:
         fits = new_scale.device.type == self._device and new_scale.numel() == 1
@@ -167,9 +175,9 @@ class GradScaler:
 
     # ---- the scale
 
-    def _start(self) -> None:
-        self._scale = wrap(np.array(self._init_scale, np.float32))
-        self._growth_tracker = wrap(np.array(self._init_growth_tracker, np.int32))
+    def _start(self, device: Any) -> None:
+        self._scale = ops.full((), self._init_scale, dtype=float32, device=device)
+        self._growth_tracker = ops.full((), self._init_growth_tracker, dtype=int32, device=device)
 
     def _check_started(self, function: str) -> None:
         for name in ("_scale", "_growth_tracker"):
@@ -241,7 +249,7 @@ class GradScaler:
         self._growth_interval = state_dict["growth_interval"]
         self._init_growth_tracker = state_dict["_growth_tracker"]
         if self._scale is not None:
-            self._start()
+            self._start(self._scale.device)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -262,22 +270,28 @@ def gradients_of(optimizer: Any) -> Iterator[Any]:
     """The gradients of an optimizer's parameters."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            if parameter.grad is None:
+            grad = parameter.grad
+            if grad is None:
                 continue
-            if parameter.grad.dtype is float16:
+            if grad.dtype is float16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
-            yield parameter.grad
+            yield grad
 
 
 @no_grad()
 def unscale(gradients: Iterable[Any], inverse: Any) -> dict[Any, Any]:
-    """Multiply gradients in place; whether one was infinite or NaN, by device."""
+    """Multiply gradients in place; whether one was infinite or NaN, by device.
+
+    Dense gradients of one type are one kernel, which reads and writes each element once.
+    """
     found: dict[Any, Any] = {}
+    dense: dict[Any, list[Any]] = {}
     for grad in gradients:
         values = grad._values() if grad.is_sparse else grad
-        bad = not values.isfinite().all().item()
-        known = found.setdefault(grad.device, wrap(np.zeros((), np.float32)))
+        dense.setdefault((values.device, values._data.dtype), []).append(values)
+    for (device, _), grads in dense.items():
+        bad = unscaled.unscale(grads, inverse)
+        known = found.setdefault(device, ops.zeros((), dtype=float32, device=device))
         if bad:
             known.fill_(1.0)
-        grad.mul_(float(inverse))
     return found

@@ -132,11 +132,25 @@ class Anomaly:
 
 
 def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node's gradients, while observers look on, or in anomaly mode."""
-    grads = checked_apply(node, grad) if modes.watch.anomaly else node.apply(grad)
-    for observer in modes.stacks.observers:
+    """A node's gradients, while observers look on, in anomaly mode, or on emulated devices."""
+    observers = modes.stacks.observers
+    for observer in observers:
+        observer.before_node(node, grad)
+    places = modes.watch.places
+    try:
+        grads = applied(node, grad) if places is None else places.apply(node, grad)
+    except BaseException:
+        for observer in observers:
+            observer.failed()
+        raise
+    for observer in observers:
         observer.node(node, grad, grads)
     return grads
+
+
+def applied(node: Node, grad: Any) -> tuple[Any, ...]:
+    """A node's gradients; in anomaly mode they are checked."""
+    return checked_apply(node, grad) if modes.watch.anomaly else node.apply(grad)
 
 
 def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
@@ -244,13 +258,14 @@ def backward(
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
             create_graph: bool) -> list[Any]:  # fmt: skip
     """Fill leaves, or collect what `grad` asked for."""
+    put = watched_accumulate if modes.watch.nodes else accumulate_grad
     for leaf in list(task.leaves):
         grad = task.leaves.pop(leaf)
         if leaf._hooks is not None:
             grad = run_leaf_hooks(leaf, grad)
         if accumulate:
             others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
-            accumulate_grad(leaf, grad, create_graph, others)
+            put(leaf, grad, create_graph, others)
         else:
             captured[leaf] = grad
     results: list[Any] = [None] * count
@@ -292,6 +307,12 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
         leaf._grad = tools.add(grad, current)
     if leaf._hooks is not None:
         _after_accumulation(leaf)
+
+
+def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int) -> None:
+    """The same, while observers look on."""
+    with modes.labelled("torch::autograd::AccumulateGrad"):
+        accumulate_grad(leaf, grad, create_graph, sharers)
 
 
 def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:

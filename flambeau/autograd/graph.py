@@ -30,6 +30,7 @@ class Tools:
     sum_to_size: Any
     expand: Any
     to_dtype: Any
+    zeros: Any
     ones_like: Any
 
 

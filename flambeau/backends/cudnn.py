@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flambeau._core.device import Emulated
+
 enabled = True
 benchmark = False
 benchmark_limit: int | None = None
@@ -16,18 +18,18 @@ _FLAGS = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf3
 
 
 def is_available() -> bool:
-    """Whether cuDNN is there: no."""
-    return False
+    """Whether cuDNN is there: only where CUDA is emulated."""
+    return Emulated.count > 0
 
 
 def version() -> int | None:
-    """The version of cuDNN: None."""
-    return None
+    """The version of cuDNN; None where there is none."""
+    return Emulated.cudnn_version
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN can work on a tensor: no."""
-    return False
+    """Whether cuDNN can work on a tensor: on one of an emulated GPU."""
+    return bool(tensor.is_cuda)
 
 
 @contextmanager

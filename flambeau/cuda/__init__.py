@@ -58,6 +58,16 @@ def get_gencode_flags() -> str:
     return ""
 
 
+def emulate() -> None:
+    """Emulate a CUDA device on the CPU, for tests of GPU programs; `FLAMBEAU_EMULATE_CUDA=1` too.
+
+    Raises RuntimeError where the memory pool, of which the emulated memory is made, is missing.
+    """
+    from flambeau.cuda.emulation import start
+
+    start()
+
+
 # ---- memory
 
 

@@ -65,7 +65,7 @@ class ModuleConversion:
 
         Integer tensors keep their dtype.
         """
-        dtype, _, memory_format = _parse_to(args, dict(kwargs))
+        dtype, place, _, memory_format = _parse_to(args, dict(kwargs))
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
@@ -78,8 +78,8 @@ class ModuleConversion:
         def convert(tensor: Tensor) -> Tensor:
             wanted = dtype if _is_inexact(tensor) else None
             if memory_format is not None and tensor.ndim in (4, 5):
-                return tensor.to(dtype=wanted, memory_format=memory_format)
-            return tensor.to(dtype=wanted)
+                return tensor.to(place, dtype=wanted, memory_format=memory_format)
+            return tensor.to(place, dtype=wanted)
 
         return self._apply(convert)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.settings import get_num_threads
+from flambeau._ops.templates.block_tables import set_blocks, tasks_for, typed_kernel
 from flambeau._runtime import choice
 from flambeau._runtime.cpu import address
 from flambeau.autograd.history import bump
@@ -217,21 +217,6 @@ class ShapedJob(Job):
         found.parallel(tasks, table, *numbers, scratch, table.shape[1], len(self.params), room)
 
 
-def tasks_for(blocks: int) -> int:
-    """Into how many tasks the work on so many blocks is parted."""
-    return min(max(blocks // 4, 1), 4 * get_num_threads())
-
-
-def typed_kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Any:
-    """A kernel for elements of a type and full vectors of them."""
-    from flambeau._compiler.types import OF_NUMPY
-    from flambeau._runtime.engine import vector_bits
-    from flambeau._runtime.launch import kernel
-
-    element = OF_NUMPY[dtype.name]
-    return kernel(native, **statics, T=element, W=vector_bits() // element.bits)
-
-
 class Counters:
     """The step counters of parameters, which one kernel advances."""
 
@@ -251,12 +236,6 @@ class Counters:
         found = kernel(kernels.count, T=OF_NUMPY[self.dtype.name])
         found(self.places, self.counted, len(self.arrays))
         return self.counted.tolist()  # type: ignore[no-any-return]
-
-
-def set_blocks(table: np.ndarray, block: int) -> None:
-    """Number the blocks of a table from its column of sizes; the last row tells their count."""
-    table[0, 0] = 0
-    table[1:, 0] = np.cumsum(-(-table[:-1, 1] // block))
 
 
 class Numbers:

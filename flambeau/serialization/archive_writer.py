@@ -132,9 +132,10 @@ class ArchiveWriter:
                 running = zlib.crc32(chunk, running)
         return crc32() if self.compute_crc32 and crc32 is not None else running
 
-    def finish(self) -> None:
+    def finish(self, version: int = 3) -> None:
         """Write the version, the archive's identity, the central directory and the end."""
-        self.write("version", b"3\n")
+        # From version 6 on the record has another place, where older readers do not find it.
+        self.write(".data/version" if version >= 6 else "version", b"%d\n" % version)
         self.write(".data/serialization_id", _identity(list(self.records.values())))
         offset = self.position
         for record in self.records.values():

@@ -98,6 +98,9 @@ class LegacyStorages:
             position += array.size
             if foreign:
                 swap_bytes(array, dtype)
+            placed = self.loaded[key].array
+            if not np.may_share_memory(placed, array):  # it was restored to another device
+                placed[...] = array
         for step in self.later:
             step()
         return position

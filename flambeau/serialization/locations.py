@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flambeau._core.device import check_available, device
+from flambeau._core import modes
+from flambeau._core.device import Emulated, check_available, device
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.typed_storage import TypedStorage
 
@@ -105,7 +106,8 @@ def _type_name(storage: Any) -> str:
 
 def validate_cuda_device(location: str) -> int:
     """The index of a CUDA device. Raises RuntimeError if it is not there."""
-    _refuse("cuda", None, location)
+    if not Emulated.count:
+        _refuse("cuda", None, location)
     return device(location).index or 0
 
 
@@ -135,10 +137,12 @@ def _stay(storage: Any, location: str) -> Any:
     return storage if location == "cpu" else None
 
 
-def _refuse(kind: str, storage: Any, location: str) -> None:
-    """Devices that flambeau does not have yet."""
+def _refuse(kind: str, storage: Any, location: str) -> Any:
+    """Devices that flambeau has not; CUDA, if it is emulated, gets a copy of the storage."""
     if location != kind and not location.startswith(f"{kind}:"):
-        return
+        return None
+    if kind == "cuda" and modes.watch.places is not None:
+        return modes.watch.places.storage(storage, check_available(device(location)))
     if kind in MODULES:
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but "
@@ -146,7 +150,7 @@ def _refuse(kind: str, storage: Any, location: str) -> None:
         )
     if kind == "hpu":
         raise RuntimeError(f"The HPU device module is not registered. {TO_THE_CPU}")
-    check_available(device(location))
+    return check_available(device(location))
 
 
 PRIORITIES = {"cuda": 20, "mps": 21, "meta": 22, "hpu": 24, "xpu": 25, "mtia": 26}

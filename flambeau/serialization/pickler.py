@@ -21,6 +21,7 @@ from flambeau._core.layout import memory_format
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor
 from flambeau._tensor.typed_storage import TypedStorage
+from flambeau.serialization.locations import location_tag
 from flambeau.serialization.names import torch_name
 from flambeau.serialization.reducers import Detached, StorageReference, reduce_plain, reducer_of
 from flambeau.serialization.storages import (
@@ -68,7 +69,7 @@ class SavedStorages:
                 "view the same data as different types"
             )
         numel = nbytes // reference.type.dtype.itemsize
-        return ("storage", reference.type, key, "cpu", numel)
+        return ("storage", reference.type, key, location_tag(storage), numel)
 
 
 PythonPickler: Any = pickle._Pickler

@@ -150,8 +150,10 @@ class ArchiveStorages:
         foreign: bool,
         workers: Workers,
         mapped: Any = None,
+        folder: str = "data",
     ) -> None:
         self.reader = reader
+        self.folder = folder
         self.restore = restore
         self.foreign = foreign
         self.mapped = mapped
@@ -164,7 +166,7 @@ class ArchiveStorages:
     def _begin(self, workers: Workers) -> None:
         for name in self.reader.names():
             is_large = self.reader.size(name) >= WORTH_SHARING
-            if is_large and name.startswith("data/") and self.reader.is_stored(name):
+            if is_large and name.startswith(f"{self.folder}/") and self.reader.is_stored(name):
                 source = np.frombuffer(self.reader.view(name, verify=False), np.uint8)
                 target = np.empty_like(source)
                 verify = self.reader.has_crc32(name)
@@ -187,7 +189,7 @@ class ArchiveStorages:
         return LoadedStorage(memory, dtype, foreign=foreign, budget=self.budget)
 
     def _load(self, identity: StorageIdentity) -> LoadedStorage:
-        name = f"data/{identity.key}"
+        name = f"{self.folder}/{identity.key}"
         available = self.reader.size(name)
         slack = available - identity.nbytes
         # A buffer whose length is no multiple of the element size keeps its last bytes.

@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core import modes
+from flambeau._core.autocast import Snapshot
 from flambeau._core.generator import default_generator
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import backward as run_backward
@@ -73,7 +75,7 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function = function
-        ctx.state = default_generator.get_state() if preserve else None
+        ctx.conditions = Conditions(preserve)
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.tensor_positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.tensor_positions])
@@ -84,7 +86,7 @@ class _Reentrant(Function):
         inputs = list(ctx.args)
         for position, tensor in zip(ctx.tensor_positions, ctx.saved_tensors, strict=True):
             inputs[position] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with _replayed(ctx.state), enable_grad():
+        with ctx.conditions, enable_grad():
             outputs = ctx.function(*inputs)
         pairs = [
             (o, g)
@@ -103,18 +105,31 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else (value,)
 
 
-@contextlib.contextmanager
-def _replayed(state: Any) -> Any:
-    """Random numbers as from `state`; the stream goes on afterwards as if nothing was drawn."""
-    if state is None:
-        yield
-        return
-    now = default_generator.get_state()
-    default_generator.set_state(state)
-    try:
-        yield
-    finally:
-        default_generator.set_state(now)
+class Conditions:
+    """What the first run met and the second one shall meet again: autocast's settings and, if
+    `preserve`, the random streams; they go on afterwards as if nothing was drawn."""
+
+    def __init__(self, preserve: bool) -> None:
+        self.autocast = Snapshot()
+        self.states = [s.get_state() for s in _streams()] if preserve else []
+
+    def __enter__(self) -> None:
+        self.stack = contextlib.ExitStack()
+        if modes.watch.places is not None:  # the function is the user's, it works anywhere
+            self.stack.enter_context(modes.watch.places.outside())
+        self.stack.enter_context(self.autocast)
+        for stream, state in zip(_streams(), self.states, strict=False):
+            self.stack.callback(stream.set_state, stream.get_state())
+            stream.set_state(state)
+
+    def __exit__(self, *exc: object) -> None:
+        self.stack.close()
+
+
+def _streams() -> list[Any]:
+    """The default random streams of all devices."""
+    places = modes.watch.places
+    return [default_generator, *([] if places is None else places.streams())]
 
 
 class _Recompute:
@@ -124,7 +139,7 @@ class _Recompute:
                  check: str) -> None:  # fmt: skip
         self.function, self.args, self.kwargs = function, args, kwargs
         self.contexts = context_fn()
-        self.state = default_generator.get_state() if preserve else None
+        self.conditions = Conditions(preserve)
         self.check = check
         self.shapes: list[Any] = []
         self.kept: dict[int, Tensor] | None = None
@@ -151,7 +166,7 @@ class _Recompute:
             return len(kept) - 1
 
         hooks = saved_tensors_hooks(keep, kept.__getitem__)
-        with _replayed(self.state), enable_grad(), self.contexts[1], hooks:
+        with self.conditions, enable_grad(), self.contexts[1], hooks:
             self.function(*self.args, **self.kwargs)
         self._compare(kept)
         self.kept = dict(enumerate(kept))

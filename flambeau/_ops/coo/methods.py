@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import layout as lay
+from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._ops.coo.arithmetic import is_sparse, replace
 from flambeau._ops.coo.entries import with_places
@@ -40,7 +41,9 @@ SparseTensor.data = property(detach)  # type: ignore[assignment]
 @method
 def to(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
     """This tensor in another type; itself where nothing changes and no `copy` is wanted."""
-    dtype, wants_copy, _ = _parse_to(args, dict(kwargs))
+    dtype, place, wants_copy, _ = _parse_to(args, dict(kwargs))
+    if place is not None and modes.watch.places is not None:
+        return modes.watch.places.to(self, place, dtype, wants_copy, None)  # type: ignore[no-any-return]
     if (dtype is None or dtype is self.dtype) and not wants_copy:
         return self
     entries = ops._to_copy(self._entries, dtype=dtype or self.dtype)

@@ -73,6 +73,33 @@ def step(table: pointer(i64), numbers: pointer(T), row_length: i64, blocks: i64,
 
 
 @native
+def unscale(table: pointer(i64), factor: pointer(T), found: pointer(T), row_length: i64,
+            blocks: i64, task: i64, tasks: i64, T: static, W: static):  # fmt: skip
+    """Multiply all gradients in the table; `found` becomes 1 if one was infinite or nan.
+
+    A row is its first block, its number of elements, and an address. `g - g` is 0, or nan where g
+    is not finite: the sum of these differences tells.
+    """
+    t = 0
+    for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
+        while table[(t + 1) * row_length] <= block:
+            t += 1
+        row = table + t * row_length
+        start = (block - row[0]) * BLOCK
+        count = smaller(row[1] - start, BLOCK)
+        whole = count // W * W
+        grad = cast(pointer(T), row[2]) + start
+        for first, last, WIDTH in ((0, whole, W), (whole, count, 1)):
+            differences = splat(T(0), WIDTH)
+            for j in range(first, last, WIDTH):
+                g = load(grad + j, WIDTH)
+                differences = differences + (g - g)
+                store(grad + j, g * factor[0])
+            if is_nan(reduce_add(differences)):
+                found[0] = T(1)
+
+
+@native
 def count(places: pointer(i64), counted: pointer(f64), tensors: i64, T: static):
     """Add one to each of the counters, and tell what they are now."""
     for k in range(tensors):

@@ -6,8 +6,12 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from flambeau._ops.templates import copies
+from flambeau._runtime import choice
+
 Array = NDArray[np.generic]
 
+LIMIT = choice.limit("pointwise")
 HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 SCALAR_NAMES = {
     np.dtype(np.bool_): "Bool",
@@ -32,12 +36,24 @@ def compute_dtype(dtype: np.dtype) -> np.dtype:
 
 def widen(array: Array) -> Array:
     """The array in the dtype that kernels compute in; no copy when it has that already."""
-    return array.astype(compute_dtype(array.dtype), copy=False)
+    return _cast(array, compute_dtype(array.dtype))
 
 
 def narrow(array: Array, dtype: np.dtype) -> Array:
     """The result in the caller's dtype; no copy when it has that already."""
-    return array.astype(dtype, copy=False)
+    return _cast(array, dtype)
+
+
+def _cast(array: Array, dtype: np.dtype) -> Array:
+    """Large arrays by a compiled loop: NumPy's casts of half types take one element at a time
+    (benchmarks/autocast.py, "checkerboard")."""
+    if array.dtype == dtype:
+        return array
+    if array.size >= LIMIT:
+        result = np.empty_like(array, dtype)
+        if copies.convert(result, array):
+            return result
+    return array.astype(dtype)
 
 
 def is_floating(dtype: np.dtype) -> bool:

@@ -169,7 +169,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise unless the input has the dtype, dims and size that the weights want."""
         weight = self.weight_ih_l0
-        if input.dtype is not weight.dtype and not autocast.enabled["cpu"]:
+        if input.dtype is not weight.dtype and not autocast.enabled[input.device.type]:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "

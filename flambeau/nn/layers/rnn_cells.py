@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.layers.rnn_steps import STEPS, State
+from flambeau.nn.layers.rnn_steps import State
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
+
+CELLS = {"GRU": "gru_cell", "RNN_TANH": "rnn_tanh_cell", "RNN_RELU": "rnn_relu_cell"}
+"""The functions of the cells with a single state."""
 
 
 class RNNCellBase(Module):
@@ -71,9 +74,11 @@ class RNNCellBase(Module):
             input = input.unsqueeze(0)
             state = tuple(value.unsqueeze(0) for value in state)
         self._check_sizes(input, state)
-        from_input = F.linear(input, self.weight_ih, self.bias_ih)
-        from_hidden = F.linear(state[0], self.weight_hh, self.bias_hh)
-        result = STEPS[mode](from_input, from_hidden, state)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        if mode == "LSTM":
+            result = ops.lstm_cell(input, state, *weights)
+        else:
+            result = (getattr(ops, CELLS[mode])(input, state[0], *weights),)
         return tuple(value.squeeze(0) for value in result) if unbatched else result
 
     def _check_sizes(self, input: Tensor, state: State) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -145,6 +146,11 @@ def _rows(batch_sizes: np.ndarray, batch: int) -> Tensor:
     return wrap(np.concatenate(steps) if steps else np.empty(0, np.int64))
 
 
+def _beside(indices: Tensor, other: Tensor) -> Tensor:
+    """Indices on the device of another tensor."""
+    return indices if modes.watch.places is None else indices.to(other.device)  # type: ignore[attr-defined, no-any-return]
+
+
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -155,7 +161,7 @@ def pack_padded_sequence(
     sizes = _lengths(lengths)
     order = None
     if not enforce_sorted:
-        order = wrap(np.argsort(-sizes, kind="stable"))
+        order = _beside(wrap(np.argsort(-sizes, kind="stable")), input)
         sizes = sizes[order._data]
         input = ops.index_select(input, 0 if batch_first else 1, order)
     if batch_first:
@@ -164,7 +170,7 @@ def pack_padded_sequence(
     steps = np.arange(int(sizes[0]))
     batch_sizes = (sizes[None, :] > steps[:, None]).sum(axis=1)
     data = input.reshape(-1, *input.shape[2:])
-    data = ops.index_select(data, 0, _rows(batch_sizes, input.shape[1]))
+    data = ops.index_select(data, 0, _beside(_rows(batch_sizes, input.shape[1]), input))
     return PackedSequence(data, wrap(batch_sizes.astype(np.int64)), order)
 
 
@@ -205,12 +211,12 @@ def pad_packed_sequence(
         steps = total_length
     shape = sequence.data.shape[1:]
     padded = sequence.data.new_full((steps * batch, *shape), padding_value)
-    padded = padded.index_copy(0, _rows(batch_sizes, batch), sequence.data)
+    padded = padded.index_copy(0, _beside(_rows(batch_sizes, batch), padded), sequence.data)
     padded = padded.reshape(steps, batch, *shape)
     lengths = wrap((batch_sizes[:, None] > np.arange(batch)).sum(axis=0).astype(np.int64))
     if sequence.unsorted_indices is not None:
         padded = ops.index_select(padded, 1, sequence.unsorted_indices)
-        lengths = ops.index_select(lengths, 0, sequence.unsorted_indices)
+        lengths = ops.index_select(lengths, 0, _beside(sequence.unsorted_indices, lengths))
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 

@@ -13,11 +13,15 @@ METHOD = re.compile(r"  def (\w+)\(")
 
 def methods_of(reader: ArchiveReader) -> dict[str, list[str]]:
     """The methods of each class, by record: "code/__torch__.py" -> ["Net.forward", ...]."""
-    result = {}
-    for name in reader.names():
-        if name.startswith("code/") and name.endswith(".py") and reader.size(name) < LARGEST_SOURCE:
-            result[name] = _methods(reader.read(name).decode("utf-8", "replace"))
-    return result
+    return {name: _methods(text) for name, text in sources_of(reader).items()}
+
+
+def sources_of(reader: ArchiveReader) -> dict[str, str]:
+    """The code, by record."""
+    return {
+        name: reader.read(name).decode("utf-8", "replace") for name in reader.names()
+        if name.startswith("code/") and name.endswith(".py") and reader.size(name) < LARGEST_SOURCE
+    }  # fmt: skip
 
 
 def _methods(source: str) -> list[str]:

@@ -89,10 +89,17 @@ class Watch:
         counts = self._repeating()
         return sum(counts) - max(counts, default=0)
 
-    def end(self) -> None:
-        """Warn if workers have given the same samples all along."""
+    def found(self) -> tuple[int, int]:
+        """How many samples came more than once, and how many workers gave the same; or zeros."""
         count = self._repeated()
         if self.going_on and count and self._are_different():
-            text = TEXT.format(count=count, workers=len(self._repeating()))
+            return count, len(self._repeating())
+        return 0, 0
+
+    def end(self) -> None:
+        """Warn if workers have given the same samples all along."""
+        count, workers = self.found()
+        if count:
+            text = TEXT.format(count=count, workers=workers)
             warnings.warn(text, UserWarning, stacklevel=5)
         self.going_on = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from flambeau._core import modes
 from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.fetch import fetcher_for
+from flambeau.utils.data.pinning import pinned
 from flambeau.utils.data.progress import base_seed_of, progress_of
 
 if TYPE_CHECKING:
@@ -18,10 +20,12 @@ class LoaderIterator:
     before the first index is; worker k is seeded with `base_seed + k`.
     """
 
+    torch_name = "_SingleProcessDataLoaderIter"  # what profiles call it
+
     def __init__(self, loader: DataLoader) -> None:
         self.loader = loader
         self.dataset = loader.dataset
-        if loader.pin_memory:
+        if loader.pin_memory and modes.watch.places is None:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
@@ -38,9 +42,15 @@ class LoaderIterator:
         return len(self.loader._index_sampler)
 
     def __next__(self) -> Any:
-        data = self.next_data()
+        if modes.watch.active:
+            with modes.labelled(f"enumerate(DataLoader)#{self.torch_name}.__next__"):
+                data = self.next_data()
+        else:
+            data = self.next_data()
         self.yielded += 1
         self._check_length()
+        if self.loader.pin_memory and modes.watch.places is not None:
+            return pinned(data)
         return data
 
     def next_data(self) -> Any:

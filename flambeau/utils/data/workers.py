@@ -26,6 +26,8 @@ class WithWorkers(LoaderIterator):
     order of the tasks (or, with `in_order=False`, as they arrive).
     """
 
+    torch_name = "_MultiProcessingDataLoaderIter"
+
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
         if not loader.prefetch_factor:

@@ -1,0 +1,50 @@
+"""Gradients divided by the scale and looked through for inf and NaN, in one pass over all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._runtime import choice
+from flambeau._runtime.cpu import address
+from flambeau.autograd.history import bump
+
+PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def unscale(grads: list[Any], inverse: Any) -> bool:
+    """Multiply gradients of one type in place; whether one of them was infinite or NaN."""
+    for_kernel, rest = [], []
+    for grad in grads:
+        (for_kernel if _is_for_kernel(grad._data) else rest).append(grad)
+    if not choice.compiled("optimizer", sum([grad._data.size for grad in for_kernel])):
+        for_kernel, rest = [], grads
+    found = _by_kernel(for_kernel, inverse) if for_kernel else False
+    for grad in rest:
+        found = not bool(grad.isfinite().all()) or found
+        grad.mul_(float(inverse))
+    return found
+
+
+def _is_for_kernel(data: np.ndarray) -> bool:
+    flags = data.flags
+    return data.dtype in PLAIN and flags.c_contiguous and flags.writeable and data.size > 0
+
+
+def _by_kernel(grads: list[Any], inverse: Any) -> bool:
+    from flambeau._ops.kernels import optimizer as kernels
+    from flambeau._ops.templates.block_tables import set_blocks, tasks_for, typed_kernel
+
+    dtype = grads[0]._data.dtype
+    table = np.zeros((len(grads) + 1, 3), np.int64)
+    table[:-1, 1] = [grad._data.size for grad in grads]
+    table[:-1, 2] = [address(grad._data) for grad in grads]
+    set_blocks(table, kernels.BLOCK)
+    found = np.zeros(1, dtype)
+    blocks = int(table[-1, 0])
+    kernel = typed_kernel(kernels.unscale, dtype)
+    kernel.parallel(tasks_for(blocks), table, np.array([inverse], dtype), found, 3, blocks)
+    for grad in grads:
+        bump(grad)
+    return bool(found[0])

@@ -1,0 +1,118 @@
+"""Tensors of several devices in one call: who may mix them, and torch's errors for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flambeau._ops.op import Op
+from flambeau._tensor.tensor import Tensor
+
+FREE = frozenset("""
+    copy_ copy _copied _to_copy to type_as set_ set_data as_tensor asarray new_tensor tensor
+    expand_as view_as reshape_as result_type can_cast promote_types broadcast_tensors is_set_to
+    is_same_size _pack_padded_sequence pack_padded_sequence tensor_split
+    zeros_like ones_like empty_like full_like rand_like randn_like randint_like resize_as_
+    ctc_loss _ctc_loss
+""".split())  # fmt: skip
+"""Operators that may get tensors of several devices: they copy, or ask for sizes alone."""
+
+ITERATED = frozenset("""
+    where _where lerp clamp clip addcmul addcdiv masked_fill fill fill_ pow isclose
+    mse_loss smooth_l1_loss huber_loss
+""".split())  # fmt: skip
+"""Operators that, like the pointwise ones, read 0-dim CPU tensors on a GPU as numbers."""
+
+LINEAR = {"bias": "self", "input": "mat1", "weight": "mat2"}
+METHODS = {
+    "embedding": "_index_select", "index_select": "_index_select",
+    "nll_loss": "nll_loss_forward", "nll_loss_nd": "nll_loss_forward",
+    "_cross_entropy": "nll_loss_forward", "batch_norm": "_native_batch_norm",
+    "layer_norm": "_native_layer_norm", "native_layer_norm": "_native_layer_norm",
+    "gather": "gather", "scatter": "scatter_src", "scatter_add": "scatter_add",
+    "softmax": "_softmax", "log_softmax": "_log_softmax", "matmul": "mm",
+}  # fmt: skip
+"""Operators whose check PyTorch makes in a kernel of another name."""
+
+Asked = Callable[[Tensor], str]
+
+
+def check(op: Op, values: tuple[Any, ...], place_of: Asked) -> None:
+    """Raise torch's RuntimeError where tensors of several devices may not meet."""
+    given = list(_named(op, values))
+    places = [place_of(tensor) for _, tensor in given]
+    if len(set(places)) < 2 or op.name in FREE:
+        return
+    if op.name in ("index", "index_put"):
+        _check_indices(op, values, place_of)
+    elif op.name.startswith(("conv", "_convolution")):
+        _check_weights(given, places)
+    elif op.kind == "pointwise" or op.name in ITERATED:
+        _check_iterated(given, places)
+    elif op.kind != "composite" or op.backward:
+        _check_all(op, given, place_of)
+
+
+def _named(op: Op, values: tuple[Any, ...]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a call with the names of their parameters."""
+    for argument, value in zip(op.schema.arguments, values, strict=False):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor):
+                yield argument.name, item
+
+
+def _check_iterated(given: list[tuple[str, Tensor]], places: list[str]) -> None:
+    """Element by element: 0-dim CPU tensors are numbers, all others lie on one device."""
+    common = next(place for place in places if place != "cpu")
+    for (_, tensor), place in zip(given, places, strict=True):
+        if place != common and not (place == "cpu" and tensor.ndim == 0):
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least "
+                               f"two devices, {common} and {place}!")  # fmt: skip
+
+
+def _check_all(op: Op, given: list[tuple[str, Tensor]], place_of: Asked) -> None:
+    """The first tensor says the device, in the order of the kernel that PyTorch calls."""
+    method = METHODS.get(op.name, op.full_name.replace(".", "_"))
+    if op.name in ("linear", "_linear"):
+        given = sorted(
+            ((LINEAR[name], tensor) for name, tensor in given),
+            key=lambda pair: ("self", "mat1", "mat2").index(pair[0]),
+        )
+        method = "addmm" if len(given) == 3 else "mm"
+        if method == "mm":
+            given = [("self", given[0][1]), given[1]]
+    elif op.name == "matmul":
+        given = [(name, tensor) for name, (_, tensor) in zip(("self", "mat2"), given, strict=True)]
+    elif op.name == "embedding":
+        given = [("self" if name == "weight" else "index", tensor) for name, tensor in given]
+    common = place_of(given[0][1])
+    for name, tensor in given:
+        place = place_of(tensor)
+        if place != common:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but got {name} is on {place}, "
+                f"different from other tensors on {common} (when checking argument in method "
+                f"wrapper_CUDA_{method})"
+            )
+
+
+def _check_weights(given: list[tuple[str, Tensor]], places: list[str]) -> None:
+    """Convolutions name the types of input and weight."""
+    kinds = [tensor.type() for _, tensor in given]  # type: ignore[attr-defined]
+    for (name, _), kind, place in zip(given[1:], kinds[1:], places[1:], strict=True):
+        if place != places[0]:
+            raise RuntimeError(f"Input type ({kinds[0]}) and {name} type ({kind}) should be the "
+                               "same")  # fmt: skip
+
+
+def _check_indices(op: Op, values: tuple[Any, ...], place_of: Asked) -> None:
+    """Indices lie on the CPU or where the tensor lies; values to write may be 0-dim CPU tensors."""
+    target, indices = values[0], values[1]
+    place = place_of(target)
+    for index in indices:
+        if index is not None and place_of(index) not in ("cpu", place):
+            raise RuntimeError(f"indices should be either on {place} or on the same device as the "
+                               f"indexed tensor ({place})")  # fmt: skip
+    source = place_of(values[2]) if op.name == "index_put" else place
+    if source != place:
+        _check_iterated([("self", target), ("values", values[2])], [place, source])

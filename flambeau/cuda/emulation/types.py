@@ -1,0 +1,34 @@
+"""Types of tensors on a GPU, `torch.cuda.FloatTensor`: called, they make tensors there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.device import Emulated
+from flambeau._ops import typed
+from flambeau._tensor.tensor import Tensor
+from flambeau.cuda.emulation.places import At
+
+
+class CudaTypedMeta(typed.TypedMeta):
+    """`torch.cuda.FloatTensor` and its like; `isinstance` asks device and type."""
+
+    place = "cuda"
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        with At(f"cuda:{Emulated.current}"):
+            return typed.legacy(cls.element, args, any_type=False)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        on_gpu = isinstance(instance, Tensor) and instance.is_cuda
+        return on_gpu and instance.dtype is cls.element
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+TYPES: dict[str, Any] = {
+    name: CudaTypedMeta(name, (), {"element": element, "__module__": "torch.cuda",
+                                   "__doc__": f"Makes and recognises GPU tensors of {element}."})
+    for name, element in typed.NAMES.items() if not name.startswith("Complex")
+}  # fmt: skip

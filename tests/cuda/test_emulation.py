@@ -1,0 +1,99 @@
+"""The emulated GPU: the facts of `emulated.py`, in a process where the emulation is on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import flambeau as torch
+
+HERE = Path(__file__).parent
+PROGRAM = HERE / "emulated.py"
+
+
+def run(*arguments: str, emulate: bool) -> subprocess.CompletedProcess[str]:
+    """A Python process with or without the emulation."""
+    environment = {k: v for k, v in os.environ.items() if k != "FLAMBEAU_EMULATE_CUDA"}
+    if emulate:
+        environment["FLAMBEAU_EMULATE_CUDA"] = "1"
+    command = [sys.executable, "-W", "error", *arguments]
+    root = str(HERE.parent.parent)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=root,
+                          timeout=120, check=False)  # fmt: skip
+
+
+def names() -> list[str]:
+    """The facts, read off the file: importing it would need the emulation."""
+    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
+    found = [line[4 : line.index("(")] for line in lines if line.startswith("def ")]
+    return [name for name in found if name not in ("message", "devices", "main")]
+
+
+@cache
+def failures() -> dict[str, str]:
+    done = run(str(PROGRAM), emulate=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", names())
+def test_emulated(name: str) -> None:
+    assert failures().get(name) is None, failures()[name]
+
+
+def test_it_can_be_switched_on_late() -> None:
+    program = """
+import flambeau as torch
+x = torch.ones(2)                      # functions are built before
+y = torch.zeros_like(x) + torch.nn.functional.softmax(x, 0)
+torch.cuda.emulate()
+z = torch.ones(2, device="cuda")
+assert torch.zeros_like(z).device.type == torch.nn.functional.softmax(z, 0).device.type == "cuda"
+assert torch.cuda.is_available() and x.device.type == y.device.type == "cpu"
+"""
+    done = run("-c", program, emulate=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_checkpoint_of_a_gpu_is_read_without_one(tmp_path: Path) -> None:
+    file = tmp_path / "x.pt"
+    save = f"import flambeau as t; t.save(t.arange(3., device='cuda'), {str(file)!r})"
+    done = run("-c", save, emulate=True)
+    assert done.returncode == 0, done.stderr
+    assert torch.load(file, map_location="cpu").tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match=r"torch.cuda.is_available\(\) is False"):
+        torch.load(file)
+
+
+def test_without_it_nothing_is_there() -> None:
+    with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+        torch.ones(2).cuda()
+    with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
+        torch.ones(2, device="cuda")
+
+
+def test_it_costs_nothing_while_it_is_off() -> None:
+    """No operator is watched, and Tensor has its plain properties."""
+    program = """
+import sys
+import flambeau as torch
+from flambeau._core import modes
+assert modes.watch.places is None and modes.watch.active == modes.watch.nodes == 0
+torch.ones(2).add(1)
+assert not any("emulation" in name or "device_memory" in name for name in sys.modules)
+"""
+    done = run("-c", program, emulate=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_emulation_reaches_flambeau_run(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\nassert torch.ones(1).cuda().is_cuda\n", encoding="utf-8")
+    done = run("-m", "flambeau", "run", str(script), emulate=True)
+    assert done.returncode == 0, done.stderr
