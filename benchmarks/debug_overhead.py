@@ -7,13 +7,21 @@ Milliseconds of a training step of two small networks: never switched on, on, an
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
+from typing import Any
 
 import flambeau as torch
-from flambeau.debug import nan_guard
+from flambeau.debug import advise, nan_guard, profile
 
 REPEATS = 40
+TOOLS: dict[str, Callable[[], Any]] = {
+    "nan_guard": nan_guard,
+    "advise": lambda: advise(quiet=True),
+    "torch.profiler": torch.profiler.profile,
+    "profile": lambda: profile(None, file=io.StringIO()),
+}
 
 
 def perceptron(width: int) -> Callable[[], None]:
@@ -45,15 +53,18 @@ def best(step: Callable[[], None]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("| network | off | nan_guard | off again |\n|---|---|---|---|")
+    print(f"| network | off | {' | '.join(TOOLS)} | off again |")
+    print(f"|---|---|{'---|' * len(TOOLS)}---|")
     for width in (16, 256, 1024):
         step = perceptron(width)
         before = best(step)
-        with nan_guard():
-            during = best(step)
-        ratio = during / before
-        print(f"| width {width} | {before:.3f} ms | {during:.3f} ms ({ratio:.2f}x) "
-              f"| {best(step):.3f} ms |")  # fmt: skip
+        cells = [f"width {width}", f"{before:.3f} ms"]
+        for tool in TOOLS.values():
+            with tool():
+                during = best(step)
+            cells.append(f"{during:.3f} ms ({during / before:.2f}x)")
+        cells.append(f"{best(step):.3f} ms")
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -28,14 +28,18 @@ commands:
   run -m MODULE [ARGUMENT ...]   run a module, as `python -m` does
   run -c CODE [ARGUMENT ...]     run the code in a string, as `python -c` does
   run --nan-guard SCRIPT ...     stop at the first operator that makes NaN or infinity
+  run --advise SCRIPT ...        say at the end what the program could do better, line by line
+  run --profile TRACE.json SCRIPT ...
+                                 say at the end what took the time; write a trace and a flame graph
   env                            show versions, processor, threads and optional parts
   warmup [NAME ...]              compile the common kernels, so that no program has to wait for them
   inspect FILE                   show what a checkpoint holds; no code in it runs
   verify FILE ...                check the structure and the checksums of checkpoints
   convert A B                    .pth to .safetensors, and back
+  run-archive FILE --input X.npy run a TorchScript archive
 
 `flambeau run` does what `python` does, with one difference: `import torch` gives flambeau.
-`flambeau COMMAND --help` says more about `inspect`, `verify` and `convert`.
+`flambeau COMMAND --help` says more about `inspect`, `verify`, `convert`, `run-archive`.
 
 options:
   -h, --help                     show this text
@@ -47,7 +51,10 @@ examples:
   flambeau run -c "import torch; print(torch.arange(3) * 2)"
 """
 
-RUN_USAGE = "usage: flambeau run [--nan-guard] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
+RUN_USAGE = (
+    "usage: flambeau run [--nan-guard] [--advise] [--profile TRACE.json] "
+    "(SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,6 +108,18 @@ def run(arguments: list[str]) -> int:
 
         with nan_guard():
             return run(arguments[1:])
+    if arguments[:1] == ["--advise"]:
+        from .debug import advise
+
+        with advise():
+            return run(arguments[1:])
+    if arguments[:1] == ["--profile"]:
+        if len(arguments) < 2:
+            return _fail(f"flambeau run: --profile needs the name of a file\n{RUN_USAGE}\n")
+        from .debug import profile
+
+        with profile(arguments[1]):
+            return run(arguments[2:])
     if not arguments:
         return _fail(RUN_USAGE + "\n")
     first = arguments[0]
@@ -127,6 +146,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "inspect": _from_commands("inspect"),
     "verify": _from_commands("verify"),
     "convert": _from_commands("convert"),
+    "run-archive": _from_commands("run_archive"),
 }
 
 

@@ -26,11 +26,12 @@ LAYERS = [
     {
         "nn", "optim", "amp", "utils", "serialization", "cuda", "testing", "distributed",
         "linalg", "fft", "special", "random", "version", "backends", "multiprocessing", "types",
-        "distributions", "overrides", "hub", "library", "compiler", "profiler", "storage",
+        "distributions", "overrides", "hub", "library", "compiler", "storage",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
         "xpu", "sparse",
     },
-    {"jit", "func", "debug"},
+    {"jit", "func", "profiler"},
+    {"debug"},
     {"__init__", "__main__", "_lookup", "cli", "_commands", "_environment", "_warmup", "hook"},
 ]  # fmt: skip
 
@@ -45,6 +46,12 @@ ALLOWED: dict[tuple[str, str], str] = {
         "utils/data/archives/decoding.py",
         "serialization.safetensors.torch",
     ): "a field of a sample may be such a file; the reader is loaded when one is met",
+    ("autograd/profiler.py", "profiler.autograd_profile"): "an older name of torch.profiler",
+    ("autograd/profiler.py", "profiler.event_list"): "an older name of torch.profiler",
+    ("autograd/profiler.py", "profiler.function_event"): "an older name of torch.profiler",
+    ("autograd/profiler.py", "profiler.kinds"): "an older name of torch.profiler",
+    ("autograd/profiler_util.py", "profiler.event_list"): "an older name of torch.profiler",
+    ("autograd/profiler_util.py", "profiler.function_event"): "an older name of torch.profiler",
     ("cpu/amp/__init__.py", "amp.old_names"): "torch.cpu.amp is an old name of torch.amp",
     ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",
 }

@@ -19,8 +19,10 @@ _LAZY = {
     "Function": "function", "FunctionCtx": "function",
     "detect_anomaly": "saved", "set_detect_anomaly": "saved",
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "DeviceType": "profiler", "ProfilerActivity": "profiler", "kineto_available": "profiler",
 }  # fmt: skip
-_MODULES = ("forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler")
+_MODULES = ("forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler",
+            "profiler_util")  # fmt: skip
 
 __all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
 

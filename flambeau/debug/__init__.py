@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flambeau.debug.advise import Report, advise
 from flambeau.debug.nan_guard import NonFiniteError, NonFiniteWarning, nan_guard
+from flambeau.debug.profile import profile
 
-__all__ = ["NonFiniteError", "NonFiniteWarning", "nan_guard"]
+__all__ = ["NonFiniteError", "NonFiniteWarning", "Report", "advise", "nan_guard", "profile"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import linecache
 import sys
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 PACKAGE = str(Path(__file__).parents[1])
-OURS = (PACKAGE, "<flambeau")
+OURS = (PACKAGE, "<flambeau", "<torchscript")
 """Beginnings of the file names of flambeau's own frames."""
 
 
@@ -19,10 +20,46 @@ class Place(NamedTuple):
     line: int
     function: str
 
+    @property
+    def code(self) -> str:
+        """What stands in that line, if it can be read."""
+        return linecache.getline(self.file, self.line).strip()
+
     def __str__(self) -> str:
-        code = linecache.getline(self.file, self.line).strip()
         where = f"{self.file}:{self.line}, in {self.function}"
-        return f"{where}: {code}" if code else where
+        return f"{where}: {self.code}" if self.code else where
+
+
+class Line(NamedTuple):
+    """An instruction of the user's program, as cheap to make as can be."""
+
+    code: CodeType
+    instruction: int
+    number: int
+    direct: bool
+    """Whether it calls the operator itself, not through a module, an optimizer, ..."""
+
+    @property
+    def place(self) -> Place:
+        """The line to show."""
+        return Place(self.code.co_filename, self.number, self.code.co_name)
+
+
+OPERATORS = ("<flambeau", *(str(Path(PACKAGE) / name) for name in ("_ops", "_tensor", "debug")))
+"""Where operators and methods of Tensor are."""
+
+
+def line(depth: int = 1) -> Line | None:
+    """The innermost instruction that is not flambeau's own."""
+    frame: Any = sys._getframe(depth)
+    direct = True
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(OURS):
+            return Line(frame.f_code, frame.f_lasti, frame.f_lineno, direct)
+        direct = direct and name.startswith(OPERATORS)
+        frame = frame.f_back
+    return None
 
 
 def caller() -> Place | None:

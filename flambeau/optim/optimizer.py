@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._core.dtype import Defaults, float32
 from flambeau._runtime.cpu import quiet
 from flambeau._tensor.sparse import SparseTensor
@@ -84,22 +85,39 @@ class Optimizer:
         @functools.wraps(func)
         def step(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
-            for table in (_global_pre_hooks, self._optimizer_step_pre_hooks):
-                for hook in table.values():
-                    changed = hook(self, args, kwargs)
-                    if changed is None:
-                        continue
-                    if not isinstance(changed, tuple) or len(changed) != 2:  # noqa: PLR2004
-                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, "
-                                           f"new_kwargs), but got {changed}.")  # fmt: skip
-                    args, kwargs = changed
-            result = func(*args, **kwargs)
-            for table in (self._optimizer_step_post_hooks, _global_post_hooks):
-                for hook in table.values():
-                    hook(self, args, kwargs)
-            return result
+            label = self._label("step") if modes.watch.active else None
+            try:
+                if _global_pre_hooks or self._optimizer_step_pre_hooks:
+                    args, kwargs = self._through_hooks(func, args, kwargs)
+                result = func(*args, **kwargs)
+                for table in (self._optimizer_step_post_hooks, _global_post_hooks):
+                    for hook in table.values():
+                        hook(self, args, kwargs)
+                return result
+            finally:
+                if label is not None:
+                    label.__exit__()
 
         return step
+
+    def _through_hooks(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments of a step as the hooks before it leave them."""
+        for table in (_global_pre_hooks, self._optimizer_step_pre_hooks):
+            for hook in table.values():
+                changed = hook(self, args, kwargs)
+                if changed is None:
+                    continue
+                if not isinstance(changed, tuple) or len(changed) != 2:  # noqa: PLR2004
+                    raise RuntimeError(f"{func} must return None or a tuple of (new_args, "
+                                       f"new_kwargs), but got {changed}.")
+                args, kwargs = changed
+        return args, kwargs
+
+    def _label(self, method: str) -> modes.labelled:
+        """Tell observers, such as profilers, that a method begins."""
+        label = modes.labelled(f"Optimizer.{method}#{type(self).__name__}.{method}")
+        label.__enter__()
+        return label
 
     # ---- groups
 
@@ -218,6 +236,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
+        label = self._label("zero_grad") if modes.watch.active else None
         for group in self.param_groups:
             for parameter in group["params"]:
                 grad = parameter._grad
@@ -229,6 +248,8 @@ class Optimizer:
                 else:
                     grad.requires_grad_(False)
                 grad.zero_()
+        if label is not None:
+            label.__exit__()
 
     # ---- checkpoints
 

@@ -48,12 +48,13 @@ def moduli(results: Any) -> Any:
 
 LINES: list[tuple[str, list[Any]]] = [
     # ---- pointwise, one tensor
-    ("""_conj_physical _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _mish_slope _sigmoid_slope
-     _silu_slope abs angle asinh atan ceil conj cos cosh deg2rad elu erf erfc exp exp2 expm1 floor
-     frac hardshrink hardsigmoid hardswish hardtanh i0 leaky_relu mish neg nn.functional.log_sigmoid
-     nn.functional.softplus rad2deg relu round sgn sigmoid sign silu sin sinc sinh softshrink
-     special.special_erfcx special.special_i0e special.special_i1 special.special_i1e
-     special.special_log_ndtr special.special_ndtr square tanh trunc _tanh_slope nan_to_num""",
+    ("""_conj_physical _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope
+     _sigmoid_slope _silu_slope _softplus_slope abs angle asinh atan ceil conj cos cosh deg2rad elu
+     erf erfc exp exp2 expm1 floor frac hardshrink hardsigmoid hardswish hardtanh i0 leaky_relu mish
+     neg nn.functional.log_sigmoid nn.functional.softplus rad2deg relu round sgn sigmoid sign silu
+     sin sinc sinh softshrink special.special_erfcx special.special_i0e special.special_i1
+     special.special_i1e special.special_log_ndtr special.special_ndtr square tanh trunc _tanh_slope
+     nan_to_num""",
      [[R(2, 3)], [R()]]),
     ("""digamma lgamma log log10 log1p log2 reciprocal rsqrt special.special_entr sqrt""",
      [[P(2, 3)], [P()]]),
@@ -402,7 +403,8 @@ linalg.linalg_householder_product
 )
 """Kernels and views that are checked with complex numbers too; pointwise rows say it themselves."""
 
-REAL_ONLY = frozenset(("_relu_grad", "logaddexp", "_gelu_slope", "_gelu_tanh_slope", "_mish_slope"))
+REAL_ONLY = frozenset(("_relu_grad", "logaddexp", "_gelu_slope", "_gelu_tanh_slope", "_mish_slope",
+                       "_softplus_slope", "_log_sigmoid_slope"))  # fmt: skip
 """Pointwise rows whose formulas are written for real numbers."""
 
 TWICE = frozenset(

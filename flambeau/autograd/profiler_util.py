@@ -1,0 +1,23 @@
+"""`torch.autograd.profiler_util`: events of recordings; they stand in `flambeau.profiler`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.profiler.event_list import EventList
+from flambeau.profiler.function_event import (
+    FormattedTimesMixin,
+    FunctionEvent,
+    FunctionEventAvg,
+    Interval,
+    Kernel,
+)
+
+__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval",
+           "Kernel"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from flambeau._core.missing import missing
+
+    return missing(__name__, name)

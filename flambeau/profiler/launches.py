@@ -1,0 +1,51 @@
+"""The launches of kernels, seen only while somebody looks.
+
+The methods that launch a kernel are exchanged for ones that report, and put back afterwards: a
+launch that nobody looks at does not even test a flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._runtime.launch import Kernel
+from flambeau.profiler.active import Shared, active
+
+_plain: list[tuple[type, str, Callable[..., Any]]] = []
+
+
+def _watch() -> None:
+    from flambeau._ops.templates.gemm import Direct
+
+    for owner, method in ((Kernel, "__call__"), (Kernel, "parallel"), (Direct, "run")):
+        plain = getattr(owner, method)
+        _plain.append((owner, method, plain))
+        setattr(owner, method, _reporting(plain))
+
+
+def _watch_no_more() -> None:
+    for owner, method, plain in _plain:
+        setattr(owner, method, plain)
+    _plain.clear()
+
+
+watching = Shared(_watch, _watch_no_more)
+"""While it is entered, the recorder of each thread is told of the kernels launched there."""
+
+
+def _reporting(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that launches a kernel, between the words to the recorder of its thread."""
+
+    def launch(self: Any, *arguments: Any) -> None:
+        recorder = active.recorder
+        current = None if recorder is None else recorder.current
+        if recorder is None or (current is not None and current.kind == "kernel"):
+            return plain(self, *arguments)  # type: ignore[no-any-return]
+        record = recorder.open(getattr(self, "name", "multiply_direct"), "kernel")
+        try:
+            plain(self, *arguments)
+        finally:
+            recorder.close(record)
+
+    return launch
