@@ -65,8 +65,8 @@ def digits(torch: Any) -> Step:
 VOCABULARY, WIDTH, HEADS, LENGTH = 65, 128, 4, 64
 
 
-def character_model(torch: Any, fused: bool) -> Step:
-    """A GPT with 4 blocks of width 128 on 12 texts of 64 characters, AdamW."""
+def character_model(torch: Any, fused: bool, half: bool = False) -> Step:
+    """A GPT with 4 blocks of width 128 on 12 texts of 64 characters, AdamW; `half`: autocast."""
     nn, functional = torch.nn, torch.nn.functional
 
     class Block(nn.Module):  # type: ignore[misc,name-defined]
@@ -116,7 +116,12 @@ def character_model(torch: Any, fused: bool) -> Step:
     texts = [choices(torch, VOCABULARY, 12, LENGTH + 1, seed=k) for k in range(4)]
     batches = [(t[:, :-1].contiguous(), t[:, 1:].contiguous()) for t in texts]
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1)
-    return training(net, loss_of, optimizer, batches)
+
+    def run(text: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            return net(text)
+
+    return training(run if half else net, loss_of, optimizer, batches)
 
 
 def language_model(torch: Any) -> Step:
@@ -164,8 +169,8 @@ def board(torch: Any, half: bool) -> Step:
     return training(run, loss_of, torch.optim.Adam(net.parameters(), 1e-3), [(points, target)])
 
 
-def residual(torch: Any, batch: int) -> Step:
-    """ResNet-18 on images of 224x224, inference."""
+def resnet18(torch: Any) -> Any:
+    """ResNet-18, for inference."""
     nn = torch.nn
 
     class Block(nn.Module):  # type: ignore[misc,name-defined]
@@ -191,7 +196,12 @@ def residual(torch: Any, batch: int) -> Step:
         layers += [Block(inside, outside, stride), Block(outside, outside, 1)]
         inside = outside
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000)]
-    net = filled(torch, nn.Sequential(*layers)).eval()
+    return filled(torch, nn.Sequential(*layers)).eval()
+
+
+def residual(torch: Any, batch: int) -> Step:
+    """ResNet-18 on images of 224x224, inference."""
+    net = resnet18(torch)
     images = drawn(torch, batch, 3, 224, 224)
 
     def step() -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 from flambeau._commands.common import about, in_units, make_parser, plural, run
 from flambeau._commands.drawing import draw
-from flambeau.serialization.archive import map_file
+from flambeau.serialization.archive import ArchiveReader, map_file
 from flambeau.serialization.description import Description, TensorEntry, describe, tree_of
+from flambeau.serialization.description.scripts import sources_of
 from flambeau.serialization.description.tree import Node, printable
 
 DESCRIPTION = "Show the tensors and values of a file, without running any code that is in it."
@@ -28,6 +29,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--depth", type=_depth, metavar="N", help="draw N levels of the tree")
     parser.add_argument("--all", action="store_true", help="draw neighbours that look alike too")
+    parser.add_argument("--code", action="store_true", help="print a TorchScript archive's code")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     return run(parser, words, _inspect)
 
@@ -41,7 +43,9 @@ def _depth(text: str) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     with about(options.file):
-        found = describe(memoryview(map_file(options.file)), options.file)
+        data = memoryview(map_file(options.file))
+        found = describe(data, options.file)
+        code = sources_of(ArchiveReader(data)) if options.code and found.methods else {}
     tree = tree_of(found.content)
     tensors = list(tree.tensors())
     if options.json:
@@ -50,10 +54,17 @@ def _inspect(options: argparse.Namespace) -> int:
     lines = [*_head(options.file, found, tensors), ""]
     lines += draw(tree, options.depth, fold=not options.all)
     lines += _tail(found, tensors)
+    for record, text in code.items():
+        lines += ["", f"{printable(record)}:", *(f"  {line}" for line in printable_lines(text))]
     text = "\n".join(lines) + "\n"
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     return 0
+
+
+def printable_lines(text: str) -> list[str]:
+    """The lines of a text without characters that a terminal would obey."""
+    return [printable(line) for line in text.splitlines()]
 
 
 # ---- text

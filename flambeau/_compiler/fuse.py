@@ -32,6 +32,8 @@ KINDS = ("full", "along", "row", "index", "segment", "number")
 REDUCTIONS = ("total", "amax", "amin", "product", "first")
 EXPENSIVE = frozenset({"exp", "log", "log1p", "expm1", "tanh", "power"})
 """What is stored rather than computed again in a later pass."""
+MARKED = frozenset({"kept"})
+"""`Expr("kept", x)` is x, stored likewise: for what is expensive as a whole."""
 
 
 # ---- what formulas are written with, besides the primitives of `expr`
@@ -150,6 +152,7 @@ class Plan:
         self.name = formula.name
         self.kinds = {name: kind for name, kind in kinds if kind is not None}
         self.nodes: dict[Any, Node] = {}
+        self.of_expressions: dict[int, tuple[Expr, Node]] = {}  # by ids, which are theirs meanwhile
         self.results = [self._node(result) for result in formula.traced(dict(kinds))]
         self.passes = self._find_passes()
         self.kept = self._find_kept()
@@ -159,6 +162,13 @@ class Plan:
     def _node(self, expression: Any) -> Any:
         if not isinstance(expression, Expr):
             return expression
+        known = self.of_expressions.get(id(expression))  # shared parts are walked through once
+        if known is None:
+            known = expression, self._node_of(expression)
+            self.of_expressions[id(expression)] = known
+        return known[1]
+
+    def _node_of(self, expression: Expr) -> Node:
         if expression.op == "parameter":
             return self._leaf("parameter", expression.args[0])
         if expression.op in ("length", "position"):
@@ -239,14 +249,20 @@ class Plan:
     """Node -> (the pass that stores it, the number of its place)."""
 
     def _find_kept(self) -> dict[Node, tuple[int, int]]:
-        """Expensive nodes that several passes need."""
-        seen: dict[Node, list[int]] = {}
-        for stage in self.passes:
-            for node in self.needed(stage):
-                if node.op in EXPENSIVE:
-                    seen.setdefault(node, []).append(stage)
-        several = [(stages[0], node) for node, stages in seen.items() if len(stages) > 1]
-        return {node: (stage, place) for place, (stage, node) in enumerate(several)}
+        """Nodes that are marked by `kept`, then expensive ones, that several passes need."""
+        found: dict[Node, tuple[int, int]] = {}
+        for ops in (MARKED, EXPENSIVE):
+            self.kept = found
+            seen: dict[Node, list[int]] = {}
+            for stage in self.passes:
+                for node in self.needed(stage):
+                    if node.op in ops and node not in found:
+                        seen.setdefault(node, []).append(stage)
+            several = [(stages[0], node) for node, stages in seen.items() if len(stages) > 1]
+            start = len(found)
+            more = {node: (stage, start + k) for k, (stage, node) in enumerate(several)}
+            found = {**found, **more}
+        return found
 
     def constants(self, stage: int) -> list[Node]:
         """The nodes that are the same for the whole row, known in `stage`, in order of need."""

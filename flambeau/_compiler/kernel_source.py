@@ -40,6 +40,7 @@ SAME: dict[str, dict[str, str]] = {
     "divide": {"f": "{0} / {1}"},
     "negative": {"fiu": "-{0}"},
     "positive": {"fiub": "{0}"},
+    "kept": {"fiub": "{0}"},
     "conjugate": {"fiub": "{0}"},
     "absolute": {"fiu": "absolute({0})", "b": "{0}"},
     "square": {"fiu": "{0} * {0}"},
@@ -118,6 +119,7 @@ class Lines:
         self.parameters = parameters
         self.lines: list[tuple[str, str, Scalar]] = []  # name, text, type
         self.known: dict[Any, Term] = {}
+        self.of_expressions: dict[int, tuple[Expr, Term]] = {}  # by ids, which are theirs meanwhile
         self.used: dict[str, Any] = {}  # functions of `vector_math`
         self.cost = 0
 
@@ -129,11 +131,14 @@ class Lines:
             return self.parameters[node.args[0]]
         if node.op == "constant":
             return constant(node.args[0])
-        operands = [self.term(argument) for argument in node.args]
-        key = (node.op, *operands)
-        if key not in self.known:
-            self.known[key] = self.apply(node.op, operands)
-        return self.known[key]
+        found = self.of_expressions.get(id(node))  # shared parts are walked through once
+        if found is None:
+            operands = [self.term(argument) for argument in node.args]
+            key = (node.op, *operands)
+            if key not in self.known:
+                self.known[key] = self.apply(node.op, operands)
+            found = self.of_expressions[id(node)] = node, self.known[key]
+        return found[1]
 
     def apply(self, op: str, operands: list[Term]) -> Term:
         """A primitive of these operands."""

@@ -156,8 +156,6 @@ def stored(operand: Operand, term: Term) -> str:
             raise NoForm("floats to large unsigned integers")
         if target.size < i32.size:
             text = f"i32({text})"  # small integers take the low bits, as on x86
-    elif source is f64 and target is f16:
-        raise NoForm("two roundings")
     elif target in HALVES and source is not f32:
         text = f"f32({text})"
     return f"{target.name}({text})"

@@ -1,30 +1,75 @@
-"""TorchScript: so far, modules written as `ScriptModule` classes, run by Python.
+"""TorchScript: programs in a typed subset of Python, compiled, traced, saved and loaded.
 
-`ScriptModule` and `script_method` give programs of that form their meaning: parameters, modes,
-autograd and state as in every Module. Compiling, tracing and archives raise an error that names
-them.
+Where a program passes on its way:
+
+    Python source ── frontend/ ──► Graph ── passes/ ──► Function ──┬─ printing/  `.graph`, `.code`
+    nn.Module ── modules/ ──► class type and methods               ├─ optimise/, run/  it runs
+    example call ── trace/ ──► Graph                               └─ archive/   files, both ways
+
+`ir/` holds types, graphs and functions, `operators/` the operators that a program may use,
+`library/` those functions and layers of `torch.nn` that are programs themselves.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
 
-from flambeau.jit.script_module import ScriptModule, script_method
+FILES = {
+    "markers": (
+        "Attribute Final annotate export ignore is_scripting is_tracing script_if_tracing "
+        "strict_fusion unused _drop _overload _overload_method _IgnoreContextManager"
+    ),
+    "execution": (
+        "enable_onednn_fusion fuser jit_module_from_flatbuffer onednn_fusion_enabled "
+        "optimized_execution save_jit_module_to_flatbuffer set_fusion_strategy "
+        "_set_fusion_strategy export_opnames _unwrap_optional last_executed_optimized_graph "
+        "_hide_source_ranges"
+    ),
+    "type_tests": "isinstance _isinstance",
+    "asynchronous": "Future fork wait _fork _wait",
+    "freezing": "freeze optimize_for_inference run_frozen_optimizations",
+    "errors": "Error ScriptWarning TracerWarning TracingCheckError",
+    "modules.functions": "ScriptFunction",
+    "modules.script_module": "RecursiveScriptModule ScriptModule",
+    "modules.scripting": "script",
+    "modules.methods": "script_method",
+    "modules.classes": "RecursiveScriptClass",
+    "modules.interfaces": "interface",
+    "modules.units": "CompilationUnit",
+    "trace": "TopLevelTracedModule TracedModule trace trace_module",
+    "archive": "load save",
+    "run.limits": "Limits",
+}
+"""File below `flambeau.jit` and the names in it."""
 
-__all__ = ["ScriptModule", "script_method"]
+HOME = {name: file for file, names in FILES.items() for name in names.split()}
 
-
-def is_scripting() -> bool:
-    """Whether the code is being compiled: never, Python runs it."""
-    return False
-
-
-def is_tracing() -> bool:
-    """Whether the code is being traced: never."""
-    return False
+__all__ = [  # noqa: PLE0604, PLE0605
+    "Attribute", "CompilationUnit", "Error", "Future", "ScriptFunction", "ScriptModule",
+    "annotate", "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze", "ignore",
+    "interface", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "save",
+    "script", "script_if_tracing", "set_fusion_strategy", "strict_fusion", "trace",
+    "trace_module", "unused", "wait",
+]  # fmt: skip  # noqa: F822
 
 
 def __getattr__(name: str) -> Any:
+    file = HOME.get(name)
+    if file is not None and _is_there(file):
+        found = getattr(importlib.import_module(f"{__name__}.{file}"), name)
+        # A package of that name may have been put here by the import: the function wins.
+        globals()[name] = found
+        return found
     from flambeau._core.missing import missing
 
     return missing(__name__, name)
+
+
+def _is_there(file: str) -> bool:
+    return importlib.util.find_spec(f"{__name__}.{file}") is not None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *HOME})

@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent as kernels
+from flambeau._ops.templates import recurrent_rows
 from flambeau._ops.templates.gemm import Finish, gemm
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
@@ -49,6 +50,9 @@ def lstm(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: n
     steps, rows, width = from_input.shape
     units = width // 4
     gates, (outputs, cells) = np.empty_like(from_input), _pair(from_input, units)
+    if recurrent_rows.fits(from_input, units):
+        recurrent_rows.lstm(from_input, weight, hidden, cell, outputs, cells, gates, backwards)
+        return outputs, cells, gates
     step_kernel = _kernel(kernels.lstm_step, from_input.dtype)
     across = weight.T.copy()
     for step, last in _order(steps, backwards):
@@ -75,6 +79,11 @@ def lstm_backward(grad: np.ndarray, grad_cell: np.ndarray | None, weight: np.nda
     slopes = gates.copy()
     of_hidden = np.zeros_like(hidden)
     of_cell = np.zeros_like(cell) if grad_cell is None else grad_cell.copy()
+    if recurrent_rows.fits(gates, units):
+        recurrent_rows.lstm_backward(slopes, weight, cell, cells, grad, of_hidden, of_cell,
+                                     backwards)  # fmt: skip
+        of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
+        return slopes, of_weight, of_hidden, of_cell
     step_kernel = _kernel(kernels.lstm_step_backward, gates.dtype)
     for step, last in reversed(list(_order(steps, backwards))):
         step_kernel.parallel(

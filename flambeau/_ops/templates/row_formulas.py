@@ -95,8 +95,9 @@ def variance(x: Any, correction: Any) -> Any:
     """Mean, and the sum of squared distances from it over length - correction."""
     mean = average(x)
     centered = x - mean
-    freedom = maximum(length() - correction, 0)
-    return mean, total(centered * centered) / freedom
+    drift = total(centered)  # what rounding the mean has lost; found in the same pass
+    squares = maximum(total(centered * centered) - drift * drift / length(), 0)
+    return mean, squares / maximum(length() - correction, 0)
 
 
 @formula(x="full")
@@ -172,9 +173,11 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 def _normalised(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     mean = average(x)
     centered = x - mean
-    variance = average(centered * centered)
+    drift = average(centered)  # what rounding the mean has lost; found in the same pass
+    variance = maximum(average(centered * centered) - drift * drift, 0)
     rstd = 1 / sqrt(variance + eps)
-    return _affine(centered * rstd, weight, bias), mean, rstd, variance
+    exact = where(is_nan(drift), mean, mean + drift)  # the mean of infinities is one
+    return _affine((centered - drift) * rstd, weight, bias), exact, rstd, variance
 
 
 @formula(x="full", weight="along", bias="along", eps="number")

@@ -51,6 +51,11 @@ class FunctionSchema:
         """`aten::add.Tensor`."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
+    def __str__(self) -> str:
+        from flambeau.jit.operators.matching import spelled
+
+        return spelled(self)
+
     def fits(self, wanted: FunctionSchema) -> bool:
         """Whether a method of this schema may implement one of an interface; `self` apart."""
         mine, theirs = self.arguments[1:], wanted.arguments[1:]
@@ -126,9 +131,12 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it: arguments are bound and checked by the schema."""
-        from flambeau.jit.run import call
+        entry = self.compiled.get("entry")
+        if entry is None:
+            from flambeau.jit.run import entry_of
 
-        return call(self, args, kwargs)
+            entry = entry_of(self)
+        return entry(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<Function {self.qualified_name}>"
@@ -143,6 +151,7 @@ class CompilationUnit:
         self.functions: dict[str, Function] = {}
         self.types: dict[str, Type] = {}  # classes, interfaces, NamedTuples, enumerations
         self._mangled = 0
+        self.is_foreign = False  # an archive's: its types are claims, which are checked
 
     def mangle(self, qualified_name: str) -> str:
         """The name itself if it is free, else with a part `___torch_mangle_3` in it."""

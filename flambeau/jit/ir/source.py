@@ -45,19 +45,38 @@ class SourceRange:
         return f"{self.source.filename}:{self.line}:{self.column}"
 
     def highlight(self) -> str:
-        """The lines around the range, with the range underlined: what errors show."""
-        text = self.source.text
-        first = text.rfind("\n", 0, self.start) + 1
-        last = text.find("\n", self.start)
-        last = len(text) if last < 0 else last
-        before = text[:first].splitlines()[-3:]
-        after = text[last + 1 :].splitlines()[:3]
-        width = max(1, min(self.end, last) - self.start)
-        mark = " " * (self.start - first) + "~" * width + " <--- HERE"
-        head = ""
-        if self.source.filename:
-            head = f'  File "{self.source.filename}", line {self.line}\n'
-        return head + "\n".join([*before, text[first:last], mark, *after]) + "\n"
+        """The lines of the range, each underlined, with two lines around: what errors show."""
+        text, stop = self.source.text, min(self.end, len(self.source.text))
+        start = min(self.start, stop)
+        first_line = text.count("\n", 0, start)
+        last_line = text.count("\n", 0, max(start, stop - 1))
+        lines = text.split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        shown = lines[max(0, first_line - 2) : first_line]
+        offset = text.rfind("\n", 0, start) + 1
+        for line in lines[first_line : last_line + 1]:
+            shown.append(line)
+            mark = _underline(line, start - offset, stop - offset)
+            if mark:
+                shown.append(mark)
+            offset += len(line) + 1
+        if shown and "~" in shown[-1]:
+            shown[-1] += " <--- HERE"
+        shown += lines[last_line + 1 : last_line + 3]
+        return self._heading() + "".join(f"{line}\n" for line in shown)
+
+    def _heading(self) -> str:
+        if not self.source.filename:
+            return ""
+        return f'  File "{self.source.filename}", line {self.line}\n'
+
+
+def _underline(line: str, start: int, stop: int) -> str:
+    """Marks below the characters `start` to `stop` of a line, its indentation left out."""
+    begin = max(start, len(line) - len(line.lstrip(" ")))
+    width = min(stop, len(line)) - begin
+    return " " * begin + "~" * width if width > 0 else ""
 
 
 class ScriptError(RuntimeError):

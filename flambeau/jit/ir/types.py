@@ -7,7 +7,7 @@ Each type prints in two ways: `annotation` as Python code writes it (`Optional[L
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class SimpleType(Type):
 
     name: str
     spelled: str = ""  # in annotations, where that differs
+    inferred: bool = field(default=False, compare=False)  # assumed where nothing was annotated
 
     def __str__(self) -> str:
         return self.name
@@ -55,6 +56,7 @@ class SimpleType(Type):
 
 
 TENSOR = SimpleType("Tensor")
+INFERRED_TENSOR = SimpleType("Tensor", inferred=True)  # equal to TENSOR; errors name it otherwise
 INT = SimpleType("int")
 FLOAT = SimpleType("float")
 COMPLEX = SimpleType("complex")
@@ -179,9 +181,7 @@ class TupleType(Type):
 
     def __str__(self) -> str:
         if self.qualified_name:
-            pairs = zip(self.fields, self.elements, strict=True)
-            inside = ", ".join(f"{t} {name}" for name, t in pairs)
-            return f"NamedTuple({inside})"
+            return self.qualified_name
         return f"({', '.join(map(str, self.elements))})"
 
     @property
@@ -359,7 +359,22 @@ def union(members: Sequence[Type]) -> Type:
         return flat[0]
     if len(flat) == 2 and NONE in flat:
         return OptionalType(flat[0] if flat[1] == NONE else flat[1])
-    return UnionType(tuple(flat))
+    return UnionType(tuple(sorted(flat, key=union_rank)))
+
+
+RANKS = (ANY, ANY_ENUM, TENSOR, STORAGE, TupleType, ListType, DictType, NUMBER, FLOAT, COMPLEX,
+         FutureType, INT, NONE, STRING, GENERATOR, BOOL, OptionalType, DEVICE, STREAM, ClassType,
+         CAPSULE, InterfaceType, QSCHEME, ANY_LIST, ANY_TUPLE, ANY_CLASS)  # fmt: skip
+"""The order of the members of unions; types of one rank follow their texts."""
+
+
+def union_rank(member: Type) -> tuple[int, str]:
+    """Where a member of a union stands among the others."""
+    for rank, kind in enumerate(RANKS):
+        same = isinstance(member, kind) if isinstance(kind, type) else member == kind
+        if same:
+            return rank, str(member)
+    return len(RANKS), str(member)
 
 
 def _flattened(members: Sequence[Type]) -> Iterator[Type]:

@@ -19,7 +19,7 @@ A module has parameters, buffers and submodules where every Module has them, in 
 from __future__ import annotations
 
 from collections import namedtuple
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from flambeau._core import dtype as dt
@@ -48,6 +48,14 @@ class ScriptObject:
     def __init__(self, type: T.ClassType) -> None:
         self.__dict__["_type"] = type
 
+    def __getattr__(self, name: str) -> Any:
+        type = self.__dict__["_type"]
+        if name in type.properties:
+            return type.properties[name][0](self)
+        if name in type.methods:
+            return partial(type.methods[name], self)
+        raise AttributeError(f"'{type}' object has no attribute '{name}'", name=name, obj=self)
+
     def __repr__(self) -> str:
         return f"<ScriptObject {self._type.qualified_name}>"
 
@@ -62,8 +70,8 @@ def dtype_number(element: dt.dtype) -> int:
 def dtype_of(number: int) -> dt.dtype:
     """The element type of torch's number; ValueError for one that flambeau does not have."""
     name = DTYPES[number] if 0 <= number < len(DTYPES) else str(number)
-    found = getattr(dt, name, None)
-    if not isinstance(found, dt.dtype):
+    found = dt.BY_NAME.get(name)
+    if found is None:
         raise ValueError(f"no element type {name}")
     return found
 

@@ -1,0 +1,183 @@
+"""Scripted layers against PyTorch: text, outputs and gradients, with PyTorch's own samples."""
+
+import difflib
+import re
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import flambeau
+from conformance.module_samples import MODULES, assert_near, ours, samples
+
+FAST_PATH = frozenset(
+    "MultiheadAttention TransformerEncoder TransformerEncoderLayer TransformerDecoderLayer "
+    "Transformer".split()
+)
+"""Layers whose text differs: torch's asks first whether its fast path for inference is open."""
+RANDOM = frozenset(("FractionalMaxPool2d", "FractionalMaxPool3d"))
+"""Layers that draw numbers by torch's generator in their own way."""
+SKIPPED_SAMPLES = 12
+"""Of long lists of samples, every second, third, … is taken, so that about this many are."""
+
+
+def normalised(code: str) -> str:
+    """The text with temporaries numbered in order, and without the marks of unique names."""
+    names: dict[str, str] = {}
+    text = re.sub(r"\b_\d+\b", lambda m: names.setdefault(m.group(0), f"t{len(names)}"), code)
+    return re.sub(r"\.___torch_mangle_\d+", "", text)
+
+
+def thinned(name: str) -> list:
+    """Some of the samples of a module."""
+    found = list(samples(name, torch.float32))
+    return found[:: max(1, len(found) // SKIPPED_SAMPLES)]
+
+
+def scripted(sample):
+    """The module scripted in both libraries, with the same parameters; None if torch refuses."""
+    theirs, mine = sample.both()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            reference = torch.jit.script(theirs)
+        except Exception:  # noqa: BLE001 - whatever torch says, it cannot script this one
+            return None
+        return reference, flambeau.jit.script(mine)
+
+
+def texts(module, methods_of) -> dict[str, str]:
+    """The code of all methods, by their paths."""
+    return {
+        f"{path}.{name}": normalised(code)
+        for path, inner in module.named_modules()
+        for name, code in methods_of(inner)
+    }
+
+
+def their_methods(module):
+    """Names and code of the methods of one of torch's modules."""
+    return [(n, module._c._get_method(n).code) for n in module._c._method_names()]
+
+
+def our_methods(module):
+    """Names and code of the methods of one of ours."""
+    return [(name, module.__getattr__(name).code) for name in module._type.methods]
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - FAST_PATH))
+def test_code_agrees(name):
+    """Every method of the module and of its submodules reads the same."""
+    for sample in thinned(name):
+        pair = scripted(sample)
+        if pair is None:
+            continue
+        expected, found = texts(pair[0], their_methods), texts(pair[1], our_methods)
+        assert found.keys() == expected.keys()
+        for path, text in expected.items():
+            lines = difflib.unified_diff(text.splitlines(), found[path].splitlines(), lineterm="")
+            assert text == found[path], "\n".join([path, *lines])
+
+
+def called(module, arguments, keywords):
+    """The outputs as a list of tensors, and the gradients of the parameters."""
+    output = module(*arguments, **keywords)
+    flat = list(tensors_of(output))
+    real = [t for t in flat if t.requires_grad]
+    if real:
+        sum(t.double().abs().sum() for t in real).backward()
+    gradients = {n: p.grad for n, p in module.named_parameters()}
+    return flat, gradients
+
+
+def tensors_of(output):
+    """The tensors in nested tuples."""
+    if isinstance(output, (tuple, list)):
+        for part in output:
+            yield from tensors_of(part)
+    elif output is not None:
+        yield output
+
+
+def overloaded(module) -> bool:
+    """Recurrent layers have variants of `forward` and cannot be called from Python."""
+    return "forward__0" in getattr(module, "_type", module).methods
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - RANDOM))
+def test_outputs_and_gradients_agree(name):
+    """The scripted module gives what torch's gives."""
+    for sample in thinned(name):
+        pair = scripted(sample) if sample.inputs is not None else None
+        if pair is None or overloaded(pair[1]):
+            continue
+        for one in pair:
+            one.eval()  # dropout and the like draw from different streams
+        arguments, keywords = tuple(sample.inputs.args), dict(sample.inputs.kwargs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected, their_gradients = called(pair[0], arguments, keywords)
+            except RuntimeError as error:
+                first_line = re.escape(str(error).splitlines()[0])
+                with pytest.raises(RuntimeError, match=first_line):
+                    called(pair[1], ours(arguments), ours(keywords))
+                continue
+            found, our_gradients = called(pair[1], ours(arguments), ours(keywords))
+        for one, other in zip(found, expected, strict=True):
+            assert_near(one, other, 1e-4)
+        for path, gradient in their_gradients.items():
+            mine = our_gradients[path]
+            assert (mine is None) == (gradient is None), path
+            if gradient is not None:
+                scale = max(1.0, float(gradient.abs().max()))
+                np.testing.assert_allclose(
+                    mine.numpy(), gradient.to_dense().numpy(), rtol=1e-3, atol=1e-4 * scale
+                )
+
+
+@pytest.fixture(autouse=True)
+def _deprecated():
+    """Torch says of every call that TorchScript is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+class Wrapped(torch.nn.Module):
+    """A recurrent layer, called from a script."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True},
+                                     {"batch_first": True, "bias": False}])  # fmt: skip
+def test_recurrent_layers_in_scripts(kind, options):
+    """The overload for tensors is chosen, and gives what torch's gives."""
+
+    class OurWrapped(flambeau.nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            return self.layer(x)
+
+    torch.manual_seed(1)
+    flambeau.manual_seed(1)
+    theirs = torch.jit.script(Wrapped(getattr(torch.nn, kind)(3, 4, **options)))
+    mine = flambeau.jit.script(OurWrapped(getattr(flambeau.nn, kind)(3, 4, **options)))
+    x = torch.randn(5, 2, 3)
+    expected, their_gradients = called(theirs, (x,), {})
+    found, our_gradients = called(mine, (ours(x),), {})
+    for one, other in zip(found, expected, strict=True):
+        assert_near(one, other, 1e-5)
+    for path, gradient in their_gradients.items():
+        np.testing.assert_allclose(our_gradients[path].numpy(), gradient.numpy(), atol=1e-4)

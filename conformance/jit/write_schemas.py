@@ -1,0 +1,67 @@
+"""Write flambeau/jit/operators/schemas.txt: the operators of PyTorch that flambeau can run.
+
+    python conformance/jit/write_schemas.py
+
+A name is taken if one of its overloads has an implementation (`flambeau.jit.operators.calls`), with
+all of its overloads, since the choice among them is part of what programs mean; but never what
+reaches files, networks or Python objects, or belongs to another backend.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+REFUSED_NAMES = re.compile(
+    r"aten::(save|from_file|record_stream|_print|_foobar|_test_|_foreach_|_fused_|_amp_|_nested_|_cudnn"
+    r"|_cufft|_sparse_semi|_mps|mps_|miopen|mkldnn|cudnn|fbgemm|quantize|_quantized|q_|to_mkldnn|_mkldnn"
+    r"|_test|_flash|_efficient_attention|_triton|_philox|_lstm_mps|_thnn_fused|owner|is_owner|to_here"
+    r"|local_value|confirmed_by_owner|_make_dep|data_ptr|_scaled_|_weight_int|fake_quant"
+    r"|_has_compat|_get_tracing|_propagate_xla|_wrapped|_dyn_quant|_convert_weight|_mixed_dtypes)"
+    r"|prim::(rpc_|Python|Ignored|BailOut|Bailout|Guard|Fallback|TypeCheck|Fusion|MKLDNN|mkldnn"
+    r"|profile|AddStat|awaitable|Static|Differentiable|TensorExpr|oneDNN|MMTree|MMBatch|Fused"
+    r"|ConstantMKLDNN|CudaFusion|RequiresGradCheck|Chunk|VarStack|VarConcat|Autograd|Broadcast|Reduction)"
+)
+REFUSED_TYPES = re.compile(
+    r"Dimname|Storage|Stream|QScheme|RRef|Await|__torch__|Capsule|ConstQuantizer"
+)
+
+
+def has_implementation(text: str) -> bool:
+    """Whether flambeau can run a schema: by an operator, or written out by `run`."""
+    from flambeau.jit.operators import calls, table
+    from flambeau.jit.run.node_text import NODES
+
+    schema = table.schema(text)
+    return schema.name in NODES or calls.find(schema) is not None
+
+
+def schemas(name: str) -> list[str]:
+    """The schemas of a name that may stand in the table."""
+    found = [str(s) for s in torch._C._jit_get_schemas_for_operator(name)]
+    return [text for text in found if not REFUSED_TYPES.search(text)]
+
+
+def main() -> None:
+    """Write the file."""
+    from flambeau.jit.operators.table import FILE
+
+    names = {s.name for s in torch._C._jit_get_all_schemas()}
+    kept = []
+    for name in sorted(n for n in names if n.startswith(("aten::", "prim::"))):
+        if REFUSED_NAMES.match(name):
+            continue
+        texts = schemas(name)
+        if any(map(has_implementation, texts)):
+            kept += texts
+    FILE.write_text("\n".join(kept) + "\n", "utf-8")
+    print(f"{len(kept)} schemas")
+
+
+if __name__ == "__main__":
+    main()

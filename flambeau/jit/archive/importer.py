@@ -1,0 +1,434 @@
+"""The code of an archive, compiled: classes and functions come into being when they are named.
+
+`__torch__.models.Net` stands in the record `code/__torch__/models.py`. The text is parsed by
+Python's own parser and compiled by `jit.frontend`, as any program; none of it runs as Python. What
+a name may mean is decided here: classes and functions of the archive, operators of the table, and
+the few words of the dialect that archives are written in.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.jit.archive.names import check_attribute
+from flambeau.jit.frontend.compiler import Compiler
+from flambeau.jit.frontend.definitions import compile_function
+from flambeau.jit.frontend.errors import FrontendError
+from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue, SimpleValue
+from flambeau.jit.frontend.source import Definition
+from flambeau.jit.frontend.special_forms import SpecialForm
+from flambeau.jit.frontend.sugar import SugaredValue
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import CompilationUnit, Function
+from flambeau.jit.ir.graph import Graph
+from flambeau.jit.ir.source import ScriptError, Source, SourceRange
+from flambeau.jit.ir.values import type_of
+from flambeau.jit.modules.class_values import ClassValue, EnumClass, NamedTupleClass
+from flambeau.jit.modules.enums import types as enum_types
+
+PREFIX = "__torch__"
+FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork", "awaitable")
+HOOKS = {"__forward_hooks__": "forward_hooks", "__forward_pre_hooks__": "forward_pre_hooks"}
+STRUCTURE = frozenset(("ConstantChunk", "TupleUnpack", "TupleIndex", "Uninitialized", "tolist"))
+"""Kinds of nodes that have syntax of their own, and are no operators to be called by name."""
+PARAMETERS = (T.TENSOR, T.optional(T.TENSOR), T.NONE)
+"""Types of parameters and buffers."""
+DEEPEST = 200
+"""Expressions and statements within each other."""
+
+
+class Importer:
+    """Compiles the code of one archive into a unit.
+
+    read: the text of a record, None if there is none. constants: what `CONSTANTS.c0` &c. are.
+    upgrade: changes graphs of code that was written for older operators.
+    """
+
+    def __init__(self, unit: CompilationUnit, read: Callable[[str], str | None],
+                 constants: tuple[Any, ...], upgrade: Callable[[Graph], None]) -> None:  # fmt: skip
+        self.unit = unit
+        self.read = read
+        self.constants = constants
+        self.upgrade = upgrade
+        self.files: dict[str, dict[str, tuple[Source, ast.stmt]]] = {}
+        self.open: set[str] = set()
+
+    # ---- what archives name
+
+    def type(self, qualified: str) -> T.Type:
+        """A class of the archive by its qualified name.
+
+        Raises:
+            ScriptError: there is none.
+        """
+        found = self.unit.types.get(qualified) or self._load_type(qualified)
+        if found is None:
+            raise ScriptError(f"Unknown type name '{qualified}'")
+        return found
+
+    def type_of_text(self, text: str) -> T.Type:
+        """A type that a pickle gives as text: `Dict[str, __torch__.Net]`."""
+        node = _parsed(text, "eval").body
+        return self._compiler(Source(text)).type_of(node)
+
+    def find(self, qualified: str) -> SugaredValue | None:
+        """What a qualified name means; None if nothing."""
+        made = self.unit.types.get(qualified) or self._load_type(qualified)
+        if made is not None:
+            return sugar_of_type(made)
+        function = self.unit.functions.get(qualified) or self._load_function(qualified)
+        return None if function is None else FunctionValue(function)
+
+    def _definition(self, qualified: str) -> tuple[Source, ast.stmt] | None:
+        """The class or function of a name in its file."""
+        module, _, name = qualified.rpartition(".")
+        if module not in self.files:
+            path = f"code/{module.replace('.', '/')}.py"
+            text = self.read(path)
+            self.files[module] = {} if text is None else _statements(Source(text, path))
+        return self.files[module].get(name)
+
+    def _compiler(self, source: Source) -> Compiler:
+        return Compiler(Graph(), source, Names(self))
+
+    # ---- functions
+
+    def _load_function(self, qualified: str) -> Function | None:
+        found = self._definition(qualified)
+        if found is None or not isinstance(found[1], ast.FunctionDef):
+            return None
+        return self.unit.add_function(self._function(qualified, Definition(found[1], found[0])))
+
+    def _function(self, qualified: str, definition: Definition,
+                  owner: T.ClassType | None = None) -> Function:  # fmt: skip
+        define = functools.partial(self._define, definition=definition, owner=owner)
+        return Function(qualified, self.unit, define=define)
+
+    def _define(self, function: Function, *, definition: Definition,
+                owner: T.ClassType | None) -> None:  # fmt: skip
+        defaults = self._defaults(definition, function.qualified_name)
+        try:
+            compile_function(function, definition.node, definition.source, Names(self), None,
+                             owner, defaults=defaults)  # fmt: skip
+        except FrontendError as error:
+            raise ScriptError(error.msg, error.source_range) from None
+        except RecursionError:
+            raise ScriptError(f"{function.qualified_name} is nested too deeply") from None
+        graph = function._graph
+        assert graph is not None
+        self.upgrade(graph)
+
+    def _defaults(self, definition: Definition, where: str) -> dict[str, Any]:
+        """The values of the parameters that a call may leave out: archives write constants."""
+        given = definition.node.args
+        pairs = [
+            *zip(given.args[::-1], given.defaults[::-1], strict=False),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        ]
+        return {
+            parameter.arg: self._constant(node, definition.source, where)
+            for parameter, node in pairs if node is not None
+        }  # fmt: skip
+
+    # ---- classes
+
+    def _load_type(self, qualified: str) -> T.Type | None:
+        found = self._definition(qualified)
+        if found is None or not isinstance(found[1], ast.ClassDef):
+            return None
+        source, node = found[0], found[1]
+        bases = [ast.unparse(base) for base in node.bases]
+        kind = bases[0] if len(bases) == 1 else "" if not bases else "?"
+        make = KINDS.get(kind)
+        if make is None:
+            raise ScriptError(f"class {qualified} inherits from {', '.join(bases)}")
+        return make(self, qualified, node, source)
+
+    def _class(self, qualified: str, node: ast.ClassDef, source: Source,
+               is_module: bool) -> T.Type:  # fmt: skip
+        made = T.ClassType(qualified, self.unit, is_module=is_module)
+        self.unit.types[qualified] = made
+        lists: dict[str, list[str]] = {}
+        declared = []
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                definition = Definition(statement, source)
+                name = statement.name
+                made.methods[name] = self._function(f"{qualified}.{name}", definition, made)
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                lists[statement.targets[0].id] = _literal(statement.value, qualified)
+            elif not isinstance(statement, ast.Pass):
+                declared.append(_declaration(statement, qualified))
+        kinds = {name: kind for kind in ("parameter", "buffer")
+                 for name in lists.get(f"__{kind}s__", ())}  # fmt: skip
+        for name, note, value in declared:
+            self._attribute(made, name, note, value, kinds.get(name, ""), source)
+        for word, attribute in HOOKS.items():
+            for name in lists.get(word, ()):
+                getattr(made, attribute).append(made.methods[name])
+        return made
+
+    def _attribute(self, made: T.ClassType, name: str, note: ast.expr, value: ast.expr | None,
+                   kind: str, source: Source) -> None:  # fmt: skip
+        check_attribute(name, str(made))
+        if name in made.constants or name in made.attributes or name in made.methods:
+            raise ScriptError(f"{made} has two things called {name!r}")
+        if value is not None:
+            made.constants[name] = self._constant(value, source, f"{made}.{name}")
+            return
+        found = self._compiler(source).type_of(note)
+        is_module = getattr(found, "is_module", False)
+        if kind and found not in PARAMETERS:
+            raise ScriptError(f"{made}: the {kind} {name!r} should be a Tensor")
+        made.add(name, found, kind or ("module" if is_module else "attribute"))
+
+    def _constant(self, node: ast.expr, source: Source, where: str) -> Any:
+        """The value of a constant of a class: a literal, or a call that gives one."""
+        text = ast.unparse(node)
+        if text in ("inf", "nan", "-inf"):
+            return float(text)
+        if text.startswith("__torch__."):
+            return self._member(text, where)
+        if isinstance(node, ast.Call) and text.startswith("torch.device("):
+            from flambeau._core.device import device
+
+            return device(_literal(node.args[0], where))
+        if isinstance(node, ast.Call) and text.startswith("float("):
+            return float(_literal(node.args[0], where))
+        if isinstance(node, ast.Call) and text.startswith("annotate("):
+            return self._constant(node.args[1], source, where)
+        return _literal(node, where)
+
+    def _member(self, text: str, where: str) -> Any:
+        """A member of an enumeration of the archive."""
+        qualified, _, name = text.rpartition(".")
+        owner = getattr(self.type(qualified), "python", None)
+        if not isinstance(owner, type) or name not in getattr(owner, "__members__", ()):
+            raise ScriptError(f"{where}: not a constant: {text}")
+        return owner[name]  # type: ignore[index]
+
+    def _module(self, qualified: str, node: ast.ClassDef, source: Source) -> T.Type:
+        return self._class(qualified, node, source, True)
+
+    def _plain(self, qualified: str, node: ast.ClassDef, source: Source) -> T.Type:
+        return self._class(qualified, node, source, False)
+
+    def _named_tuple(self, qualified: str, node: ast.ClassDef, source: Source) -> T.Type:
+        fields, elements, defaults = [], [], []
+        self._enter(qualified)
+        for statement in node.body:
+            name, note, value = _declaration(statement, qualified)
+            if name.startswith("_") or not name.isidentifier():
+                raise ScriptError(f"{qualified}: a field cannot be called {name!r}")
+            fields.append(name)
+            elements.append(self._compiler(source).type_of(note))
+            if value is not None:
+                defaults.append(self._constant(value, source, qualified))
+        self.open.remove(qualified)
+        if len(set(fields)) != len(fields):
+            raise ScriptError(f"{qualified} has two fields of one name")
+        made = T.TupleType(tuple(elements), qualified, tuple(fields), tuple(defaults))
+        self.unit.types[qualified] = made
+        return made
+
+    def _enter(self, qualified: str) -> None:
+        """Note that a NamedTuple is being made, which cannot hold itself."""
+        if qualified in self.open:
+            raise ScriptError(f"{qualified} holds itself")
+        self.open.add(qualified)
+
+    def _enum(self, qualified: str, node: ast.ClassDef, source: Source) -> T.Type:
+        members = {}
+        for statement in node.body:
+            if not isinstance(statement, ast.Assign) or not isinstance(
+                statement.targets[0], ast.Name
+            ):
+                raise ScriptError(f"{qualified}: an enumeration holds assignments only")
+            name = statement.targets[0].id
+            if name.startswith("_") or name == "mro":
+                raise ScriptError(f"{qualified}: a member cannot be called {name!r}")
+            members[name] = _literal(statement.value, qualified)
+        owner: Any = enum.Enum(qualified.rpartition(".")[2], members)  # type: ignore[misc]
+        value_type = type_of(next(iter(members.values()))) if members else T.ANY
+        made = T.EnumType(qualified, value_type, owner)
+        enum_types[owner] = made
+        self.unit.types[qualified] = made
+        return made
+
+    def _interface(self, qualified: str, node: ast.ClassDef, source: Source) -> T.Type:
+        from flambeau.jit.modules.signatures import declared_schema
+
+        is_module = ast.unparse(node.bases[0]) == "ModuleInterface"
+        made = T.InterfaceType(qualified, is_module=is_module)
+        self.unit.types[qualified] = made
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                definition = Definition(statement, source)
+                made.methods[statement.name] = declared_schema(definition, Names(self), made)
+        return made
+
+
+KINDS: dict[str, Any] = {
+    "": Importer._plain, "Module": Importer._module, "NamedTuple": Importer._named_tuple,
+    "Enum": Importer._enum, "Interface": Importer._interface,
+    "ModuleInterface": Importer._interface,
+}  # fmt: skip
+"""What makes the classes that inherit from a word."""
+
+
+def sugar_of_type(made: T.Type) -> SugaredValue:
+    """A type as a program may use it."""
+    if isinstance(made, T.EnumType):
+        return EnumClass(made.python)
+    if isinstance(made, T.TupleType):
+        return NamedTupleClass(made)
+    if isinstance(made, T.ClassType):
+        return ClassValue(made)
+    raise ScriptError(f"{made} cannot be used as a value")
+
+
+# ---- names
+
+
+class Names:
+    """What the names in an archive's code mean: see `frontend.compiler.Resolver`."""
+
+    mutable_defaults = True  # `padding: List[int]=[0]`
+
+    def __init__(self, importer: Importer) -> None:
+        self.importer = importer
+
+    def value(self, name: str, graph: Graph, where: SourceRange) -> SugaredValue | None:
+        """What a name means as a value."""
+        if name == PREFIX:
+            return Path(self.importer, PREFIX)
+        if name == "torch":
+            return Operators("aten")
+        if name == "ops":
+            return Namespaces()
+        if name == "CONSTANTS":
+            return Constants(self.importer.constants)
+        if name in ("inf", "nan"):
+            with graph.at(where):
+                return SimpleValue(graph.constant(float(name)))
+        return SpecialForm(name) if name in FORMS else None
+
+    def type(self, name: str, where: SourceRange) -> T.Type | None:
+        """The type that a name with dots means."""
+        if name.startswith(f"{PREFIX}."):
+            return self.importer.type(name)
+        return None
+
+
+class Path(SugaredValue):
+    """The beginning of a qualified name."""
+
+    kind = "module"
+
+    def __init__(self, importer: Importer, path: str) -> None:
+        self.importer = importer
+        self.path = path
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        path = f"{self.path}.{name}"
+        return self.importer.find(path) or Path(self.importer, path)
+
+
+class Operators(SugaredValue):
+    """`torch` or `ops.prim`: its attributes are operators."""
+
+    kind = "module"
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        if self.namespace == "prim" and name in STRUCTURE:
+            raise ScriptError(f"prim::{name} cannot be called", where)
+        return BuiltinFunction(f"{self.namespace}::{name}")
+
+
+class Namespaces(SugaredValue):
+    """`ops`: its attributes are namespaces of operators."""
+
+    kind = "module"
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        return Operators(name)
+
+
+class Constants(SugaredValue):
+    """`CONSTANTS`: its attributes `c0`, `c1`, … are values that lie beside the code."""
+
+    kind = "constants"
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        number = name.removeprefix("c")
+        if not number.isdecimal() or len(number) > 9 or int(number) >= len(self.values):
+            raise ScriptError(f"the archive has no constant {name}", where)
+        with graph.at(where):
+            return SimpleValue(graph.constant(self.values[int(number)]))
+
+
+# ---- text
+
+
+def _parsed(text: str, mode: str) -> Any:
+    """Python's tree of a text; ScriptError if it is none."""
+    try:
+        tree = ast.parse(text, "<archive>", mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ScriptError(f"the code of the archive cannot be parsed: {error}") from None
+    _check_depth(tree)
+    return tree
+
+
+def _check_depth(tree: ast.AST) -> None:
+    """Refuse trees that would take whoever walks them beyond Python's limit of recursion. Of
+    `a and b and c` each part lies within the one before, once it is compiled.
+    """
+    waiting: deque[tuple[ast.AST, int]] = deque([(tree, 0)])
+    while waiting:
+        node, depth = waiting.popleft()
+        if isinstance(node, (ast.BoolOp, ast.Compare)):
+            depth += sum(1 for _ in ast.iter_child_nodes(node)) // 2
+        if depth > DEEPEST:
+            raise ScriptError(f"the code of the archive is nested more than {DEEPEST} deep")
+        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _statements(source: Source) -> dict[str, tuple[Source, ast.stmt]]:
+    """The classes and functions of a file by name. Older files begin with `op_version_set = 1`."""
+    found: dict[str, tuple[Source, ast.stmt]] = {}
+    for node in _parsed(source.text, "exec").body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found[node.name] = (source, node)
+    return found
+
+
+def _declaration(statement: ast.stmt, owner: str) -> tuple[str, ast.expr, ast.expr | None]:
+    """`name : type`, `name : Final[type] = value`, `__annotations__["0"] = type`."""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id, statement.annotation, statement.value
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        target = statement.targets[0]
+        if isinstance(target.value, ast.Name) and target.value.id == "__annotations__":
+            name = _literal(target.slice, owner)
+            if isinstance(name, str):
+                return name, statement.value, None
+    raise ScriptError(f"{owner}: not a declaration: {ast.unparse(statement)[:80]}")
+
+
+def _literal(node: ast.expr, where: str) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        raise ScriptError(f"{where}: not a literal: {ast.unparse(node)[:80]}") from None

@@ -1,0 +1,134 @@
+"""`torch.jit.load`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pickle import UnpicklingError
+from typing import Any
+
+from flambeau.jit.archive import upgraders
+from flambeau.jit.archive.importer import Importer
+from flambeau.jit.archive.pickle_reader import read_pickle
+from flambeau.jit.ir.function import CompilationUnit
+from flambeau.jit.modules.script_module import ScriptModule
+from flambeau.jit.run import set_limits
+from flambeau.serialization.archive import ArchiveReader, map_file
+from flambeau.serialization.checksums import Workers
+from flambeau.serialization.locations import Restore, restore_function
+from flambeau.serialization.storages import ArchiveStorages
+
+OLDEST = 1
+
+
+def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None,
+         _restore_shapes: bool = False, *, limits: Any = None) -> Any:  # fmt: skip
+    """Load a module that `torch.jit.save` of flambeau or of PyTorch has written.
+
+    The archive is not trusted. Its code is compiled for our own executor, over a table of operators
+    without access to files, network or Python; its pickles are read by an interpreter that imports
+    nothing.
+
+    f: a path, or a file object with `read`. map_location: a device or its name, for all tensors.
+    _extra_files: names of further records; the values are replaced by their contents (bytes).
+    limits: `torch.jit.Limits`: steps, memory and recursion of whatever its methods do.
+
+    Raises:
+        ValueError: there is no such file.
+        RuntimeError, pickle.UnpicklingError: the archive is damaged or does what is not allowed.
+    """
+    _warn_of_age("torch.jit.load")
+    reader = ArchiveReader(_bytes(f))
+    restore = restore_function(map_location)
+    module = _Loading(reader, restore, limits).module()
+    for name in _extra_files or ():
+        record = f"extra/{name}"
+        _extra_files[name] = reader.read(record) if reader.has(record) else b""  # type: ignore[index]
+    return module
+
+
+def _warn_of_age(name: str) -> None:
+    later = sys.version_info >= (3, 14)
+    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
+    warnings.warn(f"`{name}` is {state}. Please switch to `torch.export`.", DeprecationWarning,
+                  stacklevel=3)  # fmt: skip
+
+
+def _bytes(f: Any) -> Any:
+    if not isinstance(f, (str, os.PathLike)):
+        return f.read()
+    path = os.fspath(f)
+    if not os.path.exists(path):  # noqa: PTH110 - the message has the path as it was given
+        raise ValueError(f"The provided filename {f} does not exist")
+    if os.path.isdir(path):  # noqa: PTH112
+        raise ValueError(f"The provided filename {f} is a directory")
+    return map_file(path)
+
+
+class _Loading:
+    """One archive on its way to a module."""
+
+    def __init__(self, reader: ArchiveReader, restore: Restore, limits: Any) -> None:
+        self.reader = reader
+        self.restore = restore
+        self.limits = limits
+
+    def module(self) -> ScriptModule:
+        """The module of the archive."""
+        reader = self.reader
+        reader.view("constants.pkl")  # its absence tells checkpoints apart
+        version = _version(reader)
+        unit = CompilationUnit()
+        unit.is_foreign = True
+        if self.limits is not None:
+            set_limits(unit, self.limits)
+        importer = Importer(unit, self._text, (), lambda graph: upgraders.upgrade(graph, version))
+        importer.constants = self._pickle("constants.pkl", "constants", importer)
+        result = self._pickle("data.pkl", "data", importer)
+        if not isinstance(result, ScriptModule) or "_type" not in result.__dict__:
+            raise UnpicklingError("the archive holds no module")
+        reader.verify_rest()
+        for function in list(_functions(unit)):
+            function.ensure_defined()
+        return result
+
+    def _text(self, name: str) -> str | None:
+        if not self.reader.has(name):
+            return None
+        try:
+            return self.reader.read(name).decode("utf-8")
+        except UnicodeDecodeError:
+            raise RuntimeError(f"{name} is no text") from None
+
+    def _pickle(self, name: str, folder: str, importer: Importer) -> Any:
+        foreign = self.reader.has("byteorder") and self.reader.read("byteorder") != b"little"
+        with Workers(len(self.reader.data)) as workers:
+            storages = ArchiveStorages(self.reader, self.restore, workers=workers, folder=folder,
+                                       foreign=foreign != (sys.byteorder == "big"))  # fmt: skip
+            content = self.reader.view(name)
+            return read_pickle(content, importer.type, storages, importer.type_of_text)
+
+
+def _functions(unit: CompilationUnit) -> Any:
+    """Everything that is named so far: methods of classes, functions."""
+    for made in list(unit.types.values()):
+        yield from getattr(made, "methods", {}).values()
+    yield from unit.functions.values()
+
+
+def _version(reader: ArchiveReader) -> int:
+    name = ".data/version" if reader.has(".data/version") else "version"
+    text = reader.read(name).strip()
+    if not text.isdigit() or len(text) > 9:
+        raise RuntimeError(f"the version of the archive is no number: {text[:20]!r}")
+    version = int(text)
+    if not OLDEST <= version <= upgraders.NEWEST:
+        word = "maximum" if version > OLDEST else "minimum"
+        bound = upgraders.NEWEST if version > OLDEST else OLDEST
+        age = "too old" if version > OLDEST else "too new"
+        raise RuntimeError(
+            f"Attempted to read a PyTorch file with version {version}, but the {word} supported "
+            f"version for reading is {bound}. Your PyTorch installation may be {age}."
+        )
+    return version

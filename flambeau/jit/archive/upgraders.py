@@ -1,0 +1,117 @@
+"""Older operators: what an archive of an earlier version meant by names that mean more today.
+
+A file's version says how far the operators had come when it was written. Each row has the version
+from which on an operator means what it means now, and for older files a program, in the language of
+scripts, that does what it did (pytorch.org, "TorchScript operator versioning").
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from functools import cache
+
+from flambeau.jit.frontend.source import Definition
+from flambeau.jit.ir.function import CompilationUnit, Function
+from flambeau.jit.ir.graph import Graph, Node
+from flambeau.jit.ir.source import Source
+
+NEWEST = 10
+"""The newest version of archives."""
+LEAST_WRITTEN = 3
+
+_TRUNCATING = """
+def {name}(self: Tensor, other: {other}) -> Tensor:
+    if self.is_floating_point() or {is_float}:
+        return self.true_divide{suffix}(other)
+    return self.divide{suffix}(other, rounding_mode="trunc")
+"""
+
+
+def _division(name: str, other: str, suffix: str) -> str:
+    is_float = "isinstance(other, float)" if other == "number" else "other.is_floating_point()"
+    return _TRUNCATING.format(name=name, other=other, is_float=is_float, suffix=suffix)
+
+
+_STEPS = """
+def {name}(start: number, end: number, steps: Optional[int]{base}, dtype: Optional[int],
+           layout: Optional[int], device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
+    count = 100
+    if steps is not None:
+        count = steps
+    return torch.{name}(start, end, count{given}, dtype=dtype, layout=layout, device=device,
+                        pin_memory=pin_memory)
+"""
+_FULL = """
+def full(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int],
+         device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
+    if dtype is None:
+        return torch.full(size, float(fill_value), dtype=dtype, layout=layout, device=device,
+                          pin_memory=pin_memory)
+    return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device,
+                      pin_memory=pin_memory)
+"""
+
+UPGRADERS: dict[str, tuple[int, str]] = {
+    "aten::div.Tensor": (4, _division("div_tensor", "Tensor", "")),
+    "aten::div.Scalar": (4, _division("div_scalar", "number", "")),
+    "aten::div_.Tensor": (4, _division("div_tensor_", "Tensor", "_")),
+    "aten::div_.Scalar": (4, _division("div_scalar_", "number", "_")),
+    "aten::full": (5, _FULL),
+    "aten::linspace": (8, _STEPS.format(name="linspace", base="", given="")),
+    "aten::logspace": (9, _STEPS.format(name="logspace", base=", base: float", given=", base")),
+}
+"""Operators whose meaning has changed: the version of the change, and what they did before."""
+VERSIONS: dict[str, int] = {
+    **{name: version for name, (version, _) in UPGRADERS.items()},
+    "aten::gelu": 10, "aten::gelu.out": 10, "aten::full.out": 5, "aten::linspace.out": 8,
+    "aten::logspace.out": 9, "aten::div.out": 4, "aten::div.Tensor_mode": 4,
+    "aten::div.Scalar_mode": 4, "aten::div.out_mode": 4, "aten::div_.Tensor_mode": 4,
+    "aten::div_.Scalar_mode": 4,
+}  # fmt: skip
+"""The version that a file needs that uses an operator as it is now."""
+
+
+def upgrade(graph: Graph, version: int) -> None:
+    """Let the operators of a graph do what they did in a version of archives."""
+    if version >= max(since for since, _ in UPGRADERS.values()):
+        return
+    for node in list(graph.walk()):
+        found = UPGRADERS.get(node.schema.full_name) if node.schema is not None else None
+        if found is not None and version < found[0]:
+            _replace(node, _compiled(found[1]))
+
+
+def _replace(node: Node, function: Function) -> None:
+    with node.graph.inserting(node):
+        (result,) = node.graph.inline(function.graph, node.inputs)
+    result.name = node.output.name
+    node.output.replace_by(result)
+    node.destroy()
+
+
+@cache
+def _compiled(text: str) -> Function:
+    """A program of the table."""
+    from flambeau.jit.archive.importer import Importer, Names
+    from flambeau.jit.frontend.definitions import compile_function
+
+    unit = CompilationUnit()
+    source = Source(textwrap.dedent(text))
+    (node,) = ast.parse(source.text).body
+    assert isinstance(node, ast.FunctionDef)
+    definition = Definition(node, source)
+    names = Names(Importer(unit, lambda path: None, (), lambda graph: None))
+    function = Function(node.name, unit)
+    compile_function(function, definition.node, definition.source, names)
+    return function
+
+
+def version_needed(graphs: list[Graph]) -> int:
+    """The version of an archive with these programs."""
+    needed = LEAST_WRITTEN
+    for graph in graphs:
+        for node in graph.walk():
+            if node.schema is not None:
+                needed = max(needed, VERSIONS.get(node.schema.full_name, 0))
+    return needed

@@ -1,0 +1,41 @@
+"""Errors and warnings of the running and tracing of programs."""
+
+from __future__ import annotations
+
+
+class Error(RuntimeError):
+    """What a program raises when it runs: the Python exception's name and message, and where."""
+
+    __module__ = "flambeau.jit"
+
+
+class ScriptWarning(Warning):
+    """A warning about a program."""
+
+
+class TracerWarning(Warning):
+    """A trace may not hold for other inputs."""
+
+
+class TracingCheckError(Exception):
+    """A trace differs from the program that it was made of."""
+
+    def __init__(self, graph_diff_error: str, tensor_compare_error: str,
+                 extra_msg: str | None = None) -> None:  # fmt: skip
+        self.message = "Tracing failed sanity checks!\n"
+        if extra_msg is not None:
+            self.message += extra_msg + "\n"
+        if graph_diff_error:
+            self.message += "ERROR: Graphs differed across invocations!\n"
+            self.message += _indented(graph_diff_error) + "\n"
+        if tensor_compare_error:
+            self.message += (
+                "ERROR: Tensor-valued Constant nodes differed in value across invocations. "
+                "This often indicates that the tracer has encountered untraceable code.\n"
+            )
+            self.message += _indented(tensor_compare_error) + "\n"
+        super().__init__(self.message)
+
+
+def _indented(text: str) -> str:
+    return "\n".join("\t" + line for line in text.splitlines())

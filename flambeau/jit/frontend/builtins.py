@@ -1,0 +1,126 @@
+"""Which Python functions are operators, by the functions themselves."""
+
+from __future__ import annotations
+
+import cmath
+import importlib
+import math
+import sys
+import types
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+from flambeau.jit.operators import table
+
+MATH = (
+    "ceil copysign erf erfc exp expm1 fabs floor gamma lgamma log log10 log1p pow sqrt isnan asinh "
+    "atanh cosh sinh tanh acos asin atan atan2 cos sin tan acosh fmod modf factorial frexp isinf "
+    "degrees radians ldexp gcd isfinite"
+).split()
+CMATH = (
+    "isnan isfinite isinf log log10 sqrt exp sin tan cos asin acos atan sinh cosh tanh asinh acosh "
+    "atanh"
+).split()
+PYTHON: dict[Any, str] = {
+    **{getattr(math, name): f"aten::{name}" for name in MATH},
+    **{getattr(cmath, name): f"aten::{name}" for name in CMATH},
+    math.remainder: "aten::mathremainder",
+    cmath.phase: "aten::angle",
+    cmath.rect: "aten::polar",
+    warnings.warn: "aten::warn",
+    OrderedDict: "aten::dict",
+}
+"""Functions of Python that are operators."""
+
+JIT = {
+    "is_scripting": "aten::is_scripting", "wait": "aten::wait",
+    "_wait": "aten::wait", "_unwrap_optional": "aten::_unwrap_optional",
+}  # fmt: skip
+FORMS = {
+    "annotate": "annotate", "fork": "fork", "_fork": "fork", "isinstance": "isinstance",
+    "_isinstance": "isinstance", "is_tracing": "is_tracing",
+}  # fmt: skip
+"""Functions of `torch.jit` that are special forms."""
+
+PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse": "_sparse_"}
+"""Namespaces of torch, and how the operators in them begin."""
+RENAMED = {"aten::sparse_spdiags": "aten::_spdiags", "aten::sparse_spsolve": "aten::_spsolve",
+           "aten::logsigmoid": "aten::log_sigmoid",
+           "aten::_segment_reduce": "aten::segment_reduce"}  # fmt: skip
+FUNCTIONAL = frozenset(
+    """adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d
+    conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_
+    gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid native_channel_shuffle one_hot
+    pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_
+    scaled_dot_product_attention selu_ softplus softshrink threshold_""".split()
+)
+"""Functions of `torch.nn.functional` that are operators; the others are programs."""
+AUTOGRAD = {"grad": "aten::grad", "backward": "aten::backward"}
+
+
+def _jit_name(function: Any) -> str:
+    """The name of a function of `torch.jit`; empty for others."""
+    module = getattr(function, "__module__", None)
+    if not isinstance(module, str) or not module.startswith("flambeau.jit."):
+        return ""
+    return getattr(function, "__name__", "")
+
+
+def special_form(function: Any) -> str | None:
+    """The special form that a function of `torch.jit` is."""
+    return FORMS.get(_jit_name(function))
+
+
+def _lookup(names: dict[Any, str], function: Any) -> str | None:
+    try:
+        return names.get(function)
+    except TypeError:  # not hashable
+        return None
+
+
+def builtin_name(function: Any) -> str | None:
+    """The operator that a function is, with its namespace; None if it is none."""
+    found = _lookup(PYTHON, function) or JIT.get(_jit_name(function))
+    if found is not None:
+        return found
+    module, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    if module == "flambeau.nn.functional":
+        return _known(f"aten::{name}") if name in FUNCTIONAL else None
+    if module == "torch" or module.startswith("flambeau."):
+        return _of_namespace(function, name)
+    return None
+
+
+def _of_namespace(function: Any, name: str) -> str | None:
+    """The operator by the place where users find the function."""
+    flambeau = sys.modules["flambeau"]
+    if vars(flambeau).get(name, None) is function or _attribute(flambeau, name) is function:
+        return _known(f"aten::{name}")
+    for space, prefix in PREFIXES.items():
+        short = name.removeprefix(prefix)
+        module = importlib.import_module(f"flambeau.{space}")
+        if _attribute(module, short) is function:
+            return _known(f"aten::{prefix}{short}")
+    if function is _attribute(importlib.import_module("flambeau.autograd"), name):
+        return AUTOGRAD.get(name)
+    return None
+
+
+def _attribute(module: types.ModuleType, name: str) -> Any:
+    try:
+        return getattr(module, name, None)
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def _known(name: str) -> str | None:
+    name = RENAMED.get(name, name)
+    return name if table.overloads(name) else None
+
+
+def operator_of(module: types.ModuleType, name: str) -> str | None:
+    """The operator `torch.<name>` that exists for programs only."""
+    return _known(f"aten::{name}") if module.__name__ == "flambeau" else None

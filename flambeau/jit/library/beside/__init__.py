@@ -1,0 +1,1 @@
+"""Modules of torch beside `torch.nn.functional` whose functions are programs."""

@@ -1,0 +1,1 @@
+"""Scripted functions and modules, and how Python objects become them."""

@@ -1,0 +1,135 @@
+"""What functions, classes and modules of Python mean to programs that name them."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import sys
+from typing import Any
+
+from flambeau.jit import markers
+from flambeau.jit.frontend.builtins import RENAMED
+from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
+from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import Function
+from flambeau.jit.ir.source import ScriptError, SourceRange
+from flambeau.jit.library.scope import function_sugar
+from flambeau.jit.modules.class_values import (
+    ClassValue,
+    EnumClass,
+    EnumMember,
+    NamedTupleClass,
+)
+from flambeau.jit.modules.functions import Compiled, ScriptMethod
+from flambeau.jit.modules.names import as_torch
+from flambeau.jit.modules.script_module import ScriptModule
+from flambeau.jit.operators import table
+from flambeau.nn import Module
+
+LIBRARY = frozenset(("stft", "cdist", "unique", "unique_consecutive"))
+"""Functions of `torch` that are programs of `torch.functional`, not operators."""
+
+ALIASES = {"threshold": "_threshold"}
+"""Functions that go by another name in programs."""
+
+
+def operator(name: str) -> SugaredValue | None:
+    """The operator that a function of `torch` or `torch.nn.functional` is."""
+    kind = RENAMED.get(f"aten::{name}", f"aten::{name}")
+    return BuiltinFunction(kind) if table.overloads(kind) else None
+
+
+def class_sugar(kind: T.Type) -> SugaredValue:
+    """What the name of a class means."""
+    assert isinstance(kind, T.ClassType)
+    return ClassValue(kind)
+
+
+@sugar_handler
+def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
+    """Functions: those of the library, those compiled before, those to be compiled now."""
+    if isinstance(value, Function):
+        return FunctionValue(value)
+    if isinstance(value, Compiled) and not isinstance(value, ScriptMethod):
+        return FunctionValue(value._function)
+    if not inspect.isfunction(value):
+        return None
+    place, name = as_torch(value.__module__ or ""), value.__name__
+    if place == "torch.nn.functional" or (place == "torch" and name in LIBRARY):
+        home = place if place == "torch.nn.functional" else "torch.functional"
+        return function_sugar(home, ALIASES.get(name, name)) or operator(name)
+    if place == "torch":
+        return operator(name)
+    if value.__module__.startswith("flambeau."):
+        return None
+    if markers.is_ignored(value):
+        from flambeau.jit.modules.python_calls import IgnoredFunction
+
+        return IgnoredFunction(value)
+    declared = markers.function_overloads.get(markers.place_of(value))
+    if declared:
+        return FunctionValue(*overloaded(value, declared))
+    from flambeau.jit.modules.scripting import compiled_function
+
+    return FunctionValue(compiled_function(value)._function)
+
+
+_overloaded: dict[Any, tuple[Function, ...]] = {}
+
+
+def overloaded(value: Any, declared: list[Any]) -> tuple[Function, ...]:
+    """The variants of a function that has several declarations."""
+    if value in declared:
+        raise RuntimeError(markers.missing_implementation("function", value))
+    if value not in _overloaded:
+        from flambeau.jit.frontend.source import definition_of
+        from flambeau.jit.modules.methods import function_from
+        from flambeau.jit.modules.names import qualified_name
+        from flambeau.jit.modules.resolvers import scope_of
+        from flambeau.jit.modules.signatures import with_signature
+
+        body, scope = definition_of(value), scope_of(value)
+        stubs = [with_signature(body, definition_of(d), value.__name__) for d in declared]
+        name = qualified_name(value)
+        _overloaded[value] = tuple(function_from(s, scope, name, original=value) for s in stubs)
+    return _overloaded[value]
+
+
+@sugar_handler
+def python_class(value: Any, where: SourceRange) -> SugaredValue | None:
+    """Classes: enumerations, NamedTuples, and classes that programs can make objects of."""
+    if isinstance(value, enum.Enum):
+        return EnumMember(value)
+    if not inspect.isclass(value):
+        return None
+    if issubclass(value, enum.Enum):
+        return EnumClass(value)
+    if issubclass(value, tuple) and hasattr(value, "_fields"):
+        from flambeau.jit.modules.named_tuples import named_tuple_type
+
+        return NamedTupleClass(named_tuple_type(value))
+    from flambeau.jit.library.contexts import scripted_form
+    from flambeau.jit.modules.classes import can_be_compiled, class_type_of, known_class
+
+    form = scripted_form(value)
+    known = known_class(form)
+    if known is None and form is not value:
+        known = class_type_of(form, {"torch": sys.modules["flambeau"]})
+    if known is None and not value.__module__.startswith("flambeau") and can_be_compiled(value):
+        known = class_type_of(value)
+    if known is None and getattr(sys.modules["flambeau"], value.__name__, None) is value:
+        return BuiltinFunction(f"aten::{value.__name__}")  # torch looks for an operator of the name
+    return None if known is None else ClassValue(known)
+
+
+@sugar_handler
+def python_module(value: Any, where: SourceRange) -> SugaredValue | None:
+    """Modules that are no submodules: they stay Python, unless they are compiled."""
+    if isinstance(value, ScriptModule):
+        raise ScriptError("Cannot call a ScriptModule that is not a submodule of the caller", where)
+    if not isinstance(value, Module):
+        return None
+    from flambeau.jit.modules.python_calls import PythonCallable
+
+    return PythonCallable(value)

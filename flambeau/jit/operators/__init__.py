@@ -1,0 +1,1 @@
+"""The operators that TorchScript programs may call: their schemas, choice and implementations."""

@@ -1,0 +1,48 @@
+"""Implementations that are written by hand, by the full names of their schemas.
+
+One is either a function of the runtime values, in the order of the schema, or a piece of Python for
+the generated text: `{0} + {1}`. `aten::len.*` stands for all overloads that have no entry of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
+
+FUNCTIONS: dict[str, Function] = {}
+"""Functions by full name."""
+PIECES: dict[str, str] = {}
+"""Pieces of Python by full name; `{0}` is the first argument, always a plain name."""
+SCOPE: dict[str, Any] = {}
+"""What pieces may name beside Python's builtins."""
+
+
+def implements(*names: str) -> Callable[[Function], Function]:
+    """Note a function as the implementation of operators, named without `aten::`."""
+
+    def note(function: Function) -> Function:
+        for name in names:
+            FUNCTIONS[_qualified(name)] = function
+        return function
+
+    return note
+
+
+def pieces(table: dict[str, str]) -> None:
+    """Note pieces of Python: names, several in one text, and the piece."""
+    for names, piece in table.items():
+        for name in names.split():
+            PIECES[_qualified(name)] = piece
+
+
+def in_scope(function: Function) -> Function:
+    """Let pieces call a function by its name."""
+    SCOPE[function.__name__] = function
+    return function
+
+
+def _qualified(name: str) -> str:
+    return name if "::" in name else f"aten::{name}"

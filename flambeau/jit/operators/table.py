@@ -1,0 +1,227 @@
+"""The table of operators: schemas of `schemas.txt`, read when a name is first asked for.
+
+    aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+
+The file holds what flambeau can run, name by name, the overloads of a name in PyTorch's order: the
+first that fits is taken. `conformance/jit/write_schemas.py` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
+
+FILE = Path(__file__).with_name("schemas.txt")
+
+NAMED_TYPES = {
+    **T.SIMPLE,
+    "SymInt": T.INT, "SymFloat": T.FLOAT, "SymBool": T.BOOL, "ScalarType": T.INT,
+    "Layout": T.INT, "MemoryFormat": T.INT, "None": T.NONE, "number": T.NUMBER,
+    "AnyClassType": T.ANY_CLASS, "AnyListType": T.ANY_LIST, "AnyTupleType": T.ANY_TUPLE,
+}  # fmt: skip
+"""Types without parts, as schemas spell them. Enumerations are ints in programs."""
+DEFAULTS: dict[str, Any] = {"None": None, "True": True, "False": False}
+
+
+@cache
+def _texts() -> dict[str, list[str]]:
+    """The lines of the file, by the operators' names."""
+    found: dict[str, list[str]] = {}
+    for line in FILE.read_text("utf-8").splitlines():
+        name = line[: line.index("(")].partition(".")[0]
+        found.setdefault(name, []).append(line)
+    return found
+
+
+@cache
+def overloads(name: str) -> tuple[FunctionSchema, ...]:
+    """The schemas of `aten::add` in PyTorch's order; none if flambeau has no such operator."""
+    return tuple(schema(text) for text in _texts().get(name, ()))
+
+
+def names() -> tuple[str, ...]:
+    """The names of all operators."""
+    return tuple(_texts())
+
+
+@cache
+def overload(name: str, overload_name: str = "") -> FunctionSchema | None:
+    """The schema of one overload, if there is one of that name."""
+    for found in overloads(name):
+        if found.overload == overload_name:
+            return found
+    return None
+
+
+@cache
+def schema(text: str) -> FunctionSchema:
+    """Parse a schema; ValueError where it is malformed."""
+    made = _Reader(text).schema()
+    SPELLED[made.full_name] = text
+    return made
+
+
+SPELLED: dict[str, str] = {}
+"""How operators' schemas are written in the file, by full name."""
+
+WORD = re.compile(r"[A-Za-z_][\w.:]*")
+NUMBER = re.compile(r"-?(?:inf|nan|\d+(?:\.\d*)?(?:e[+-]?\d+)?)")
+TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
+HEAD = re.compile(r"(\w+(?:::\w+)*)(?:\.(\w+))?\(")
+ALIAS = re.compile(r"\(([^()]*)\)")
+LIST = re.compile(r"\[(\d*)\]")
+
+
+class _Reader:
+    """Reads one schema from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def fail(self, wanted: str) -> ValueError:
+        return ValueError(f"malformed schema, {wanted} expected at {self.at}: {self.text}")
+
+    def skip(self, token: str) -> bool:
+        """Step over a token, if it comes next; blanks before it go, too."""
+        position = self.at
+        while self.text.startswith(" ", position):
+            position += 1
+        if not self.text.startswith(token, position):
+            return False
+        self.at = position + len(token)
+        return True
+
+    def expect(self, token: str) -> None:
+        if not self.skip(token):
+            raise self.fail(repr(token))
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Step over what a pattern matches, blanks before it included."""
+        self.skip("")
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def schema(self) -> FunctionSchema:
+        head = self.match(HEAD)
+        if head is None:
+            raise self.fail("a name")
+        arguments, vararg = self.arguments()
+        self.expect("->")
+        returns, varret = self.returns()
+        self.skip("")
+        if self.at != len(self.text):
+            raise self.fail("the end")
+        name, overload_name = head.groups()
+        return FunctionSchema(name, overload_name or "", arguments, returns, vararg, varret)
+
+    def arguments(self) -> tuple[tuple[Parameter, ...], bool]:
+        found: list[Parameter] = []
+        keyword_only = vararg = False
+        while not self.skip(")"):
+            if self.skip("..."):
+                vararg = True
+            elif self.skip("*"):
+                keyword_only = True
+            else:
+                found.append(self.argument(keyword_only))
+            self.skip(",")
+        return tuple(found), vararg
+
+    def argument(self, keyword_only: bool = False) -> Parameter:
+        type, length, alias = self.type()
+        word = self.match(WORD)
+        default = self.default(type, length) if self.skip("=") else REQUIRED
+        return Parameter(word[0] if word else "", type, default, keyword_only, length, alias)
+
+    def returns(self) -> tuple[tuple[Parameter, ...], bool]:
+        if self.skip("..."):
+            return (), True
+        if not self.skip("("):
+            return (self.argument(),), False
+        found: list[Parameter] = []
+        while not self.skip(")"):
+            found.append(self.argument())
+            self.skip(",")
+        return tuple(found), False
+
+    def type(self) -> tuple[T.Type, int | None, str]:
+        """A type, the length of the list if one is given, and the alias mark."""
+        type = self.plain_type()
+        length: int | None = None
+        alias = ""
+        while self.at < len(self.text):
+            if self.text[self.at] == "(":
+                mark = self.match(ALIAS)
+                alias = mark[1] if mark else ""
+            elif self.text[self.at] == "[":
+                brackets = self.match(LIST)
+                assert brackets is not None
+                type, length = T.ListType(type), int(brackets[1]) if brackets[1] else None
+            elif self.text[self.at] == "?":
+                self.at += 1
+                type = T.optional(type)
+            else:
+                break
+        return type, length, alias
+
+    def plain_type(self) -> T.Type:
+        if self.skip("("):
+            return T.TupleType(self.inner_types())
+        word = self.match(WORD)
+        if word is None:
+            raise self.fail("a type")
+        name = word[0]
+        if name == "Dict":
+            self.expect("(")
+            return T.DictType(*self.inner_types())
+        if name == "Future":
+            self.expect("(")
+            return T.FutureType(*self.inner_types())
+        if name in NAMED_TYPES:
+            return NAMED_TYPES[name]
+        if name[0] == "t":
+            return T.VariableType(name)
+        raise self.fail("a type")
+
+    def inner_types(self) -> tuple[T.Type, ...]:
+        """Types up to the closing bracket; the opening one has been read."""
+        found: list[T.Type] = []
+        while not self.skip(")"):
+            found.append(self.type()[0])
+            self.skip(",")
+        return tuple(found)
+
+    def default(self, type: T.Type, length: int | None) -> Any:
+        value = self.constant()
+        wanted = type.inner if isinstance(type, T.OptionalType) else type
+        if isinstance(value, (int, float)) and isinstance(wanted, T.ListType):
+            return (value,) * (length or 1)
+        if wanted == T.FLOAT and isinstance(value, int):
+            return float(value)
+        return value
+
+    def constant(self) -> Any:
+        if self.skip("["):
+            found = []
+            while not self.skip("]"):
+                found.append(self.constant())
+                self.skip(",")
+            return tuple(found)
+        text = self.match(TEXT)
+        if text is not None:
+            return text[1] if text[1] is not None else text[2]
+        number = self.match(NUMBER)
+        if number is not None:
+            return int(number[0]) if number[0].lstrip("-").isdigit() else float(number[0])
+        word = self.match(WORD)
+        if word is None or word[0] not in DEFAULTS:
+            raise self.fail("a constant")
+        return DEFAULTS[word[0]]

@@ -1,0 +1,66 @@
+"""The optimiser: graphs as they are run.
+
+`optimised(function)` works on a copy of a function's graph; the graph that is printed and saved
+stays as it was compiled. In order:
+
+1. calls are inlined, constants folded, equal computations shared, unused ones left out (`passes/`);
+2. loops that collect become one batched computation (`batched_loops.py`), or get their products
+   computed ahead (`recurrences.py`), and known recurrent cells become one kernel (`cells.py`);
+3. convolutions take normalisation, residual and activation with them (`images.py`);
+4. pointwise operators and normalisation become groups, which run as kernels (`fusion/`).
+
+What is put in is a `flambeau::Call` node with a Python callable that decides for itself, call by
+call, whether its quick way holds for the arguments (types, shapes, gradients), and has the
+operators that it replaces to fall back to. So nothing has to be assumed about a function as a
+whole. `settings.py` says how each is switched off.
+"""
+
+from __future__ import annotations
+
+from flambeau.jit.ir.function import Function
+from flambeau.jit.ir.graph import Graph
+from flambeau.jit.optimise import settings
+
+
+def optimised(function: Function) -> Graph:
+    """The graph that is run in the place of a function's own."""
+    graph = function.graph.copy()
+    optimise(graph)
+    return graph
+
+
+def optimise(graph: Graph) -> None:
+    """Rewrite a graph that nobody else holds."""
+    switches = settings.current
+    if switches.clean_up:
+        _clean_up(graph)
+    if switches.loop_batching or switches.hoisting:
+        from flambeau.jit.optimise import batched_loops
+
+        batched_loops.rewrite(graph.block)
+    if switches.images:
+        from flambeau.jit.optimise import images
+
+        images.rewrite(graph.block)
+    fuse_body(graph)
+
+
+def fuse_body(graph: Graph) -> None:
+    """Groups alone, for graphs that have been through the rest."""
+    if settings.current.fusion:
+        from flambeau.jit.optimise.fusion import groups
+
+        groups.rewrite(graph.block)
+
+
+def _clean_up(graph: Graph) -> None:
+    """Inline, fold, share, leave out."""
+    from flambeau.jit import passes
+    from flambeau.jit.passes.tuples import lower_simple_tuples
+
+    passes.inline(graph)
+    lower_simple_tuples(graph)
+    passes.propagate_constants(graph)
+    passes.peephole(graph)
+    passes.eliminate_common(graph)
+    passes.remove_dead_code(graph)

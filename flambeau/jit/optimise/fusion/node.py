@@ -1,0 +1,87 @@
+"""The node of a group in the autograd graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.kernel_source import NoForm
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd import graph
+from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
+from flambeau.autograd.history import edge_of
+from flambeau.jit.optimise.fusion.symbols import NotFusible
+
+
+class FusedBackward(Node):
+    """Computes all gradients of a group by its backward kernels."""
+
+    __slots__ = ("form", "group", "kept", "outputs", "shapes", "value_versions",
+                 "values")  # fmt: skip
+    title = "FusedBackward"
+    form: Any
+    group: Any
+    kept: tuple[Any, ...]  # arrays of the forward pass
+    shapes: list[Any]  # (shape, dtype) of each result with gradients
+    values: tuple[Any, ...]  # the arguments, for gradients of gradients
+    value_versions: list[int]
+    sequence_number: int
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """The gradients of the arguments, from those of the results."""
+        if self.saved is None:
+            raise RuntimeError(graph.FREED)
+        grads = grad if isinstance(grad, list) else [grad]
+        inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
+        if modes.grad.enabled or modes.watch.active:
+            return self._by_operators(grads, inputs)
+        given = [wrap(np.zeros(shape, dtype)) if g is None else g
+                 for g, (shape, dtype) in zip(grads, self.shapes, strict=True)]  # fmt: skip
+        try:
+            found: tuple[Any, ...] = self.form.run_backward(self.kept, inputs, given)
+        except (NotFusible, NoForm):
+            return self._by_operators(grads, inputs)
+        return found
+
+    def _by_operators(self, grads: list[Any], inputs: list[Tensor]) -> tuple[Any, ...]:
+        """Gradients that can be differentiated again: the group's operators are recorded anew."""
+        from flambeau.autograd import enable_grad, grad
+
+        for tensor, version in zip(self.values, self.value_versions, strict=True):
+            if isinstance(tensor, Tensor) and version_of(tensor) != version:
+                raise graph.modified_error(tensor, version)
+        with enable_grad():
+            results = self.group.plain(*self.values)
+            results = results if isinstance(results, tuple) else (results,)
+        recorded = [r for r, has in zip(results, self.form.recorded, strict=True) if has]
+        given = [(r, g) for r, g in zip(recorded, grads, strict=True) if g is not None]
+        wanted = [self.values[position] for position in self.form.wanted]
+        return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
+                          create_graph=modes.grad.enabled, allow_unused=True))  # fmt: skip
+
+    def release(self) -> None:
+        """Forget what was saved."""
+        self.saved = None
+        self.kept = self.values = ()
+
+
+def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -> None:
+    """Put a node behind the results that have gradients."""
+    node = FusedBackward()
+    node.sequence_number = next_sequence_number()
+    node.edges = tuple([edge_of(values[position]) for position in form.wanted])
+    node.hooks = None
+    saved = [values[position] for position, _ in form.kept_inputs]
+    node.saved = tuple([save_input(tensor) for tensor in saved])
+    node.versions = tuple([version_of(tensor) for tensor in saved])
+    node.group, node.form, node.values = group, form, values
+    node.value_versions = [version_of(v) if isinstance(v, Tensor) else 0 for v in values]
+    node.kept = tuple([store[place] for place in form.kept])
+    recorded = [r for r, has in zip(results, form.recorded, strict=True) if has]
+    node.outputs = len(recorded)
+    node.shapes = [(r._data.shape, r._data.dtype) for r in recorded]
+    for index, result in enumerate(recorded):
+        result._node = node if len(recorded) == 1 else output_node(node, index)
+        result._requires_grad = True

@@ -1,0 +1,346 @@
+"""What operators are as expressions: pointwise rows by their bodies, others by a rule each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.expr import Expr, exp, log, sqrt
+from flambeau._compiler.fuse import amax, average, down, total
+from flambeau._tensor.tensor import Tensor
+from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Whole
+from flambeau.jit.optimise.fusion.tracing import COMPUTED, Tracer
+
+BOOL = np.dtype(bool)
+Rule = Callable[..., bool]
+RULES: dict[str, Rule] = {}
+CALLED = frozenset(
+    "mm bmm addmm _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward sum cat "
+    "matmul stack mean _mm native_layer_norm native_layer_norm_backward softmax log_softmax "
+    "_softmax_backward_data _log_softmax_backward_data t transpose expand view reshape "
+    "mv dot".split()
+)
+"""Operators that may run between kernels."""
+
+
+def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: Any) -> None:
+    """Note what an operator has computed."""
+    if op.kind == "pointwise":
+        if pointwise(tracer, op.body, values, result):
+            return
+        raise NotFusible(f"{op.full_name} of these types")
+    rule = RULES.get(op.name)
+    if rule is not None and rule(tracer, result, *values):
+        return
+    if op.name not in CALLED:
+        raise NotFusible(op.full_name)
+    tracer.call(plain, values, result)
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Enter a rule: it notes the results and returns True, or False if it does not hold here."""
+
+    def enter(function: Rule) -> Rule:
+        RULES[name] = function
+        return function
+
+    return enter
+
+
+# ---- elementwise
+
+
+def pointwise(tracer: Tracer, body: Callable[..., Any], values: Sequence[Any],
+              result: Tensor) -> bool:  # fmt: skip
+    """An expression of the operands' expressions; of parts, part by part."""
+    operands = [tracer.symbol(v) if isinstance(v, Tensor) else v for v in values]
+    symbols = [v for v in operands if isinstance(v, (Whole, Parts))]
+    dtype = result._data.dtype
+    if not symbols:
+        return result._data.ndim == 0  # of constants alone
+    types = {symbol.dtype for symbol in symbols}
+    if not types <= {tracer.compute, BOOL} or dtype not in (tracer.compute, BOOL):
+        return False
+    if tracer.compute not in types and dtype != BOOL:
+        return False
+    shape = result._data.shape
+    parted = [symbol for symbol in symbols if isinstance(symbol, Parts)]
+    if not parted:
+        expr = body(*[v.expr if isinstance(v, Whole) else v for v in operands])
+        tracer.note(result, Whole(joined_down(expr), shape, dtype))
+        return True
+    return _by_parts(tracer, body, operands, parted[0], result)
+
+
+def _by_parts(tracer: Tracer, body: Callable[..., Any], operands: Sequence[Any], like: Parts,
+              result: Tensor) -> bool:  # fmt: skip
+    shape = result._data.shape
+    if like.shape != shape:
+        return False
+    made, start = [], 0
+    for k, part in enumerate(like.parts):
+        size = part.shape[like.dim]
+        given = [_part_of(tracer, v, like, k, start, size) for v in operands]
+        made.append(Whole(joined_down(body(*given)), part.shape, result._data.dtype))
+        start += size
+    tracer.note(result, Parts(made, like.dim))
+    return True
+
+
+def _part_of(tracer: Tracer, value: Any, like: Parts, k: int, start: int, size: int) -> Any:
+    if isinstance(value, Parts):
+        same = [p.shape for p in value.parts] == [p.shape for p in like.parts]
+        if not same or value.dim != like.dim:
+            raise NotFusible("parts of other sizes")
+        return value.parts[k].expr
+    if isinstance(value, Whole):
+        return tracer.part(value.expr, like.shape, like.dim, start, size)
+    return value
+
+
+def joined_down(expr: Any) -> Any:
+    """`down(a) + down(b)` as `down(a + b)`: sums over rows stand at the root of a formula."""
+    if not isinstance(expr, Expr) or expr.op != "add":
+        return expr
+    left, right = expr.args
+    if isinstance(left, Expr) and isinstance(right, Expr) and left.op == right.op == "down":
+        return down(left.args[0] + right.args[0])
+    return expr
+
+
+@rule("_where")
+def where(tracer: Tracer, result: Tensor, *values: Any) -> bool:
+    """One of two by a condition."""
+    return pointwise(tracer, lambda *v: Expr("where", *v), values, result)
+
+
+@rule("masked_fill")
+def masked_fill(tracer: Tracer, result: Tensor, x: Any, mask: Any, value: Any) -> bool:
+    """A number where the mask is set."""
+    return pointwise(tracer, lambda a, m, v: Expr("where", m, v, a), (x, mask, value), result)
+
+
+@rule("clone")
+def clone(tracer: Tracer, result: Tensor, x: Any, *rest: Any) -> bool:
+    """The same values."""
+    symbol = tracer.symbol(x)
+    if not isinstance(symbol, (Whole, Parts)):
+        return False
+    tracer.note(result, symbol)
+    return True
+
+
+# ---- shapes
+
+
+@rule("split")
+def split(tracer: Tracer, result: Any, x: Any, size: Any, dim: int) -> bool:
+    """Parts of an expression: of all that it is made of."""
+    symbol = tracer.symbol(x)
+    if isinstance(symbol, Parts) or not isinstance(size, int):
+        return False
+    dim %= len(symbol.shape)
+    start = 0
+    for part in result:
+        width = part._data.shape[dim]
+        expr = tracer.part(symbol.expr, symbol.shape, dim, start, width)
+        tracer.note(part, Whole(expr, part._data.shape, symbol.dtype))
+        start += width
+    return True
+
+
+@rule("cat")
+def cat(tracer: Tracer, result: Any, tensors: Any, dim: int) -> bool:
+    """A tensor of parts."""
+    symbols = [tracer.symbol(tensor) for tensor in tensors]
+    if not all(isinstance(symbol, Whole) for symbol in symbols):
+        return False
+    dim %= len(result._data.shape)
+    if len({s.dtype for s in symbols}) > 1 or any(s.expr.op == "down" for s in symbols):
+        return False
+    tracer.note(result, Parts(symbols, dim))
+    return True
+
+
+def _same_but_ones(tracer: Tracer, result: Any, x: Any, *rest: Any) -> bool:
+    """Another shape of sums over rows: dims of size 1 come or go."""
+    symbol = tracer.symbol(x)
+    shape = result._data.shape
+    if not isinstance(symbol, Whole) or not isinstance(symbol.expr, Expr):
+        return False
+    without = [n for n in shape if n != 1]
+    if symbol.expr.op != "down" or without != [n for n in symbol.shape if n != 1]:
+        return False
+    tracer.note(result, Whole(symbol.expr, shape, symbol.dtype))
+    return True
+
+
+RULES["view"] = RULES["reshape"] = RULES["squeeze"] = _same_but_ones
+
+
+@rule("expand")
+def expand(tracer: Tracer, result: Any, x: Any, *rest: Any) -> bool:
+    """The same expression: it broadcasts where it is used."""
+    symbol = tracer.symbol(x)
+    if not isinstance(symbol, Whole) or not isinstance(symbol.expr, Expr) or reduces(symbol.expr):
+        return False
+    tracer.note(result, Whole(symbol.expr, result._data.shape, symbol.dtype))
+    return True
+
+
+# ---- reductions
+
+
+@rule("sum")
+def sum_(tracer: Tracer, result: Any, x: Any, dims: Any = None, keepdim: bool = False,
+         dtype: Any = None) -> bool:  # fmt: skip
+    """Over the first dims: a sum over rows; over the last, kept ones: one of each row."""
+    return _reduced(tracer, result, x, dims, keepdim, dtype, total)
+
+
+@rule("mean")
+def mean(tracer: Tracer, result: Any, x: Any, dims: Any = None, keepdim: bool = False,
+         dtype: Any = None) -> bool:  # fmt: skip
+    """Over the last dim, which is kept."""
+    return _reduced(tracer, result, x, dims, keepdim, dtype, average)
+
+
+def _reduced(tracer: Tracer, result: Any, x: Any, dims: Any, keepdim: bool, dtype: Any,
+             row: Callable[[Any], Any]) -> bool:  # fmt: skip
+    symbol = tracer.symbol(x)
+    if not isinstance(symbol, Whole) or dtype is not None or not dims or symbol.dtype == BOOL:
+        return False
+    rank = len(symbol.shape)
+    listed = sorted(d % rank for d in (dims if isinstance(dims, (list, tuple)) else [dims]))
+    if reduces(symbol.expr):
+        return False
+    if row is total and rank > 1 and listed == list(range(rank - 1)):
+        tracer.note(result, Whole(down(symbol.expr), result._data.shape, symbol.dtype))
+        return True
+    if listed == [rank - 1] and keepdim and rank > 1:
+        tracer.note(result, Whole(row(symbol.expr), result._data.shape, symbol.dtype))
+        return True
+    return False
+
+
+def reduces(expr: Any) -> bool:
+    """Whether an expression has a sum over rows in it."""
+    from flambeau.jit.optimise.fusion.symbols import nodes_of
+
+    return any(node.op == "down" for node in nodes_of(expr))
+
+
+@rule("softmax")
+def softmax(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any = None) -> bool:
+    """Along the last dim."""
+    return _row(tracer, result, x, dim, dtype, _softmax)
+
+
+@rule("log_softmax")
+def log_softmax(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any = None) -> bool:
+    """Along the last dim."""
+    return _row(tracer, result, x, dim, dtype, _log_softmax)
+
+
+def _softmax(x: Any) -> Any:
+    weight = exp(x - amax(x))
+    return weight * (1 / total(weight))
+
+
+def _log_softmax(x: Any) -> Any:
+    shifted = x - amax(x)
+    return shifted - log(total(exp(shifted)))
+
+
+def _row(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any,
+         formula: Callable[[Any], Any]) -> bool:  # fmt: skip
+    symbol = tracer.symbol(x)
+    if not isinstance(symbol, Whole) or dtype is not None or symbol.dtype not in COMPUTED:
+        return False
+    if len(symbol.shape) < 2 or dim % len(symbol.shape) != len(symbol.shape) - 1:
+        return False
+    tracer.note(result, Whole(formula(symbol.expr), symbol.shape, symbol.dtype))
+    return True
+
+
+@rule("_softmax_backward_data")
+def softmax_backward(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
+                     dtype: Any) -> bool:  # fmt: skip
+    """y (g - sum(g y))."""
+    return _two_rows(tracer, result, grad, output, dim, lambda g, y: y * (g - total(g * y)))
+
+
+@rule("_log_softmax_backward_data")
+def log_softmax_backward(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
+                         dtype: Any) -> bool:  # fmt: skip
+    """g - exp(y) sum(g)."""
+    return _two_rows(tracer, result, grad, output, dim, lambda g, y: g - exp(y) * total(g))
+
+
+def _two_rows(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
+              formula: Callable[[Any, Any], Any]) -> bool:  # fmt: skip
+    g, y = tracer.symbol(grad), tracer.symbol(output)
+    both = isinstance(g, Whole) and isinstance(y, Whole) and g.shape == y.shape
+    if not both or len(g.shape) < 2 or dim % len(g.shape) != len(g.shape) - 1:
+        return False
+    tracer.note(result, Whole(formula(g.expr, y.expr), g.shape, g.dtype))
+    return True
+
+
+# ---- layer norm
+
+
+@rule("native_layer_norm")
+def layer_norm(tracer: Tracer, result: Any, x: Any, shape: Any, weight: Any, bias: Any,
+               eps: float) -> bool:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) * weight + bias, of rows."""
+    symbol = tracer.symbol(x)
+    found = _parameters(tracer, (weight, bias), tracer.compute)
+    if not isinstance(symbol, Whole) or symbol.dtype != tracer.compute or found is None:
+        return False
+    if len(shape) != 1 or len(symbol.shape) < 2:
+        return False
+    mean = average(symbol.expr)
+    centered = symbol.expr - mean
+    rstd = 1 / sqrt(average(centered * centered) + eps)
+    output = centered * rstd
+    output = output if found[0] is None else output * found[0]
+    output = output if found[1] is None else output + found[1]
+    rows = result[1]._data.shape
+    tracer.note(result[0], Whole(output, symbol.shape, symbol.dtype))
+    for tensor, expr in ((result[1], mean), (result[2], rstd)):
+        tracer.note(tensor, Whole(expr, rows, symbol.dtype))
+        tracer.rows.add(id(expr))
+    return True
+
+
+def _parameters(tracer: Tracer, tensors: Sequence[Any], dtype: Any) -> Any:
+    """Expressions of weights, None for those that are absent; None if one does not fit."""
+    found = []
+    for tensor in tensors:
+        symbol = None if tensor is None else tracer.symbol(tensor)
+        if symbol is not None and (not isinstance(symbol, Whole) or symbol.dtype != dtype):
+            return None
+        found.append(None if symbol is None else symbol.expr)
+    return found
+
+
+@rule("native_layer_norm_backward")
+def layer_norm_backward(tracer: Tracer, result: Any, grad: Any, x: Any, shape: Any, mean: Any,
+                        rstd: Any, weight: Any, bias: Any, mask: Any) -> bool:  # fmt: skip
+    """rstd (h - mean(h) - n mean(h n)) with n the normalised rows, h = weight * grad; the weight's
+    gradient is the sum of grad * n over rows, the bias's that of grad."""
+    found = _parameters(tracer, (grad, x, mean, rstd, weight), tracer.compute)
+    if found is None or len(shape) != 1:
+        return False
+    g, expr, center, scale, factor = found
+    normal = (expr - center) * scale
+    scaled = g if factor is None else g * factor
+    along = average(scaled * normal)
+    slopes = (scale * (scaled - average(scaled) - normal * along), down(g * normal), down(g))
+    for tensor, slope in zip(result, slopes, strict=True):
+        if tensor is not None:
+            tracer.note(tensor, Whole(slope, tensor._data.shape, tracer.compute))
+    return True

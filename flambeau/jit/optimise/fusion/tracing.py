@@ -1,0 +1,209 @@
+"""A group is run once, forward and backward, and what its operators compute is noted.
+
+Tensors are known by identity: `Tracer.known` leads from a tensor to the symbol that it stands for.
+Operators that a kernel can compute extend expressions (`rules.RULES`); others become steps of their
+own between kernels: their operands are computed before them, their results are new sources.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.expr import Expr
+from flambeau._core import modes
+from flambeau._ops import dispatch
+from flambeau._tensor.tensor import Tensor
+from flambeau.jit.optimise.fusion.symbols import (
+    NotFusible,
+    Parts,
+    Source,
+    Whole,
+    leaves,
+    parameter,
+    rebuilt,
+)
+
+COMPUTED = (np.dtype(np.float32), np.dtype(np.float64))
+"""The types that groups are computed in."""
+
+
+class Computed:
+    """A place that a kernel fills with a symbol's values."""
+
+    __slots__ = ("level", "place", "symbol")
+
+    def __init__(self, place: int, symbol: Whole | Parts, level: int) -> None:
+        self.place = place
+        self.symbol = symbol
+        self.level = level
+
+
+class Called:
+    """An operator that runs between kernels: `values` are places, where they are `Source`s."""
+
+    __slots__ = ("function", "level", "places", "values")
+
+    def __init__(self, function: Callable[..., Any], values: Sequence[Any],
+                 places: list[int | None], level: int) -> None:  # fmt: skip
+        self.function = function
+        self.values = values
+        self.places = places
+        self.level = level
+
+
+class Tracer:
+    """What has been noted so far. `steps` are those of the phase at hand: forward or backward."""
+
+    def __init__(self, compute: np.dtype[Any]) -> None:
+        self.compute = compute
+        self.known: dict[int, tuple[Tensor, Whole | Parts]] = {}
+        self.sources: dict[str, Source] = {}
+        self.levels: dict[int, int] = {}  # place -> the level from which on it is there
+        self.places = 0
+        self.steps: list[Computed | Called] = []
+        self.rows: set[int] = set()  # ids of expressions: statistics of rows
+        self.computed: dict[int, int] = {}  # id of an expression or of parts -> its place
+        self.held: list[Any] = []
+
+    # ---- places
+
+    def place(self, level: int = 0) -> int:
+        """A new place."""
+        self.levels[self.places] = level
+        self.places += 1
+        return self.places - 1
+
+    def source(self, tensor: Tensor, place: int) -> Whole:
+        """Let a tensor stand for what lies at a place."""
+        data = tensor._data
+        source = Source(place, data.shape)
+        self.sources[source.name] = source
+        symbol = Whole(parameter(source.name), data.shape, data.dtype)
+        self.note(tensor, symbol)
+        return symbol
+
+    def note(self, tensor: Tensor, symbol: Whole | Parts) -> None:
+        """Remember what a tensor stands for."""
+        if tensor._data.shape != symbol.shape:
+            raise NotFusible("a rule that gives another shape")
+        self.known[id(tensor)] = (tensor, symbol)
+
+    def symbol(self, tensor: Tensor) -> Any:
+        """What a tensor stands for; the number, where it is a constant of the group's own."""
+        found = self.known.get(id(tensor))
+        if found is not None:
+            return found[1]
+        if tensor._data.ndim:
+            raise NotFusible("a tensor of unknown origin")
+        return tensor._data.item()
+
+    def level(self, symbol: Any) -> int:
+        """From which level on a symbol can be computed."""
+        parts = symbol.parts if isinstance(symbol, Parts) else [symbol]
+        found = [self.levels[self.sources[name].place] for p in parts for name in leaves(p.expr)]
+        return max(found, default=0)
+
+    def placed(self, symbol: Any) -> Source:
+        """Where a symbol's values lie; a kernel computes them, if they lie nowhere."""
+        expr = symbol.expr if isinstance(symbol, Whole) else None
+        if isinstance(expr, Expr) and expr.op == "parameter":
+            return self.sources[expr.args[0]]
+        key = id(symbol.expr) if isinstance(symbol, Whole) else id(symbol)
+        if key in self.computed:
+            return Source(self.computed[key], symbol.shape)
+        level = self.level(symbol)
+        place = self.place(level + 1)
+        self.steps.append(Computed(place, symbol, level))
+        source = Source(place, symbol.shape)
+        self.sources[source.name] = source
+        self.computed[key] = place
+        self.held.append(symbol)  # so that its id stays its own
+        return source
+
+    # ---- operators
+
+    def call(self, plain: Callable[..., Any], values: Sequence[Any], result: Any) -> None:
+        """An operator that runs as it is, between kernels."""
+        given = [self._given(value) for value in values]
+        found = [item for value in given for item in (value if isinstance(value, list) else [value])
+                 if isinstance(item, Source)]  # fmt: skip
+        level = max([self.levels[s.place] for s in found], default=0)
+        places: list[int | None] = []
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            places.append(None if tensor is None else self.place(level))
+            if tensor is not None:
+                self.source(tensor, places[-1])  # type: ignore[arg-type]
+        self.steps.append(Called(plain, given, places, level))
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+            return [self._given(item) for item in value]
+        if not isinstance(value, Tensor):
+            return value
+        symbol = self.symbol(value)
+        return self.placed(symbol) if isinstance(symbol, (Whole, Parts)) else symbol
+
+    def part(self, expression: Any, shape: tuple[int, ...], dim: int, start: int,
+             size: int) -> Any:  # fmt: skip
+        """A part of an expression along a dim of its shape: that of all that it is made of."""
+
+        def change(node: Expr) -> Any:
+            if node.op != "parameter":
+                if node.op in ("total", "amax", "down"):
+                    raise NotFusible("a part of a reduction")
+                return None
+            source = self.sources[node.args[0]]
+            own = dim - (len(shape) - len(source.shape))
+            if own < 0 or source.shape[own] == 1:
+                return node
+            part = source.part(own, start, size)
+            self.sources[part.name] = part
+            return parameter(part.name)
+
+        return rebuilt(expression, change, {})
+
+
+class Current(threading.local):
+    """The tracer of this thread."""
+
+    tracer: Tracer | None = None
+
+
+current = Current()
+
+
+def watch(op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+    """Note a call while a group is traced."""
+    tracer = current.tracer
+    if tracer is None:
+        return NotImplemented
+    from flambeau.jit.optimise.fusion.rules import apply
+
+    if not functional:
+        raise NotFusible("an operator that writes")
+    result = plain(*values)
+    tracer.held.append((values, result))
+    apply(tracer, op, plain, values, result)
+    return result
+
+
+class tracing:
+    """Let a tracer note what this thread computes."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+
+    def __enter__(self) -> Tracer:
+        if watch not in dispatch.WATCHERS:
+            dispatch.WATCHERS.append(watch)
+        current.tracer = self.tracer
+        modes.watch.active += 1
+        return self.tracer
+
+    def __exit__(self, *exc: object) -> None:
+        modes.watch.active -= 1
+        current.tracer = None

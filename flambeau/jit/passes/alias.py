@@ -1,0 +1,333 @@
+"""Which values may be, or share memory with, or hold the same thing, and who writes to it.
+
+Each value stands for a set of places, found in one walk over the graph that is repeated until
+nothing changes. A place is what an operator makes anew, a constant's object, or the unknown of a
+kind (tensor, container, object): everything that came in from outside or was handed to a function
+that may keep it. A list, a tuple or an object is a place that holds places. Schemas tell the rest:
+`Tensor(a) self -> Tensor(a)` gives the same place, `Tensor(a!)` writes to it, `t(c -> *) el` is
+kept by what the call writes to. Where nothing is known, the answer is that it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import Parameter
+from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.passes.effects import SIDE_EFFECTS, has_side_effects, is_mutable, is_random
+from flambeau.jit.passes.places import KINDS, Place, Places, kinds_of
+
+SAME = frozenset(("prim::unchecked_cast", "prim::unchecked_unwrap_optional",
+                  "aten::_unwrap_optional", "prim::data", "prim::annotate"))  # fmt: skip
+"""The result is the first input."""
+MAKE = frozenset(("prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct",
+                  "prim::TupleSlice"))  # fmt: skip
+TAKE = frozenset(("prim::TupleUnpack", "prim::TupleIndex", "prim::ListUnpack", "prim::GetAttr"))
+CALLS = SIDE_EFFECTS | {"prim::fork", "aten::wait", "prim::Closure"}
+"""Whatever they are handed may be kept, written to and returned."""
+HARMLESS = frozenset(("prim::Print", "prim::RaiseException", "prim::TimePoint", "aten::warn",
+                      "aten::manual_seed", "aten::_assert"))  # fmt: skip
+"""They keep and write nothing of what they are handed."""
+
+
+class AliasInfo(Places):
+    """What is known of a graph as it is now; make a new one after changing the graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        super().__init__()
+        self._leaving: set[Place] | None = None
+        self._analyse()
+
+    # ---- questions
+
+    def may_alias(self, one: Value, other: Value) -> bool:
+        """Whether a write to one may be seen in the other, contents of containers apart."""
+        return not self._of(one).isdisjoint(self._of(other))
+
+    def may_contain_alias(self, one: Value, other: Value) -> bool:
+        """The same, of the values and all that they hold."""
+        return not self._reach(self._of(one)).isdisjoint(self._reach(self._of(other)))
+
+    def has_writers(self, value: Value, deep: bool = False) -> bool:
+        """Whether any node writes to a value; `deep`: or to what it holds."""
+        places = self._reach(self._of(value)) if deep else self._of(value)
+        return any(not places.isdisjoint(self.written_by(node)) for node in self._writes)
+
+    def writers(self, value: Value) -> list[Node]:
+        """The nodes that may write to a value."""
+        places = self._of(value)
+        return [n for n in self._writes if not places.isdisjoint(self.written_by(n))]
+
+    def written_by(self, node: Node) -> set[Place]:
+        """The places that a node, with its blocks, may write to."""
+        found = self._closed(self._writes.get(node, set()))
+        for block in node.blocks:
+            for inner in block:
+                found |= self.written_by(inner)
+        return found
+
+    def writes_to(self, node: Node, values: Iterable[Value]) -> bool:
+        """Whether a node may write to one of some values, or to what they hold."""
+        written = self.written_by(node)
+        return bool(written) and any(
+            not written.isdisjoint(self._reach(self._of(value))) for value in values
+        )
+
+    def writes_outside(self, node: Node) -> bool:
+        """Whether a node may write to something that is known outside of the graph."""
+        return any(place[0] == "unknown" for place in self.written_by(node))
+
+    def is_known_outside(self, value: Value) -> bool:
+        """Whether a value may be, or hold, something that is known outside of the graph."""
+        return any(place[0] == "unknown" for place in self._reach(self._of(value)))
+
+    def may_leave(self, value: Value) -> bool:
+        """Whether a value may be, or be held by, what the graph returns or anyone outside knows."""
+        if self._leaving is None:
+            self._leaving = set()
+            for result in self.graph.outputs:
+                self._leaving |= self._reach(self._of(result))
+        places = self._of(value)
+        return not places.isdisjoint(self._leaving) or any(p[0] == "unknown" for p in places)
+
+    def can_swap(self, first: Node, second: Node) -> bool:
+        """Whether two nodes that follow each other may run in the other order."""
+        if _uses(second, first) or (_acts(first) and _acts(second)):
+            return False
+        mine, theirs = self.written_by(first), self.written_by(second)
+        if not mine and not theirs:
+            return True
+        return mine.isdisjoint(theirs | self._read(second)) and theirs.isdisjoint(self._read(first))
+
+    def can_move_before(self, node: Node, point: Node) -> bool:
+        """Whether a node may be moved up, to stand right before another one of its block."""
+        between = node.before
+        while between is not point.before:
+            if between is None or between is node.block.end or not self.can_swap(between, node):  # type: ignore[union-attr]
+                return False
+            between = between.before
+        return True
+
+    def can_move_after(self, node: Node, point: Node) -> bool:
+        """Whether a node may be moved down, to stand right behind another one of its block."""
+        between = node.after
+        while between is not point.after:
+            if between is None or between is node.block.end or not self.can_swap(node, between):  # type: ignore[union-attr]
+                return False
+            between = between.after
+        return True
+
+    def _read(self, node: Node) -> set[Place]:
+        found: set[Place] = set()
+        deep = node.kind not in TAKE and node.kind not in MAKE
+        for value in node.inputs:
+            found |= self._reach(self._of(value)) if deep else self._of(value)
+        for block in node.blocks:
+            for inner in block:
+                found |= self._read(inner)
+            for value in block.outputs:
+                found |= self._of(value)
+        return found
+
+    # ---- the walk
+
+    def _analyse(self) -> None:
+        for value in self.graph.inputs:
+            self._add(value, self._unknown(value.type))
+        self._changed = True
+        while self._changed:
+            self._changed = False
+            self._block(self.graph.block)
+
+    def _block(self, block: Block) -> None:
+        for node in block:
+            self._node(node)
+
+    def _node(self, node: Node) -> None:
+        visit = VISITS.get(node.kind)
+        if visit is not None:
+            visit(self, node)
+        elif node.kind in HARMLESS or self._only_reads(node):
+            return
+        elif node.schema is None or node.schema.vararg or node.blocks or node.kind in CALLS:
+            self._call(node)
+        else:
+            self._operator(node)
+
+    def _same(self, node: Node) -> None:
+        self._add(node.output, self._of(node.inputs[0]))
+
+    def _new(self, node: Node) -> None:
+        self._add(node.output, self._fresh(node.output))
+
+    def _set_attribute(self, node: Node) -> None:
+        instance, value = map(self._of, node.inputs)
+        self._write(node, instance)
+        self._hold(instance, value)
+
+    def _only_reads(self, node: Node) -> bool:
+        """`"{}".format(x)`: any arguments, and nothing that could hold them."""
+        if node.schema is None or not node.schema.vararg or not node.kind.startswith("aten::"):
+            return False
+        return not any(is_mutable(value.type) for value in node.outputs)
+
+    def _branches(self, node: Node) -> None:
+        for block in node.blocks:
+            self._block(block)
+            for result, value in zip(node.outputs, block.outputs, strict=True):
+                self._add(result, self._of(value))
+
+    def _loop(self, node: Node) -> None:
+        (body,) = node.blocks
+        carried = zip(node.inputs[2:], body.inputs[1:], node.outputs, strict=True)
+        for index, (start, inside, result) in enumerate(carried):
+            for source in (start, body.outputs[index + 1]):
+                self._add(inside, self._of(source))
+                self._add(result, self._of(source))
+        self._block(body)
+
+    def _constant(self, node: Node) -> None:
+        """Constants that are one object are one place."""
+        kinds = kinds_of(node.output.type)
+        if kinds and node.attributes.get("value") is not None:
+            place = ("constant", id(node.attributes["value"]))
+            self._kind_of[place] = kinds[0]
+            inner = () if kinds[0] == "Tensor" else KINDS
+            self._held.setdefault(place, {("unknown", kind) for kind in inner})
+            self._add(node.output, {place})
+
+    def _make(self, node: Node) -> None:
+        places = self._fresh(node.output)
+        self._add(node.output, places)
+        for value in node.inputs:
+            held = self._of(value)
+            if node.kind == "prim::TupleSlice":
+                held = self._contents(value)
+            self._hold(places, held)
+
+    def _take(self, node: Node) -> None:
+        contents = self._contents(node.inputs[0])
+        for value in node.outputs:
+            keys = kinds_of(value.type)
+            found = {place for place in contents if self._kind_of[place] in keys}
+            if any(place[0] == "unknown" for place in self._of(node.inputs[0])):
+                found |= self._unknown(value.type)
+            self._add(value, found)
+
+    def _call(self, node: Node) -> None:
+        """An operator of which nothing is known."""
+        for block in node.blocks:
+            self._block(block)
+        for value in node.inputs:
+            places = self._reach(self._of(value))
+            self._escape(places)
+            self._write(node, places)
+        for value in node.outputs:
+            self._add(value, self._unknown(value.type))
+
+    def _operator(self, node: Node) -> None:
+        schema = node.schema
+        by_mark: dict[str, list[tuple[Parameter, Value]]] = {}
+        for parameter, value in zip(schema.arguments, node.inputs, strict=False):
+            for mark in _marks(parameter):
+                by_mark.setdefault(mark, []).append((parameter, value))
+            if parameter.written:
+                self._write(node, self._of(value))
+        self._keep(node)
+        for value, parameter in zip(node.outputs, schema.returns, strict=False):
+            self._result(node, value, parameter, by_mark)
+
+    def _keep(self, node: Node) -> None:
+        """`append`, `__setitem__`, `extend`: the written container holds the others."""
+        pairs = list(zip(node.schema.arguments, node.inputs, strict=False))
+        for parameter, container in pairs:
+            if not parameter.written or container.type.is_subtype_of(T.TENSOR):
+                continue
+            for other, value in pairs:
+                if other is not parameter:
+                    self._hold(self._of(container), self._of(value) | self._contents(value))
+
+    def _result(self, node: Node, value: Value, parameter: Parameter,
+                by_mark: dict[str, list[tuple[Parameter, Value]]]) -> None:  # fmt: skip
+        marks = _marks(parameter)
+        sources = [source for mark in marks for _, source in by_mark.get(mark, ())]
+        if sources:
+            self._alias(value, sources)
+        elif marks or "*" in parameter.alias or self._may_hold_inputs(node, value):
+            self._from_inputs(node, value)
+        else:
+            self._add(value, self._fresh(value))
+
+    def _alias(self, value: Value, sources: Sequence[Value]) -> None:
+        """`Tensor(a) -> Tensor(a)`; or `Tensor(a) -> Tensor(a)[]`: a new list that holds it."""
+        keys = kinds_of(value.type)
+        for source in sources:
+            places = self._of(source)
+            same = {place for place in places if self._kind_of[place] in keys}
+            self._add(value, same)
+            if not same:
+                made = self._fresh(value)
+                self._add(value, made)
+                self._hold(made, places)
+
+    def _may_hold_inputs(self, node: Node, value: Value) -> bool:
+        """Whether a new container may hold what the inputs hold: `list(x)`, `a + b`."""
+        if value.type.is_subtype_of(T.TENSOR) or not any(map(is_mutable, _parts(value.type))):
+            return False
+        return any(not v.type.is_subtype_of(T.TENSOR) and self._of(v) for v in node.inputs)
+
+    def _from_inputs(self, node: Node, value: Value) -> None:
+        """Something that the inputs hold, or a container of such things; for a tensor, anything."""
+        keys = kinds_of(value.type)
+        everything: set[Place] = set()
+        for source in node.inputs:
+            if source.type.is_subtype_of(T.TENSOR):
+                everything |= self._unknown(value.type)
+            everything |= self._reach(self._contents(source))
+        self._add(value, {place for place in everything if self._kind_of[place] in keys})
+        made = self._fresh(value)
+        self._add(value, made)
+        self._hold(made, {place for place in everything if self._kind_of[place] not in keys})
+
+
+def _parts(type: T.Type) -> tuple[T.Type, ...]:
+    return type.inner.parts if isinstance(type, T.OptionalType) else type.parts
+
+
+def _marks(parameter: Parameter) -> list[str]:
+    """`a`, `b` of `(a|b)`, `(a!)`, `(a -> *)`; the part before the arrow."""
+    before = parameter.alias.partition("->")[0].replace("!", "")
+    return [mark.strip() for mark in before.split("|") if mark.strip() not in ("", "*")]
+
+
+def _uses(user: Node, node: Node) -> bool:
+    """Whether a node, or one within it, uses a result of another one."""
+    made = set(node.outputs)
+    if any(value in made for value in user.inputs):
+        return True
+    return any(
+        any(value in made for value in block.outputs) or any(_uses(inner, node) for inner in block)
+        for block in user.blocks
+    )
+
+
+def _acts(node: Node) -> bool:
+    if has_side_effects(node) or is_random(node):
+        return True
+    return any(_acts(inner) for block in node.blocks for inner in block)
+
+
+VISITS: dict[str, Callable[[AliasInfo, Node], None]] = {
+    "prim::If": AliasInfo._branches,
+    "prim::Loop": AliasInfo._loop,
+    "prim::Constant": AliasInfo._constant,
+    "prim::SetAttr": AliasInfo._set_attribute,
+    "prim::CreateObject": AliasInfo._new,
+    "prim::Uninitialized": AliasInfo._new,
+    **dict.fromkeys(SAME, AliasInfo._same),
+    **dict.fromkeys(MAKE, AliasInfo._make),
+    **dict.fromkeys(TAKE, AliasInfo._take),
+}
+"""Nodes whose meaning no schema tells."""

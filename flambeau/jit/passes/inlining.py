@@ -1,0 +1,72 @@
+"""Puts the graphs of called functions and methods in place of the calls."""
+
+from __future__ import annotations
+
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import Function
+from flambeau.jit.ir.graph import Graph, Node
+from flambeau.jit.passes.constants import pool_constants, propagate_immutable_constants
+from flambeau.jit.passes.peepholes import peephole
+
+INLINED = "passes.inlined"
+
+
+def inline(graph: Graph) -> None:
+    """Inline all calls, and those in what they call. Calls of an interface's methods stay, and so
+    do calls of a function within itself.
+    """
+    _inline(graph, ())
+
+
+def inlined_graph(function: Function, callers: tuple[Function, ...] = ()) -> Graph:
+    """A function's graph without calls, a little simplified; it is shared, so copy it."""
+    found: Graph | None = function.compiled.get(INLINED)
+    if found is not None:
+        return found
+    graph = function.graph.copy()
+    _inline(graph, (*callers, function))
+    peephole(graph)
+    propagate_immutable_constants(graph)
+    pool_constants(graph)
+    if not any(callee in callers for callee in _callees(graph)):
+        function.compiled[INLINED] = graph
+    return graph
+
+
+def called_function(node: Node) -> Function | None:
+    """What a call calls, if that is known before the program runs."""
+    if node.kind == "prim::CallFunction":
+        type = node.inputs[0].type
+        return type.function if isinstance(type, T.FunctionType) else None
+    if node.kind == "prim::CallMethod":
+        owner = node.inputs[0].type
+        if isinstance(owner, T.ClassType):
+            return owner.method(node.attributes["name"])
+    return None
+
+
+def _inline(graph: Graph, callers: tuple[Function, ...]) -> None:
+    for node in list(graph.walk()):
+        callee = called_function(node)
+        if callee is not None and callee not in callers:
+            _replace(node, inlined_graph(callee, callers))
+        inner = node.attributes.get("Subgraph")
+        if inner is not None:
+            node.attributes["Subgraph"] = inner.copy()
+            _inline(node.attributes["Subgraph"], callers)
+
+
+def _replace(node: Node, callee: Graph) -> None:
+    inputs = node.inputs[1:] if node.kind == "prim::CallFunction" else node.inputs
+    with node.graph.inserting(node):
+        results = node.graph.inline(callee, inputs)
+    for value, result in zip(node.outputs, results, strict=True):
+        if value.name and not result.name:
+            result.name = value.name
+        value.replace_by(result)
+    node.destroy()
+
+
+def _callees(graph: Graph) -> list[Function]:
+    found = (called_function(node) for node in graph.walk())
+    return [callee for callee in found if callee is not None]

@@ -1,0 +1,1 @@
+"""Graphs, functions, classes and archives as text, in torch's form."""
