@@ -1,7 +1,9 @@
-"""Conversions to float16 and bfloat16 near ties: PyTorch rounds to float32 first, then to the half.
+"""What is rounded to float16 and bfloat16, and when: conversions, and numbers beside tensors.
 
-The values lie on, or a hair beside, the middle of two neighbouring halves, where one rounding and
-two give different results.
+PyTorch makes halves of float32, so that doubles near ties are rounded twice.
+
+The values converted lie on, or a hair beside, the middle of two neighbouring halves, where one
+rounding and two give different results.
 """
 
 from __future__ import annotations
@@ -66,9 +68,9 @@ CONVERSIONS: dict[str, Conversion] = {
     "copy_": lambda torch, values, dtype: torch.zeros(len(values), dtype=dtype).copy_(
         torch.tensor(values)
     ),
-    "copy_ to columns": lambda torch, values, dtype: torch.zeros(
-        len(values), 2, dtype=dtype
-    ).t().copy_(torch.tensor(values)),
+    "copy_ to columns": lambda torch, values, dtype: (
+        torch.zeros(len(values), 2, dtype=dtype).t().copy_(torch.tensor(values))
+    ),
     "out=": lambda torch, values, dtype: torch.add(
         torch.tensor(values), 0, out=torch.zeros(len(values), dtype=dtype)
     ),
@@ -89,6 +91,64 @@ def test_conversions_near_ties(conversion: str, dtype: str, count: int):
     expected = convert(reference, values, getattr(reference, dtype)).double().numpy()
     found = convert(flambeau, values, getattr(flambeau, dtype)).double().numpy()
     np.testing.assert_array_equal(found, expected)
+
+
+NUMBERS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "x + number": lambda torch, x, number: x + number,
+    "number - x": lambda torch, x, number: number - x,
+    "x * number": lambda torch, x, number: x * number,
+    "x / number": lambda torch, x, number: x / number,
+    "number / x": lambda torch, x, number: number / x,
+    "x // number": lambda torch, x, number: x // number,
+    "div, trunc": lambda torch, x, number: torch.div(x, number, rounding_mode="trunc"),
+    "x % number": lambda torch, x, number: x % number,
+    "fmod": lambda torch, x, number: torch.fmod(x, number),
+    "x ** number": lambda torch, x, number: x.abs() ** number,
+    "number ** x": lambda torch, x, number: abs(number) ** x,
+    "x < number": lambda torch, x, number: x < number,
+    "x == number": lambda torch, x, number: x == number,
+    "copysign": lambda torch, x, number: torch.copysign(x, number),
+    "hardshrink": lambda torch, x, number: torch.nn.functional.hardshrink(x, abs(number)),
+    "leaky_relu": lambda torch, x, number: torch.nn.functional.leaky_relu(x, number),
+    "add_": lambda torch, x, number: x.clone().add_(number),
+    "mul_": lambda torch, x, number: x.clone().mul_(number),
+    "x + 0-dim": lambda torch, x, number: x + torch.tensor(number, dtype=torch.float64),
+    "x * 0-dim": lambda torch, x, number: x * torch.tensor(number, dtype=torch.float64),
+    "0-dim * x": lambda torch, x, number: torch.tensor(number, dtype=torch.float64) * x,
+    "x / 0-dim": lambda torch, x, number: x / torch.tensor(number),
+}
+
+
+@pytest.mark.parametrize("size", [5, 64, 5000])
+@pytest.mark.parametrize("dtype", DIGITS)
+@pytest.mark.parametrize("function", NUMBERS)
+def test_numbers_beside_halves(function: str, dtype: str, size: int):
+    """Products and quotients keep a second number's float32 value, others round it to the half."""
+    rng = np.random.default_rng(size)
+    for _ in range(12):
+        number = float(3 * rng.normal())
+        values = rng.normal(size=size) * 2
+        values[::3] = number
+        expected, found = (
+            NUMBERS[function](torch, torch.tensor(values).to(getattr(torch, dtype)), number)
+            for torch in (reference, flambeau)
+        )
+        assert str(found.dtype).endswith(str(expected.dtype).removeprefix("torch."))
+        same = np.equal(found.double().numpy(), expected.double().numpy())
+        # float32 powers differ in their last place, which shows where that is the half's tie
+        assert (~same).sum() <= (size // 1000 if "**" in function else 0)
+
+
+@pytest.mark.parametrize("dtype", [*DIGITS, "float32", "int32"])
+@pytest.mark.parametrize("function", ["cumsum", "cumprod"])
+def test_running_sums_convert_their_values_first(function: str, dtype: str):
+    values = np.random.default_rng(5).normal(size=(6, 50)) * 3
+    expected, found = (
+        getattr(torch.tensor(values).t(), function)(0, dtype=getattr(torch, dtype))
+        for torch in (reference, flambeau)
+    )
+    assert found.stride() == expected.stride()
+    np.testing.assert_array_equal(found.double().numpy(), expected.double().numpy())
 
 
 def test_the_values_tell_one_rounding_from_two():

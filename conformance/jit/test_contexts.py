@@ -67,9 +67,8 @@ def programs(torch: Any) -> dict[str, Program]:
         return x
 
     def fails(x):
-        with torch.no_grad():
-            with torch.autocast("cpu"):
-                y = x.view(7)
+        with torch.no_grad(), torch.autocast("cpu"):
+            y = x.view(7)
         return y
 
     def raises(x):

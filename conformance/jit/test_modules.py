@@ -18,7 +18,7 @@ FAST_PATH = frozenset(
 """Layers whose text differs: torch's asks first whether its fast path for inference is open."""
 RANDOM = frozenset(("FractionalMaxPool2d", "FractionalMaxPool3d"))
 """Layers that draw numbers by torch's generator in their own way."""
-SKIPPED_SAMPLES = 12
+SKIPPED_SAMPLES = 6
 """Of long lists of samples, every second, third, … is taken, so that about this many are."""
 
 

@@ -58,7 +58,9 @@ def assert_same(found: Any, wanted: Any, where: str = "result") -> None:
         assert_same(found["dtype"], wanted["dtype"], where)
         assert_same(found["grad"], wanted["grad"], where)
         assert found["tensor"].shape == wanted["tensor"].shape, where
-        scale = max(1.0, *np.abs(wanted["tensor"]).ravel().tolist()) if wanted["tensor"].size else 1.0
+        scale = (
+            max(1.0, *np.abs(wanted["tensor"]).ravel().tolist()) if wanted["tensor"].size else 1.0
+        )
         np.testing.assert_allclose(
             found["tensor"], wanted["tensor"], rtol=2e-4, atol=5e-5 * scale, err_msg=where
         )
@@ -69,9 +71,7 @@ def assert_same(found: Any, wanted: Any, where: str = "result") -> None:
         assert found == wanted, where
 
 
-def assert_outcomes(
-    found: list[Outcome], wanted: list[Outcome], same_source: bool = True
-) -> None:
+def assert_outcomes(found: list[Outcome], wanted: list[Outcome], same_source: bool = True) -> None:
     """Every call did the same. Only scripts of the same source fail at the same place."""
     for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
         where = f"call {number}"

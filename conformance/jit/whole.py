@@ -19,7 +19,6 @@ from typing import Any
 import torch as reference
 
 import flambeau
-
 from flambeau.jit.printing.code_text import code_of
 
 from .both import LIBRARIES, entered, load
@@ -73,7 +72,9 @@ class Program:
     def scripted(self) -> Any:
         """It, scripted."""
         subject, _ = self.fresh()
-        is_script = isinstance(subject, (self.torch.jit.ScriptModule, self.torch.jit.ScriptFunction))
+        is_script = isinstance(
+            subject, (self.torch.jit.ScriptModule, self.torch.jit.ScriptFunction)
+        )
         with entered(load(self.file, self.library)):
             return subject if is_script else self.torch.jit.script(subject)
 
@@ -160,12 +161,21 @@ def archived(subject: Any, library: str) -> io.BytesIO:
 
 
 def texts(archive: io.BytesIO) -> dict[str, str]:
-    """The code in an archive, with temporaries numbered as they appear."""
+    """The code in an archive, with temporaries numbered as they appear. How often a name has been
+    used before decides in which file a class stands, so all files of a module are one here.
+    """
     with zipfile.ZipFile(archive) as records:
         names = [n for n in records.namelist() if n.endswith(".py")]
         found = {n.split("/", 1)[1]: records.read(n).decode() for n in names}
     archive.seek(0)
-    return {name: ordered(normalised(text)) for name, text in found.items()}
+    parts: dict[str, list[str]] = {}
+    for name, text in found.items():
+        plain = re.sub(r"/___torch_mangle_\d+", "", name)
+        parts.setdefault(plain, []).extend(re.split(r"^(?=class |def )", text, flags=re.MULTILINE))
+    return {
+        name: "".join(sorted(ordered(normalised(part)) for part in found))
+        for name, found in parts.items()
+    }
 
 
 def ordered(text: str) -> str:
@@ -176,7 +186,13 @@ def ordered(text: str) -> str:
 
 
 def normalised(code: str) -> str:
-    """The text with temporaries numbered as they appear, and without marks of unique names."""
+    """The text with temporaries numbered as they appear, and without marks of unique names. Values
+    that nobody looks at stand where they are used: torch makes one for each type object.
+    """
+    unset = r"^ *(_\d+) = (uninitialized\(.*\))\n"
+    for name, value in re.findall(unset, code, flags=re.MULTILINE):
+        code = re.sub(rf"^ *{name} = uninitialized.*\n", "", code, count=1, flags=re.MULTILINE)
+        code = re.sub(rf"\b{name}\b", value, code)
     return re.sub(r"\.?___torch_mangle_\d+", "", numbered(code, r"\b_\d+\b"))
 
 

@@ -344,8 +344,10 @@ rint = _unary("rint", "rint", "Rounded to the nearest integer, halves to even.")
 
 
 @word
-def absolute(to: Expressions, value: Value) -> Value:
+def absolute(to: Expressions, value: Any) -> Any:
     """|x|."""
+    if not isinstance(value, Value):
+        return abs(value)
     if value.type.is_float:
         wide = _raised(to, value)
         return to.emit.convert(value.type, to.emit.intrinsic("fabs", wide.type, wide))

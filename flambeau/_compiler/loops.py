@@ -25,7 +25,7 @@ from flambeau._compiler import spec
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.kernel_source import HALVES, Lines, NoForm, Term
 from flambeau._compiler.native import Native, from_source
-from flambeau._compiler.types import Scalar, b8, boolean, f16, f32, f64, i32
+from flambeau._compiler.types import Scalar, b8, boolean, f32, i32
 
 BLOCK = 256
 """Elements of a row that go through a buffer at a time."""

@@ -101,7 +101,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     return ops._rsub(input if alpha == 1 else scaled(other, input, alpha), other)
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", backward={
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", exact_number=True,
+           backward={
     "self": lambda grad, other: grad * conj(other),
     "other": lambda grad, self: grad * conj(self),
 })  # fmt: skip
@@ -116,7 +117,7 @@ def mul(self: Any, other: Any) -> Any:
 
 
 @pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="all",
-           backward={
+           exact_number=True, backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })  # fmt: skip
@@ -185,23 +186,24 @@ add_primitive("checked_fmod", _fmod)
 
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_trunc_cpu", node="DivBackward2", backward={"self": zero_like,
-                                          "other": zero_like})  # fmt: skip
+           label="div_trunc_cpu", node="DivBackward2", exact_number=True,
+           backward={"self": zero_like, "other": zero_like})  # fmt: skip
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
     return E.trunc_division(self, other)
 
 
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_floor_cpu", node="DivBackward2", backward={"self": zero_like,
-                                          "other": zero_like})  # fmt: skip
+           label="div_floor_cpu", node="DivBackward2", exact_number=True,
+           backward={"self": zero_like, "other": zero_like})  # fmt: skip
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""
     return E.floor_division(self, other)
 
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_floor_cpu", numbers="all", node="NotImplemented", backward={
+           label="div_floor_cpu", numbers="all", exact_number=True, node="NotImplemented",
+           backward={
     "self": underived("floor_divide"),
     "other": underived("floor_divide"),
 })  # fmt: skip

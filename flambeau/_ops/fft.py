@@ -303,6 +303,7 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
         result = one(name, input, n, dim, norm)
         return result if out is None else write_out(row, out, result)
 
+    fft.__name__ = name
     fft.__doc__ = f"{doc}, along `dim`, cut or filled up to `n` values."
     row = composite(f"{name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor",
                     autocast="cpu=float32", namespace="fft", method=False)(fft)  # fmt: skip
@@ -317,6 +318,7 @@ def _several(name: str, default: Any, transform: Any, doc: str) -> None:
         result = transform(name, input, s, dim, norm)
         return result if out is None else write_out(row, out, result)
 
+    fft.__name__ = name
     fft.__doc__ = f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`."
     shown = "[-2, -1]" if default else "None"
     row = composite(f"{name}(Tensor self, int[1]? s=None, int[1]? dim={shown}, str? norm=None)"
@@ -354,6 +356,7 @@ def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:
         values = _frequencies(name, n, d, numpy_dtype, count(n))
         return factories.finish(values, requires_grad, out)
 
+    frequencies.__name__ = name
     frequencies.__doc__ = doc
     composite(f"{name}(int n, float d=1.0, {factories.OPTIONS}) -> Tensor", namespace="fft",
               method=False)(frequencies)  # fmt: skip
@@ -373,6 +376,7 @@ def _shift_row(name: str, doc: str, upwards: bool) -> None:
         steps = [shape[d] // 2 if upwards else (shape[d] + 1) // 2 for d in dims]
         return ops.roll(input, steps, dims)  # type: ignore[no-any-return]
 
+    shift.__name__ = name
     shift.__doc__ = doc
     composite(f"{name}(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft",
               method=False)(shift)  # fmt: skip

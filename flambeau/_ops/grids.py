@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import chain, combinations_with_replacement
 from itertools import combinations as combinations_of
-from itertools import combinations_with_replacement
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -179,9 +180,12 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return ops.new_empty(input, (0,))
+    n = len(input._data)
     choose = combinations_with_replacement if with_replacement else combinations_of
-    rows = list(choose(range(len(input._data)), r))
-    chosen = np.array(rows, np.int64).reshape(len(rows), r)
+    count = comb(n + r - 1 if with_replacement and n else n, r)
+    # memory is taken at once, so that too much of it is refused before the work begins
+    chosen = np.fromiter(chain.from_iterable(choose(range(n), r)), np.int64, count * r)
+    chosen = chosen.reshape(count, r)
     columns = [
         ops.index_select(input, 0, wrap(np.ascontiguousarray(chosen[:, k]))) for k in range(r)
     ]

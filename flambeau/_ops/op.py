@@ -23,6 +23,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 from flambeau._ops import loading
@@ -50,6 +51,7 @@ class Op:
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
                  order: int = 0, label: str = "", fallback: str = "", numbers: str = "",
+                 exact_number: bool | None = None,
                  refusals: dict[str, Exception] | None = None,
                  check: Callable[[Any], None] | None = None) -> None:  # fmt: skip
         self.text = schema
@@ -82,6 +84,21 @@ class Op:
         # Which tensor operands may be numbers: "none", "other" (all but the first), "both" (but not
         # all at once) or "all".
         self.numbers = numbers or ("other" if kind == "pointwise" else "none")
+        # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
+        # tensors of half types, as in products and quotients, or is rounded to the half type. By
+        # default what the schema calls a Tensor is rounded, and a Scalar is not.
+        self.exact_number = exact_number
+
+    @cached_property
+    def rounds(self) -> tuple[bool, ...]:
+        """For each argument: whether a single number is rounded to the half type of tensors."""
+        arguments = self.schema.arguments
+        if self.exact_number is False:
+            return (True,) * len(arguments)
+        tensors = [argument.type == "Tensor" for argument in arguments]
+        if self.exact_number:
+            tensors[1] = False
+        return tuple(tensors)
 
     def check(self) -> None:
         """Formulas may only name what exists; called when the operator is first built."""

@@ -225,9 +225,10 @@ def _broadcast_strides(sizes: tuple[int, ...], old: tuple[int, ...],
 class Prepared:
     """The operands of one call, broadcast-checked, and the type that they are promoted to."""
 
-    __slots__ = ("compute", "layouts", "numbers", "operands", "result", "shape")
+    __slots__ = ("compute", "layouts", "numbers", "op", "operands", "result", "shape")
 
     def __init__(self, op: Op, operands: list[Any]) -> None:
+        self.op = op
         self.operands = operands
         self.compute = compute_dtype(op, operands)
         self.result = dt.bool_ if op.promote == "bool" else self.compute
@@ -241,17 +242,21 @@ class Prepared:
     @property
     def arrays(self) -> list[np.ndarray]:
         """The operands in the type that is computed in."""
-        return [self._array(operand, True) for operand in self.operands]
+        return self._arrays(True)
 
-    def _array(self, operand: Any, convert: bool) -> np.ndarray:
+    def _arrays(self, convert: bool) -> list[np.ndarray]:
+        return [self._array(place, operand, convert) for place, operand in enumerate(self.operands)]
+
+    def _array(self, place: int, operand: Any, convert: bool) -> np.ndarray:
         numpy_dtype = self.compute.numpy_dtype
-        if isinstance(operand, Tensor):
-            data = operand._data
-            same = data.dtype == numpy_dtype or (data.ndim > 0 and not convert)
-            return data if same else data.astype(numpy_dtype)
-        if self.compute in dt.HALVES:
-            numpy_dtype = FLOAT32  # a number keeps its float32 value beside half tensors
-        return number_array(operand, numpy_dtype)
+        data = operand._data if isinstance(operand, Tensor) else None
+        if data is not None and (data.dtype == numpy_dtype or (data.ndim > 0 and not convert)):
+            return data
+        if self.compute in dt.HALVES and not self.op.rounds[place] and (
+            data is None or data.ndim == 0
+        ):  # fmt: skip
+            numpy_dtype = FLOAT32
+        return number_array(operand, numpy_dtype) if data is None else data.astype(numpy_dtype)
 
     def write(self, large: Any, out: np.ndarray | None) -> np.ndarray | None:
         """The result of a compiled kernel, in `out` or in new memory with torch's strides; None
@@ -267,7 +272,7 @@ class Prepared:
                 strides = result_strides(self.layouts, self.shape, self.numbers)
             wanted = contiguous_strides(self.shape) if strides is None else strides
             out = cpu.empty_strided(self.shape, wanted, self.result.numpy_dtype)
-        arrays = [self._array(operand, False) for operand in self.operands]
+        arrays = self._arrays(False)
         return None if fusion.run(arrays, (out,)) is None else out
 
     def run(self, kernel: Callable[..., np.ndarray]) -> np.ndarray:

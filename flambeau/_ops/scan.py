@@ -26,7 +26,7 @@ from flambeau._ops.reductions import (
     working_array,
     write,
 )
-from flambeau._runtime import choice
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -46,8 +46,9 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
     data = castable(data, result)
     if data.ndim == 0:
         return np.array(data.astype(result))
-    if dtype is not None and result.kind in "biu":
-        data = data.astype(result)
+    if dtype is not None and data.dtype != result:
+        given, data = data, np.empty_like(data, result)
+        cpu.write(data, given)
     kernels = _kernels(data.size)
     if kernels is not None and kernels.fits(data, result):
         return kernels.accumulate(data, dim, result, ufunc is np.multiply)  # type: ignore[no-any-return]

@@ -276,7 +276,7 @@ def _log_of_number(base: Any, like: Any) -> Any:
 
 
 @pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-           autocast="cuda=float32", order=1,
+           autocast="cuda=float32", order=1, exact_number=False,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
     """Each element to the power of a number."""
@@ -295,7 +295,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-           autocast="cuda=float32", order=2, inplace=False,
+           autocast="cuda=float32", order=2, inplace=False, exact_number=False,
            dtypes="int float complex", method=False, node="PowBackward2",
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:

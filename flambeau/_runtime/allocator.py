@@ -23,6 +23,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -174,6 +176,18 @@ def ready() -> None:
             Shared.possible = False
             return
     set_handler(Shared.pool.capsule)
+
+
+@contextmanager
+def using(capsule: Any) -> Iterator[None]:
+    """Let a capsule's allocator be that of the current context; kernels leave it there."""
+    installed = _READY.set(True)
+    before = set_handler(capsule)
+    try:
+        yield
+    finally:
+        set_handler(before)
+        _READY.reset(installed)
 
 
 def check() -> None:

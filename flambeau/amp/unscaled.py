@@ -15,7 +15,8 @@ PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 def unscale(grads: list[Any], inverse: Any) -> bool:
     """Multiply gradients of one type in place; whether one of them was infinite or NaN."""
-    for_kernel, rest = [], []
+    for_kernel: list[Any] = []
+    rest: list[Any] = []
     for grad in grads:
         (for_kernel if _is_for_kernel(grad._data) else rest).append(grad)
     if not choice.compiled("optimizer", sum([grad._data.size for grad in for_kernel])):

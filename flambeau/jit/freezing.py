@@ -67,7 +67,7 @@ def optimize_for_inference(
     """Freeze a module, unless it is frozen, and improve its graphs.
 
     Raises:
-        RuntimeError: the module is not compiled.
+        RuntimeError: the module is not compiled, or has no `forward`.
     """
     _deprecated("optimize_for_inference")
     if not isinstance(mod, ScriptModule):
@@ -75,5 +75,7 @@ def optimize_for_inference(
             f"optimize_for_inference expects a ScriptModule as input. {SCRIPT_FIRST}"
         )
     if hasattr(mod, "training"):
-        return _frozen(mod.eval(), other_methods or [], optimize_numerics=True)
+        mod = _frozen(mod.eval(), other_methods or [], optimize_numerics=True)
+    if "forward" not in mod._type.methods:
+        raise RuntimeError("Method 'forward' is not defined.")
     return mod

@@ -108,8 +108,10 @@ class Optimizer:
                 if changed is None:
                     continue
                 if not isinstance(changed, tuple) or len(changed) != 2:  # noqa: PLR2004
-                    raise RuntimeError(f"{func} must return None or a tuple of (new_args, "
-                                       f"new_kwargs), but got {changed}.")
+                    raise RuntimeError(
+                        f"{func} must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {changed}."
+                    )
                 args, kwargs = changed
         return args, kwargs
 

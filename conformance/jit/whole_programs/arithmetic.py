@@ -9,7 +9,7 @@ from torch import Tensor
 def integers(a: int, b: int) -> List[int]:
     return [
         a + b, a - b, a * b, a // b, a % b, -a, b, abs(a), a & b, a | b, a ^ b, a << 2, a >> 1,
-        min(a, b), max(a, b), divmod(a, b)[0], divmod(a, b)[1], int(a / b), round(a / b),
+        min(a, b), max(a, b), divmod(a, b)[0], divmod(a, b)[1], int(a / b), int(round(a / b)),
     ]  # fmt: skip
 
 

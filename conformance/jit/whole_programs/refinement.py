@@ -16,15 +16,15 @@ def masked_mean(x: Tensor, mask: Optional[Tensor] = None, dim: Optional[int] = N
     return x.mean(dim)
 
 
-def either(value: Union[int, float, str, Tensor]) -> Tuple[str, Union[float, Tensor]]:
+def either(value: Union[int, float, str, Tensor]) -> Union[str, float, Tensor]:
     if isinstance(value, str):
-        return "text " + value, 0.0
+        return "text " + value
     if isinstance(value, int):
-        return "int", value / 2
+        return value / 2
     elif isinstance(value, float):
-        return "float", value * 2
+        return value * 2
     else:
-        return "tensor", value.sum() * 3
+        return value.sum() * 3
 
 
 def several(a: Optional[int], b: Optional[int], table: Dict[str, Optional[Tensor]]) -> int:

@@ -1,9 +1,6 @@
 """Traces, scripts in traces, traces in scripts, scripts that are made when they are first traced."""
 
-from typing import List, Tuple
-
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -12,11 +9,11 @@ class Convolutions(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(1, 2, 3, padding=1)
         self.norm = nn.BatchNorm2d(2)
+        self.rest = nn.Sequential(nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(1))
         self.head = nn.Linear(2, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = F.relu(self.norm(self.conv(x)))
-        return self.head(F.adaptive_avg_pool2d(y, 1).flatten(1))
+        return self.head(self.rest(self.norm(self.conv(x))))
 
 
 def make_traced_module():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +29,9 @@ from flambeau.jit.ir.function import CompilationUnit, Function
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.ir.source import ScriptError, Source, SourceRange
 from flambeau.jit.ir.values import type_of
+from flambeau.jit.library.contexts import IN_ARCHIVES
 from flambeau.jit.modules.class_values import ClassValue, EnumClass, NamedTupleClass
+from flambeau.jit.modules.classes import class_type_of
 from flambeau.jit.modules.enums import types as enum_types
 
 PREFIX = "__torch__"
@@ -38,6 +41,7 @@ STRUCTURE = frozenset(("ConstantChunk", "TupleUnpack", "TupleIndex", "Uninitiali
 """Kinds of nodes that have syntax of their own, and are no operators to be called by name."""
 PARAMETERS = (T.TENSOR, T.optional(T.TENSOR), T.NONE)
 """Types of parameters and buffers."""
+LARGEST_TUPLE = 10_000
 DEEPEST = 200
 """Expressions and statements within each other."""
 
@@ -46,17 +50,22 @@ class Importer:
     """Compiles the code of one archive into a unit.
 
     read: the text of a record, None if there is none. constants: what `CONSTANTS.c0` &c. are.
-    upgrade: changes graphs of code that was written for older operators.
+    upgrade: changes graphs of code that was written for older operators; older: programs that stand
+    for names of operators.
     """
 
     def __init__(self, unit: CompilationUnit, read: Callable[[str], str | None],
-                 constants: tuple[Any, ...], upgrade: Callable[[Graph], None]) -> None:  # fmt: skip
+                 constants: tuple[Any, ...], upgrade: Callable[[Graph], None],
+                 older: Callable[[str], Function | None] = lambda name: None) -> None:  # fmt: skip
         self.unit = unit
         self.read = read
         self.constants = constants
         self.upgrade = upgrade
+        self.older = older
         self.files: dict[str, dict[str, tuple[Source, ast.stmt]]] = {}
-        self.open: set[str] = set()
+        self.origins: Callable[[str, str], Any] = lambda path, text: None
+        self.open: set[str] = set()  # NamedTuples that are being made
+        self.sizes: dict[str, int] = {}  # and of how many types those are made that are done
 
     # ---- what archives name
 
@@ -90,7 +99,9 @@ class Importer:
         if module not in self.files:
             path = f"code/{module.replace('.', '/')}.py"
             text = self.read(path)
-            self.files[module] = {} if text is None else _statements(Source(text, path))
+            origins = None if text is None else self.origins(path, text)
+            source = Source(text or "", path, 1, origins)
+            self.files[module] = {} if text is None else _statements(source)
         return self.files[module].get(name)
 
     def _compiler(self, source: Source) -> Compiler:
@@ -102,10 +113,11 @@ class Importer:
         found = self._definition(qualified)
         if found is None or not isinstance(found[1], ast.FunctionDef):
             return None
-        return self.unit.add_function(self._function(qualified, Definition(found[1], found[0])))
+        return self.unit.add_function(self.function(qualified, Definition(found[1], found[0])))
 
-    def _function(self, qualified: str, definition: Definition,
-                  owner: T.ClassType | None = None) -> Function:  # fmt: skip
+    def function(self, qualified: str, definition: Definition,
+                 owner: T.ClassType | None = None) -> Function:  # fmt: skip
+        """A function, to be compiled when it is first needed."""
         define = functools.partial(self._define, definition=definition, owner=owner)
         return Function(qualified, self.unit, define=define)
 
@@ -121,6 +133,8 @@ class Importer:
             raise ScriptError(f"{function.qualified_name} is nested too deeply") from None
         graph = function._graph
         assert graph is not None
+        if owner is not None and (not graph.inputs or graph.inputs[0].type is not owner):
+            raise ScriptError(f"{function.qualified_name} should have `self: {owner}` first")
         self.upgrade(graph)
 
     def _defaults(self, definition: Definition, where: str) -> dict[str, Any]:
@@ -138,6 +152,9 @@ class Importer:
     # ---- classes
 
     def _load_type(self, qualified: str) -> T.Type | None:
+        if qualified in IN_ARCHIVES:
+            own = class_type_of(IN_ARCHIVES[qualified], {"torch": sys.modules["flambeau"]})
+            return self.unit.types.setdefault(qualified, own)
         found = self._definition(qualified)
         if found is None or not isinstance(found[1], ast.ClassDef):
             return None
@@ -159,9 +176,11 @@ class Importer:
             if isinstance(statement, ast.FunctionDef):
                 definition = Definition(statement, source)
                 name = statement.name
-                made.methods[name] = self._function(f"{qualified}.{name}", definition, made)
+                if name in made.methods or statement.decorator_list:
+                    raise ScriptError(f"{made}.{name} is defined twice or decorated")
+                made.methods[name] = self.function(f"{qualified}.{name}", definition, made)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                lists[statement.targets[0].id] = _literal(statement.value, qualified)
+                lists[statement.targets[0].id] = _names(statement.value, qualified)
             elif not isinstance(statement, ast.Pass):
                 declared.append(_declaration(statement, qualified))
         kinds = {name: kind for kind in ("parameter", "buffer")
@@ -170,6 +189,8 @@ class Importer:
             self._attribute(made, name, note, value, kinds.get(name, ""), source)
         for word, attribute in HOOKS.items():
             for name in lists.get(word, ()):
+                if name not in made.methods:
+                    raise ScriptError(f"{made} has no method {name!r} for its {word}")
                 getattr(made, attribute).append(made.methods[name])
         return made
 
@@ -228,13 +249,24 @@ class Importer:
             fields.append(name)
             elements.append(self._compiler(source).type_of(note))
             if value is not None:
-                defaults.append(self._constant(value, source, qualified))
+                default = self._constant(value, source, qualified)
+                if not isinstance(default, (int, float, str, type(None))):
+                    raise ScriptError(f"{qualified}: not a default value: {default!r}")
+                defaults.append(default)
         self.open.remove(qualified)
         if len(set(fields)) != len(fields):
             raise ScriptError(f"{qualified} has two fields of one name")
+        self.sizes[qualified] = size = sum(map(self._size, elements))
+        if size > LARGEST_TUPLE:
+            raise ScriptError(f"{qualified} holds more than {LARGEST_TUPLE} values")
         made = T.TupleType(tuple(elements), qualified, tuple(fields), tuple(defaults))
         self.unit.types[qualified] = made
         return made
+
+    def _size(self, type: T.Type) -> int:
+        """How many types a type is made of. NamedTuples in NamedTuples may be made of very many."""
+        name = getattr(type, "qualified_name", "")
+        return self.sizes.get(name) or 1 + sum(map(self._size, type.parts))
 
     def _enter(self, qualified: str) -> None:
         """Note that a NamedTuple is being made, which cannot hold itself."""
@@ -253,8 +285,11 @@ class Importer:
             if name.startswith("_") or name == "mro":
                 raise ScriptError(f"{qualified}: a member cannot be called {name!r}")
             members[name] = _literal(statement.value, qualified)
+        kinds = set(map(type, members.values()))
+        if len(kinds) != 1 or not kinds <= {int, float, str}:
+            raise ScriptError(f"{qualified}: members should be all int, all float or all str")
         owner: Any = enum.Enum(qualified.rpartition(".")[2], members)  # type: ignore[misc]
-        value_type = type_of(next(iter(members.values()))) if members else T.ANY
+        value_type = type_of(next(iter(members.values())))
         made = T.EnumType(qualified, value_type, owner)
         enum_types[owner] = made
         self.unit.types[qualified] = made
@@ -308,9 +343,9 @@ class Names:
         if name == PREFIX:
             return Path(self.importer, PREFIX)
         if name == "torch":
-            return Operators("aten")
+            return Operators("aten", self.importer.older)
         if name == "ops":
-            return Namespaces()
+            return Namespaces(self.importer.older)
         if name == "CONSTANTS":
             return Constants(self.importer.constants)
         if name in ("inf", "nan"):
@@ -344,13 +379,16 @@ class Operators(SugaredValue):
 
     kind = "module"
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, older: Callable[[str], Function | None]) -> None:
         self.namespace = namespace
+        self.older = older
 
     def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
         if self.namespace == "prim" and name in STRUCTURE:
             raise ScriptError(f"prim::{name} cannot be called", where)
-        return BuiltinFunction(f"{self.namespace}::{name}")
+        older = self.older(f"{self.namespace}::{name}")
+        return BuiltinFunction(f"{self.namespace}::{name}") if older is None else (
+            FunctionValue(older))  # fmt: skip
 
 
 class Namespaces(SugaredValue):
@@ -358,8 +396,11 @@ class Namespaces(SugaredValue):
 
     kind = "module"
 
+    def __init__(self, older: Callable[[str], Function | None]) -> None:
+        self.older = older
+
     def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        return Operators(name)
+        return Operators(name, self.older)
 
 
 class Constants(SugaredValue):
@@ -374,8 +415,13 @@ class Constants(SugaredValue):
         number = name.removeprefix("c")
         if not number.isdecimal() or len(number) > 9 or int(number) >= len(self.values):
             raise ScriptError(f"the archive has no constant {name}", where)
+        value = self.values[int(number)]
+        try:
+            type = type_of(value)
+        except (TypeError, RecursionError):
+            raise ScriptError(f"the constant {name} of the archive is no value", where) from None
         with graph.at(where):
-            return SimpleValue(graph.constant(self.values[int(number)]))
+            return SimpleValue(graph.constant(value, type))
 
 
 # ---- text
@@ -406,11 +452,17 @@ def _check_depth(tree: ast.AST) -> None:
 
 
 def _statements(source: Source) -> dict[str, tuple[Source, ast.stmt]]:
-    """The classes and functions of a file by name. Older files begin with `op_version_set = 1`."""
+    """The classes and functions of a file by name. Older files begin with `op_version_set = 1`
+    and `import __torch__.models`; neither means anything, and nothing is imported."""
     found: dict[str, tuple[Source, ast.stmt]] = {}
     for node in _parsed(source.text, "exec").body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            extra = [*node.decorator_list, *getattr(node, "keywords", ())]
+            if extra or node.name in found:
+                raise ScriptError(f"{source.filename}: {node.name} is defined twice or decorated")
             found[node.name] = (source, node)
+        elif not isinstance(node, (ast.Assign, ast.Import, ast.ImportFrom)):
+            raise ScriptError(f"{source.filename}: not a definition: {ast.unparse(node)[:80]}")
     return found
 
 
@@ -425,6 +477,14 @@ def _declaration(statement: ast.stmt, owner: str) -> tuple[str, ast.expr, ast.ex
             if isinstance(name, str):
                 return name, statement.value, None
     raise ScriptError(f"{owner}: not a declaration: {ast.unparse(statement)[:80]}")
+
+
+def _names(node: ast.expr, where: str) -> list[str]:
+    """A list of names."""
+    found = _literal(node, where)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ScriptError(f"{where}: not a list of names: {ast.unparse(node)[:80]}")
+    return found
 
 
 def _literal(node: ast.expr, where: str) -> Any:

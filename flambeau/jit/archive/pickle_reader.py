@@ -13,8 +13,9 @@ from typing import Any
 
 from flambeau._core.device import device
 from flambeau._tensor.tensor import Tensor
+from flambeau.jit.archive.typing import Typing
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.values import ScriptObject, named_tuple
+from flambeau.jit.ir.values import ScriptObject
 from flambeau.jit.modules.script_module import RecursiveScriptModule, ScriptModule, fill
 from flambeau.serialization.allowed import AllowedGlobals, Row
 from flambeau.serialization.checks import brief, expect
@@ -63,6 +64,7 @@ class _Names(AllowedGlobals):
                  type_of_text: Callable[[str], T.Type]) -> None:  # fmt: skip
         self.find_type = find_type
         self.named: dict[str, Named] = {}
+        self.typing = Typing()
 
         def restore_type_tag(value: Any, text: Any) -> Any:
             expect(type(text) is str, "a type tag is text")
@@ -106,7 +108,7 @@ class _Names(AllowedGlobals):
         if setter is not None:
             return _set_state(instance, setter, finished(state))
         expect(type(state) is dict, "the state of an object is a dict")
-        _set_attributes(instance, state)
+        _set_attributes(instance, finished(state), self.typing)
         return None
 
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
@@ -131,14 +133,14 @@ def _set_state(instance: Bare, setter: Any, state: Any) -> None:
     setter(instance.value, state)
 
 
-def _set_attributes(instance: Bare, state: dict[Any, Any]) -> None:
+def _set_attributes(instance: Bare, state: dict[Any, Any], typing: Typing) -> None:
     kind = instance.type
     values = {}
     for name, attribute in kind.attributes.items():
         if name not in state:
             expect(isinstance(attribute.type, T.OptionalType) or attribute.type == T.NONE,
                    f"{kind} has no value for its attribute {name!r}")  # fmt: skip
-        values[name] = accurate(finished(state.get(name)), attribute.type, f"{kind}.{name}")
+        values[name] = typing.accurate(state.get(name), attribute.type, f"{kind}.{name}")
     unknown = [name for name in state if name not in kind.attributes]
     expect(not unknown, f"{kind} has no attribute {unknown[:1]}")
     if isinstance(instance.value, ScriptModule):
@@ -147,85 +149,30 @@ def _set_attributes(instance: Bare, state: dict[Any, Any]) -> None:
         instance.value.__dict__.update(values)
 
 
-def finished(value: Any) -> Any:
-    """A value without marks of the interpreter."""
+def finished(value: Any, seen: dict[int, Any] | None = None) -> Any:
+    """A value without marks of the interpreter. seen: lists and dictionaries that are done."""
     if isinstance(value, Bare):
         expect("_type" in value.value.__dict__, f"{value.type} is used before it has attributes")
         return value.value
     if isinstance(value, Named):
         raise UnpicklingError(f"{value.type} is no value")
-    if type(value) is tuple and any(isinstance(v, Bare) for v in value):
-        return tuple(map(finished, value))
-    if type(value) is list:
-        value[:] = map(finished, value)
-    elif type(value) is dict:
+    if type(value) not in (tuple, list, dict):
+        return value
+    seen = {} if seen is None else seen
+    if id(value) in seen:
+        return seen[id(value)][1]
+    result = value
+    if type(value) is tuple:
+        result = tuple(finished(item, seen) for item in value)
+    elif type(value) is list:
+        seen[id(value)] = (value, value)
+        value[:] = [finished(item, seen) for item in value]
+    else:
+        seen[id(value)] = (value, value)
         for key, item in value.items():
-            value[key] = finished(item)
-    return value
-
-
-SIMPLE: dict[T.Type, tuple[type, ...]] = {
-    T.TENSOR: (Tensor,), T.INT: (int,), T.FLOAT: (float, int), T.BOOL: (bool,), T.STRING: (str,),
-    T.COMPLEX: (complex,), T.DEVICE: (device,), T.NUMBER: (int, float, complex),
-    T.NONE: (type(None),),
-}  # fmt: skip
-
-
-def accurate(value: Any, type_: T.Type, where: str) -> Any:
-    """The value as one of a type: NamedTuples become their class.
-
-    Raises:
-        UnpicklingError: it is none of that type.
-    """
-    if isinstance(type_, (T.OptionalType, T.UnionType)):
-        return _accurate_member(value, type_, where)
-    classes = SIMPLE.get(type_)
-    if classes is not None:
-        fits = isinstance(value, classes) and (type_ == T.BOOL or not isinstance(value, bool))
-        if not fits and type_ == T.TENSOR and value is None:
-            return None  # an undefined tensor
-        expect(fits, f"{where} should be of type {type_.annotation}, but is {brief(value)}")
-        return float(value) if type_ == T.FLOAT else value
-    if isinstance(type_, T.ListType):
-        expect(type(value) is list, f"{where} should be a list, but is {brief(value)}")
-        value[:] = [accurate(item, type_.element, where) for item in value]
-    elif isinstance(type_, T.DictType):
-        expect(type(value) is dict, f"{where} should be a dict, but is {brief(value)}")
-        for key, item in value.items():
-            accurate(key, type_.key, where)
-            value[key] = accurate(item, type_.value, where)
-    elif isinstance(type_, T.TupleType):
-        return _accurate_tuple(value, type_, where)
-    elif isinstance(type_, T.EnumType):
-        expect(isinstance(value, type_.python), f"{where} should be a {type_}")
-    elif type_ != T.ANY:
-        own = getattr(value, "_type", None)
-        expect(isinstance(own, T.Type) and own.is_subtype_of(type_),
-               f"{where} should be of type {type_}, but is {brief(value)}")  # fmt: skip
-    return value
-
-
-def _accurate_tuple(value: Any, type_: T.TupleType, where: str) -> Any:
-    count = len(type_.elements)
-    expect(isinstance(value, tuple) and len(value) == count,
-           f"{where} should be a tuple of {count}, but is {brief(value)}")  # fmt: skip
-    parts = [accurate(v, t, where) for v, t in zip(value, type_.elements, strict=True)]
-    return named_tuple(type_)(*parts) if type_.qualified_name else tuple(parts)
-
-
-def _accurate_member(value: Any, type_: T.Type, where: str) -> Any:
-    if value is None:
-        expect(T.NONE.is_subtype_of(type_), f"{where} should not be None")
-        return None
-    found: UnpicklingError | None = None
-    for member in T.alternatives(type_):
-        if member == T.NONE:
-            continue
-        try:
-            return accurate(value, member, where)
-        except UnpicklingError as error:
-            found = error
-    raise found or UnpicklingError(f"{where} should be None, but is {brief(value)}")
+            value[key] = finished(item, seen)
+    seen[id(value)] = (value, result)
+    return result
 
 
 # ---- functions that pickles call

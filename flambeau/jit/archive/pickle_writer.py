@@ -216,6 +216,8 @@ class ValuePickler:
         if tensor is None:
             self._emit(b"N")
             return
+        if self._recall(("tensor", id(tensor))):
+            return
         plain: Any = tensor.detach()  # type: ignore[attr-defined]
         if plain.is_sparse:
             raise RuntimeError("Cannot serialize sparse tensors in a TorchScript archive")
@@ -231,6 +233,8 @@ class ValuePickler:
         self._emit(b"\x88" if tensor.requires_grad else b"\x89")  # type: ignore[attr-defined]
         self._global("collections.OrderedDict")
         self._emit(TUPLES[0], b"R", b"t", b"R")
+        self.kept.append(tensor)
+        self._remember(("tensor", id(tensor)))
 
     def _storage(self, tensor: Any) -> None:
         reference = StorageReference(storage_of(tensor), STORAGE_TYPES[tensor.dtype])

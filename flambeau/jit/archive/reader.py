@@ -10,7 +10,9 @@ from typing import Any
 
 from flambeau.jit.archive import upgraders
 from flambeau.jit.archive.importer import Importer
+from flambeau.jit.archive.origins import Origins
 from flambeau.jit.archive.pickle_reader import read_pickle
+from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import CompilationUnit
 from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.jit.run import set_limits
@@ -76,6 +78,12 @@ class _Loading:
 
     def module(self) -> ScriptModule:
         """The module of the archive."""
+        try:
+            return self._module()
+        except RecursionError:
+            raise RuntimeError("the archive is nested too deeply") from None
+
+    def _module(self) -> ScriptModule:
         reader = self.reader
         reader.view("constants.pkl")  # its absence tells checkpoints apart
         version = _version(reader)
@@ -83,8 +91,12 @@ class _Loading:
         unit.is_foreign = True
         if self.limits is not None:
             set_limits(unit, self.limits)
-        importer = Importer(unit, self._text, (), lambda graph: upgraders.upgrade(graph, version))
+        importer = Importer(unit, self._text, (), lambda graph: upgraders.upgrade(graph, version),
+                            lambda name: upgraders.older(name, version))  # fmt: skip
+        importer.origins = self._origins
         importer.constants = self._pickle("constants.pkl", "constants", importer)
+        if type(importer.constants) is not tuple:
+            raise UnpicklingError("the constants of the archive are no tuple")
         result = self._pickle("data.pkl", "data", importer)
         if not isinstance(result, ScriptModule) or "_type" not in result.__dict__:
             raise UnpicklingError("the archive holds no module")
@@ -101,6 +113,11 @@ class _Loading:
         except UnicodeDecodeError:
             raise RuntimeError(f"{name} is no text") from None
 
+    def _origins(self, path: str, text: str) -> Origins | None:
+        """What the lines of a file of code were written for, if the archive tells."""
+        name = f"{path}.debug_pkl"
+        return Origins(self.reader.read(name), text) if self.reader.has(name) else None
+
     def _pickle(self, name: str, folder: str, importer: Importer) -> Any:
         foreign = self.reader.has("byteorder") and self.reader.read("byteorder") != b"little"
         with Workers(len(self.reader.data)) as workers:
@@ -113,7 +130,8 @@ class _Loading:
 def _functions(unit: CompilationUnit) -> Any:
     """Everything that is named so far: methods of classes, functions."""
     for made in list(unit.types.values()):
-        yield from getattr(made, "methods", {}).values()
+        if isinstance(made, T.ClassType):
+            yield from made.methods.values()
     yield from unit.functions.values()
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Sequence
 from functools import cache
 
 from flambeau.jit.frontend.source import Definition
 from flambeau.jit.ir.function import CompilationUnit, Function
-from flambeau.jit.ir.graph import Graph, Node
+from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.ir.source import Source
 
 NEWEST = 10
@@ -34,8 +35,9 @@ def _division(name: str, other: str, suffix: str) -> str:
 
 
 _STEPS = """
-def {name}(start: number, end: number, steps: Optional[int]{base}, dtype: Optional[int],
-           layout: Optional[int], device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
+def {name}(start: number, end: number, steps: Optional[int]=None{base},
+           dtype: Optional[int]=None, layout: Optional[int]=None, device: Optional[Device]=None,
+           pin_memory: Optional[bool]=None) -> Tensor:
     count = 100
     if steps is not None:
         count = steps
@@ -58,12 +60,15 @@ UPGRADERS: dict[str, tuple[int, str]] = {
     "aten::div_.Tensor": (4, _division("div_tensor_", "Tensor", "_")),
     "aten::div_.Scalar": (4, _division("div_scalar_", "number", "_")),
     "aten::full": (5, _FULL),
-    "aten::linspace": (8, _STEPS.format(name="linspace", base="", given="")),
-    "aten::logspace": (9, _STEPS.format(name="logspace", base=", base: float", given=", base")),
 }
 """Operators whose meaning has changed: the version of the change, and what they did before."""
+RENAMED: dict[str, tuple[int, str]] = {
+    "aten::linspace": (8, _STEPS.format(name="linspace", base="", given="")),
+    "aten::logspace": (9, _STEPS.format(name="logspace", base=", base: float=10.", given=", base")),
+}
+"""Names whose calls do not fit today's parameters: a program stands for the name itself."""
 VERSIONS: dict[str, int] = {
-    **{name: version for name, (version, _) in UPGRADERS.items()},
+    **{name: version for name, (version, _) in (UPGRADERS | RENAMED).items()},
     "aten::gelu": 10, "aten::gelu.out": 10, "aten::full.out": 5, "aten::linspace.out": 8,
     "aten::logspace.out": 9, "aten::div.out": 4, "aten::div.Tensor_mode": 4,
     "aten::div.Scalar_mode": 4, "aten::div.out_mode": 4, "aten::div_.Tensor_mode": 4,
@@ -74,37 +79,54 @@ VERSIONS: dict[str, int] = {
 
 def upgrade(graph: Graph, version: int) -> None:
     """Let the operators of a graph do what they did in a version of archives."""
-    if version >= max(since for since, _ in UPGRADERS.values()):
+    if version >= max(since for since, _ in (UPGRADERS | RENAMED).values()):
         return
     for node in list(graph.walk()):
+        if node.kind == "prim::CallFunction":
+            _inline_older(node)
+            continue
         found = UPGRADERS.get(node.schema.full_name) if node.schema is not None else None
         if found is not None and version < found[0]:
             _replace(node, _compiled(found[1]))
 
 
-def _replace(node: Node, function: Function) -> None:
+def older(name: str, version: int) -> Function | None:
+    """What stands for an operator's name in an archive of a version, if that is a program."""
+    since, text = RENAMED.get(name, (0, ""))
+    return _compiled(text) if version < since else None
+
+
+def _inline_older(node: Node) -> None:
+    """Put the nodes of a program of the table in place of its call."""
+    target, *inputs = node.inputs
+    function = getattr(target.type, "function", None)
+    if function is not None and function.unit is _unit():
+        _replace(node, function, inputs)
+
+
+def _replace(node: Node, function: Function, inputs: Sequence[Value] = ()) -> None:
     with node.graph.inserting(node):
-        (result,) = node.graph.inline(function.graph, node.inputs)
+        (result,) = node.graph.inline(function.graph, inputs or node.inputs)
     result.name = node.output.name
     node.output.replace_by(result)
     node.destroy()
 
 
 @cache
+def _unit() -> CompilationUnit:
+    return CompilationUnit()
+
+
+@cache
 def _compiled(text: str) -> Function:
     """A program of the table."""
-    from flambeau.jit.archive.importer import Importer, Names
-    from flambeau.jit.frontend.definitions import compile_function
+    from flambeau.jit.archive.importer import Importer
 
-    unit = CompilationUnit()
     source = Source(textwrap.dedent(text))
     (node,) = ast.parse(source.text).body
     assert isinstance(node, ast.FunctionDef)
-    definition = Definition(node, source)
-    names = Names(Importer(unit, lambda path: None, (), lambda graph: None))
-    function = Function(node.name, unit)
-    compile_function(function, definition.node, definition.source, names)
-    return function
+    importer = Importer(_unit(), lambda path: None, (), lambda graph: None)
+    return importer.function(node.name, Definition(node, source))
 
 
 def version_needed(graphs: list[Graph]) -> int:

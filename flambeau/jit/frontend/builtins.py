@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any
 
 from flambeau.jit.operators import table
+from flambeau.jit.operators.builtin_functions import builtin_functions
 
 MATH = (
     "ceil copysign erf erfc exp expm1 fabs floor gamma lgamma log log10 log1p pow sqrt isnan asinh "
@@ -39,7 +40,7 @@ JIT = {
 }  # fmt: skip
 FORMS = {
     "annotate": "annotate", "fork": "fork", "_fork": "fork", "isinstance": "isinstance",
-    "_isinstance": "isinstance", "is_tracing": "is_tracing",
+    "_isinstance": "isinstance",
 }  # fmt: skip
 """Functions of `torch.jit` that are special forms."""
 
@@ -56,6 +57,8 @@ FUNCTIONAL = frozenset(
     scaled_dot_product_attention selu_ softplus softshrink threshold_""".split()
 )
 """Functions of `torch.nn.functional` that are operators; the others are programs."""
+PROGRAMS = frozenset("cdist lu norm stft tensordot unique unique_consecutive".split())
+"""Functions of `torch` that are programs of `torch.functional`, not operators."""
 AUTOGRAD = {"grad": "aten::grad", "backward": "aten::backward"}
 
 
@@ -89,7 +92,9 @@ def builtin_name(function: Any) -> str | None:
         return None
     if module == "flambeau.nn.functional":
         return _known(f"aten::{name}") if name in FUNCTIONAL else None
-    if module == "torch" or module.startswith("flambeau."):
+    if name in PROGRAMS and _attribute(sys.modules["flambeau"], name) is function:
+        return None
+    if module.partition(".")[0] in ("torch", "flambeau"):
         return _of_namespace(function, name)
     return None
 
@@ -118,7 +123,7 @@ def _attribute(module: types.ModuleType, name: str) -> Any:
 
 def _known(name: str) -> str | None:
     name = RENAMED.get(name, name)
-    return name if table.overloads(name) else None
+    return name if table.overloads(name) or builtin_functions(name) else None
 
 
 def operator_of(module: types.ModuleType, name: str) -> str | None:

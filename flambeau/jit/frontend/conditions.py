@@ -288,7 +288,7 @@ def _hasattr(c: Compiler, target: ast.expr, name: ast.expr) -> Condition:
 
 def _isinstance(c: Compiler, target: ast.expr, classes: ast.expr) -> Condition:
     value = c.value(target)
-    asked = _flat([c.type_of(node) for node in _type_nodes(classes)])
+    asked = _flat([_type_asked_for(c, node) for node in _type_nodes(classes)])
     inside, outside, certain = _split(_flat([value.type]), asked)
     where = c.place(target)
     refinements = Refinements()
@@ -304,6 +304,15 @@ def _isinstance(c: Compiler, target: ast.expr, classes: ast.expr) -> Condition:
     node = c.graph.insert("prim::isinstance", (value,), (T.BOOL,))
     node.attributes["types"] = asked
     return Condition(node.output, refinements)
+
+
+BARE = {"list": T.ANY_LIST, "tuple": T.ANY_TUPLE}
+
+
+def _type_asked_for(c: Compiler, node: ast.expr) -> T.Type:
+    """A type; `list` and `tuple` may stand without their elements here."""
+    bare = BARE.get(node.id) if isinstance(node, ast.Name) else None
+    return c.type_of(node) if bare is None else bare
 
 
 def _type_nodes(node: ast.expr) -> list[ast.expr]:

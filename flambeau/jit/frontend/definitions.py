@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau.jit.frontend import (  # noqa: F401  they say what each kind of syntax means
     augmented,
+    closures,
     conditions,
     dictionaries,
     expressions,
@@ -51,7 +52,7 @@ def compile_function(function: Function, definition: ast.FunctionDef, source: So
         ScriptError, FrontendError: TorchScript does not allow the program.
     """
     with compiling(function.name):
-        check_syntax(definition, source)
+        check_syntax(definition, source, closures=function.unit.is_foreign)
         class_type = class_type or owner_of(function)
         apply_type_comment(definition, source, is_method=class_type is not None)
         graph = Graph()
@@ -62,6 +63,11 @@ def compile_function(function: Function, definition: ast.FunctionDef, source: So
         _Definition(c, definition, defaults, assumed or {}).compile(
             function, self_value, class_type
         )
+
+
+def compile_body(c: Compiler, node: ast.FunctionDef) -> None:
+    """Compile what stands in a closure."""
+    _Definition(c, node, {}, {}).compile_body()
 
 
 def owner_of(function: Function) -> T.ClassType | None:
@@ -102,6 +108,14 @@ class _Definition:
         convert_to_ssa(c.graph)
         _clean_up(c.graph)
         function.graph = c.graph
+
+    def compile_body(self) -> None:
+        """The same for a closure, whose variables are known already."""
+        self.c.statements(self.node.body)
+        self.finish_body()
+        self.output()
+        convert_to_ssa(self.c.graph)
+        _clean_up(self.c.graph)
 
     def arguments(self) -> list[ast.arg]:
         arguments = self.node.args

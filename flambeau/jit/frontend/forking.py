@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flambeau.jit.frontend.closures import Closure, closure_graph
 from flambeau.jit.frontend.compiler import Compiler
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Graph, Value, copy_nodes
@@ -16,6 +17,10 @@ def fork(c: Compiler, node: ast.Call) -> Value:
     if not node.args:
         raise ScriptError("Expected at least one argument to fork()", where)
     callee = c.sugared(node.args[0])
+    if isinstance(callee, Closure):
+        inner, captured = closure_graph(c, callee)
+        forked = c.insert("prim::fork", captured, (), where, Subgraph=inner)
+        return forked.add_output(T.FutureType(inner.outputs[0].type))
     args, kwargs = c.arguments(node.args[1:]), c.keywords(node.keywords)
     node_ = c.insert("prim::fork", (), (), where)
     block = node_.add_block()

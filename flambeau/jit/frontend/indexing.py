@@ -197,6 +197,8 @@ class _Indices:
         if isinstance(node, ast.Slice):
             return -1 if reverse else 1
         c, where = self.c, self.where
+        if not isinstance(node, (ast.Constant, ast.Name)):
+            c.value(node)  # torch first looks whether it is a slice, and does it all again
         index = c.value(node)
         if isinstance(index.type, T.ListType):
             dtype = Argument(INT64, None, "dtype")

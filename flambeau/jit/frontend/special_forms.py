@@ -249,12 +249,6 @@ def _fork(c: Compiler, node: ast.Call, it: SpecialForm, wanted: T.Type | None) -
     return fork(c, node)
 
 
-@form("is_tracing")
-def _is_tracing(c: Compiler, node: ast.Call, it: SpecialForm, wanted: T.Type | None) -> Value:
-    """A program that runs is not being traced."""
-    return c.constant(False, c.place(node))
-
-
 @form("tolist")
 def _tolist(c: Compiler, node: ast.Call, it: SpecialForm, wanted: T.Type | None) -> Value:
     check_inputs(c, node, 0, 0)

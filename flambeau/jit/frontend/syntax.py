@@ -34,13 +34,15 @@ PARAMETERS = (
 )
 
 
-def check_syntax(node: ast.FunctionDef, source: Source) -> None:
+def check_syntax(node: ast.FunctionDef, source: Source, closures: bool = False) -> None:
     """Refuse a definition that has syntax which programs do not have.
+
+    closures: functions without parameters may stand in it, as they do in archives.
 
     Raises:
         NotSupportedError, UnsupportedNodeError: with the place.
     """
-    checker = _Checker(Places(source))
+    checker = _Checker(Places(source), closures)
     checker.parameters(node.args)
     body = node.body
     first = body[0]
@@ -51,8 +53,9 @@ def check_syntax(node: ast.FunctionDef, source: Source) -> None:
 
 
 class _Checker:
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, closures: bool) -> None:
         self.places = places
+        self.closures = closures
 
     def refuse(self, place: SourceRange, message: str) -> None:
         raise NotSupportedError(place, message)
@@ -68,7 +71,8 @@ class _Checker:
 
     def check(self, node: ast.AST) -> None:
         """Check a node and all inside."""
-        if isinstance(node, ast.stmt) and not isinstance(node, STATEMENTS):
+        allowed = isinstance(node, STATEMENTS) or (self.closures and _is_closure(node))
+        if isinstance(node, ast.stmt) and not allowed:
             self.unsupported(node)
         if isinstance(node, ast.expr) and not isinstance(node, EXPRESSIONS):
             self.unsupported(node)
@@ -153,6 +157,12 @@ class _Checker:
                 self.refuse(place, "Don't support conversion in JoinedStr")
             if part.format_spec is not None:
                 self.refuse(place, "Don't support formatting in JoinedStr")
+
+
+def _is_closure(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+        return False
+    return not any(True for _ in ast.iter_child_nodes(node.args))
 
 
 RULES: dict[type[ast.AST], Any] = {

@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from flambeau.jit.ir.source import SourceRange
-from flambeau.jit.ir.types import TENSOR, Type
+from flambeau.jit.ir.source import Call, SourceRange
+from flambeau.jit.ir.types import TENSOR, Type, without_facts
 
 
 class Value:
@@ -65,8 +65,8 @@ class Value:
 class Node:
     """One operation."""
 
-    __slots__ = ("after", "attributes", "before", "block", "blocks", "graph", "inputs", "kind",
-                 "outputs", "schema", "scope", "source")  # fmt: skip
+    __slots__ = ("after", "attributes", "before", "block", "blocks", "calls", "graph", "inputs",
+                 "kind", "outputs", "schema", "scope", "source")  # fmt: skip
 
     def __init__(self, graph: Graph, kind: str, inputs: Sequence[Value] = (),
                  attributes: dict[str, Any] | None = None) -> None:  # fmt: skip
@@ -78,6 +78,7 @@ class Node:
         self.blocks: list[Block] = []
         self.schema: Any = None  # the FunctionSchema that the inputs were matched with
         self.source: SourceRange | None = None
+        self.calls: tuple[Call, ...] = ()  # that were inlined and led here, the outermost first
         self.scope = ""  # the module path, in traces
         self.block: Block | None = None  # where it stands
         self.before: Node | None = None
@@ -347,6 +348,12 @@ class Graph:
         finally:
             self.place = saved
 
+    def erase_facts(self) -> None:
+        """Forget what a trace has seen of tensors."""
+        for block in (self.block, *(inner for node in self.walk() for inner in node.blocks)):
+            for value in (*block.inputs, *(v for node in block for v in node.outputs)):
+                value.type = without_facts(value.type)
+
     # ---- copies
 
     def copy(self) -> Graph:
@@ -377,6 +384,7 @@ def copy_node(node: Node, graph: Graph, mapping: dict[Value, Value]) -> Node:
     """
     copied = Node(graph, node.kind, [mapping.get(v, v) for v in node.inputs], {**node.attributes})
     copied.schema, copied.source, copied.scope = node.schema, node.source, node.scope
+    copied.calls = node.calls
     for block in node.blocks:
         inner = copied.add_block()
         for value in block.inputs:

@@ -1,7 +1,7 @@
 """Reads the text of a graph, as torch and flambeau print it.
 
 The text does not hold everything: what a tensor, a function or a class is has to be handed over.
-Facts about tensors (`Float(2, 3, strides=[3, 1])`) are read over.
+Facts about tensors (`Float(2, 3, strides=[3, 1])`) are kept as they are written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from flambeau.jit.ir.function import CompilationUnit, Function
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.ir.source import Source, SourceRange
 from flambeau.jit.ir.type_parser import TypeReader
-from flambeau.jit.ir.values import dtype_of
+from flambeau.jit.ir.values import ELEMENTS, dtype_of
 
-ELEMENT_NUMBERS = {"Byte": 0, "Char": 1, "Short": 2, "Int": 3, "Long": 4, "Half": 5, "Float": 6,
-                   "Double": 7, "ComplexFloat": 9, "ComplexDouble": 10, "Bool": 11,
-                   "BFloat16": 15}  # fmt: skip
+ELEMENT_NUMBERS = {name: number for number, name in enumerate(ELEMENTS)}
 WORDS = {"True": True, "False": False, "None": None}
 ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 NUMBER = re.compile(r"-?(?:inf|nan|\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)")

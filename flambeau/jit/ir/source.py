@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text, and where it comes from: a file and the line that its first line has there."""
+    """A text, and where it comes from: a file and the line that its first line has there.
+
+    origins: of the code of an archive, what the character at a position was written for.
+    """
 
     text: str
     filename: str = ""
     first_line: int = 1
+    origins: Callable[[int], SourceRange | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,11 @@ class SourceRange:
     def column(self) -> int:
         """The column in the line, from 0."""
         return self.start - (self.source.text.rfind("\n", 0, self.start) + 1)
+
+    @property
+    def original(self) -> SourceRange | None:
+        """The place in the program that this place in an archive was written for, if known."""
+        return None if self.source.origins is None else self.source.origins(self.start)
 
     @property
     def text(self) -> str:
@@ -70,6 +80,14 @@ class SourceRange:
         if not self.source.filename:
             return ""
         return f'  File "{self.source.filename}", line {self.line}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose function's nodes stand in its place: the function's name, where it was."""
+
+    function: str
+    where: SourceRange | None
 
 
 def _underline(line: str, start: int, stop: int) -> str:

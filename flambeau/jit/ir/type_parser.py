@@ -93,12 +93,8 @@ class TypeReader:
             if name not in self.types:
                 self.types[name] = T.ClassType(name, self.unit, is_module=True)
             return self.types[name]
-        self.facts()  # Tensor, Float(2, 3, strides=[3, 1], device=cpu)
-        return T.TENSOR
-
-    def facts(self) -> None:
-        """Read over the facts about a tensor."""
-        self.match(r"\([^()]*\)")
+        facts = self.match(r"\([^()]*\)")  # Float(2, 3, strides=[3, 1], device=cpu)
+        return T.TENSOR if facts is None else T.tensor_with(name + facts.group())
 
     def types_until(self, end: str) -> list[T.Type]:
         """Types between commas, up to a bracket."""

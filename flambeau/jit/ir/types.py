@@ -43,6 +43,7 @@ class SimpleType(Type):
     name: str
     spelled: str = ""  # in annotations, where that differs
     inferred: bool = field(default=False, compare=False)  # assumed where nothing was annotated
+    facts: str = field(default="", compare=False)  # of a tensor, what graphs of traces tell
 
     def __str__(self) -> str:
         return self.name
@@ -71,8 +72,8 @@ STREAM = SimpleType("Stream")
 STORAGE = SimpleType("Storage")
 CAPSULE = SimpleType("Capsule")
 QSCHEME = SimpleType("QScheme")
-ANY_LIST = SimpleType("list", "List")
-ANY_TUPLE = SimpleType("tuple", "Tuple")
+ANY_LIST = SimpleType("list")
+ANY_TUPLE = SimpleType("tuple")
 ANY_CLASS = SimpleType("ClassType")
 ANY_ENUM = SimpleType("AnyEnumType")
 NO_RETURN = SimpleType("NoReturn")  # what a block that raises gives: fits everywhere
@@ -178,6 +179,9 @@ class TupleType(Type):
     qualified_name: str = ""
     fields: tuple[str, ...] = ()
     defaults: tuple[Any, ...] = ()  # of the last fields
+
+    def __hash__(self) -> int:
+        return hash(self.qualified_name or self.elements)
 
     def __str__(self) -> str:
         if self.qualified_name:
@@ -337,6 +341,20 @@ class InterfaceType(Type):
             if not schema.fits(wanted):
                 return False
         return True
+
+
+def tensor_with(facts: str) -> Type:
+    """Tensor, with facts that the texts of graphs show: `Float(2, 3, strides=[3, 1], …)`. It is
+    equal to TENSOR.
+    """
+    return SimpleType("Tensor", facts=facts)
+
+
+def without_facts(type: Type) -> Type:
+    """The same type without facts about tensors."""
+    if type == TENSOR:
+        return TENSOR if type.facts else type  # type: ignore[attr-defined]
+    return type.with_parts([*map(without_facts, type.parts)]) if type.parts else type
 
 
 def optional(inner: Type) -> Type:

@@ -35,6 +35,12 @@ DTYPES = (
     "float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64"
 ).split()
 """Element types by torch's numbers (c10::ScalarType)."""
+ELEMENTS = (
+    "Byte Char Short Int Long Half Float Double ComplexHalf ComplexFloat ComplexDouble Bool "
+    "QInt8 QUInt8 QInt32 BFloat16 QUInt4x2 QUInt2x4 Bits1x8 Bits2x4 Bits4x2 Bits8 Bits16 "
+    "Float8_e5m2 Float8_e4m3fn Float8_e5m2fnuz Float8_e4m3fnuz UInt16 UInt32 UInt64"
+).split()
+"""What the texts of graphs call them."""
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr",
            "sparse_bsc", "jagged")  # fmt: skip
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
@@ -81,6 +87,18 @@ def named_tuple(type: T.TupleType) -> Any:
     """The class of the values of a NamedTuple type."""
     name = type.qualified_name.rpartition(".")[2]
     return namedtuple(name, type.fields, defaults=type.defaults)  # noqa: PYI024
+
+
+def facts_of(tensor: Any) -> T.Type:
+    """Tensor, with what the texts of graphs tell: element type, shape, strides, gradients."""
+    element = ELEMENTS[dtype_number(tensor.dtype)]
+    if tensor.layout is not layout.table["strided"]:
+        return T.TENSOR
+    told = [str(size) for size in tensor.shape]
+    if told:
+        told.append(f"strides={[*tensor.stride()]}")
+    told += [f"requires_grad={int(tensor.requires_grad)}", f"device={tensor.device}"]
+    return T.tensor_with(f"{element}({', '.join(told)})")
 
 
 def enumeration_number(value: Any) -> int | None:

@@ -5,7 +5,7 @@ The methods name `torch`, which the compiler looks up; Python never runs them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import flambeau as torch
@@ -32,8 +32,8 @@ class autocast:  # noqa: N801
 
     _jit_override_qualname = "__torch__.torch.amp.autocast_mode.autocast"
 
-    def __init__(self, device_type: str, dtype: Optional[int] = None, enabled: bool = True,
-                 cache_enabled: Optional[bool] = None) -> None:  # fmt: skip
+    def __init__(self, device_type: str, dtype: int | None = None, enabled: bool = True,
+                 cache_enabled: bool | None = None) -> None:  # fmt: skip
         self.fast_dtype = torch.get_autocast_dtype(device_type) if dtype is None else dtype
         self._enabled = enabled
         self.device = device_type
@@ -79,10 +79,31 @@ class cuda_autocast:  # noqa: N801
         return None
 
 
+class record_function:  # noqa: N801
+    """`torch.profiler.record_function(…)`: a label, for the executor to set."""
+
+    _jit_override_qualname = "__torch__.torch.autograd.profiler.record_function"
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+        self.run_callbacks_on_exit = True
+
+    def __enter__(self) -> record_function:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        return None
+
+
 FORMS = {
     "autograd.grad_mode.no_grad": no_grad, "amp.autocast_mode.autocast": autocast,
     "cpu.amp.autocast": cpu_autocast, "cuda.amp.autocast": cuda_autocast,
+    "profiler.autograd_profile.record_function": record_function,
 }  # fmt: skip
+
+IN_ARCHIVES = {"__torch__.torch.autograd.profiler.record_function": record_function}
+"""Classes whose methods in archives call what only PyTorch has."""
 
 
 def scripted_form(owner: type) -> type:

@@ -43,6 +43,7 @@ def _rows() -> dict[str, Row]:
         found[f"torch.functional.{yes}"] = Row(counts, index + 1, *both)
         rest = (f"{prefix}_return_counts", f"{prefix}_return_output")
         found[f"torch.functional.{no}"] = Row(counts, index + 1, *rest)
+    found["torch.functional.lu"] = Row("get_infos", 2, "_lu_with_infos", "_lu_no_infos")
     return found
 
 

@@ -13,7 +13,7 @@ from flambeau.jit.ir.source import Source
 
 HERE = Path(__file__).parent
 PLACES = {"torch.nn.functional": "functional/*.py", "torch.nn._reduction": "beside/reduction.py",
-          "torch.functional": "beside/torch_functional.py",
+          "torch.functional": "beside/torch_*.py", "torch.jit._trace": "beside/tracing.py",
           "torch.nn.modules.rnn": "layers/recurrent.py"}  # fmt: skip
 """Modules of torch, and the files with their functions."""
 NAME = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Sequence
 
 from flambeau.jit.frontend.compiler import Compiler
-from flambeau.jit.frontend.simple_value import MethodValue, SimpleValue
+from flambeau.jit.frontend.simple_value import FunctionValue, MethodValue, SimpleValue
 from flambeau.jit.frontend.special_forms import SpecialForm, check_inputs
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_of
 from flambeau.jit.ir import types as T
@@ -44,6 +44,8 @@ class ClassValue(SugaredValue):
             return sugar_of(static.__func__, where)
         if name == "__new__":
             return _New(self.type)
+        if name in self.type.methods:  # a hook, in the code of an archive: called as a function
+            return FunctionValue(self.type.methods[name])
         raise ScriptError("Tried to lookup unknown attribute on class", where)
 
 

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from flambeau.jit import markers
-from flambeau.jit.frontend.builtins import RENAMED
+from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
@@ -26,9 +26,6 @@ from flambeau.jit.modules.names import as_torch
 from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.jit.operators import table
 from flambeau.nn import Module
-
-LIBRARY = frozenset(("stft", "cdist", "unique", "unique_consecutive"))
-"""Functions of `torch` that are programs of `torch.functional`, not operators."""
 
 ALIASES = {"threshold": "_threshold"}
 """Functions that go by another name in programs."""
@@ -56,13 +53,10 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
     if not inspect.isfunction(value):
         return None
     place, name = as_torch(value.__module__ or ""), value.__name__
-    if place == "torch.nn.functional" or (place == "torch" and name in LIBRARY):
-        home = place if place == "torch.nn.functional" else "torch.functional"
-        return function_sugar(home, ALIASES.get(name, name)) or operator(name)
-    if place == "torch":
-        return operator(name)
-    if value.__module__.startswith("flambeau."):
-        return None
+    if name in PROGRAMS and getattr(sys.modules["flambeau"], name) is value:
+        return function_sugar("torch.functional", name)
+    if place.partition(".")[0] in ("torch", "flambeau"):
+        return _of_flambeau(value, place, name)
     if markers.is_ignored(value):
         from flambeau.jit.modules.python_calls import IgnoredFunction
 
@@ -73,6 +67,15 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
     from flambeau.jit.modules.scripting import compiled_function
 
     return FunctionValue(compiled_function(value)._function)
+
+
+def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
+    """A function of flambeau's own: a program of the library, or an operator."""
+    if value is markers.is_tracing:
+        return function_sugar("torch.jit._trace", name)
+    if place == "torch.nn.functional":
+        return function_sugar(place, ALIASES.get(name, name)) or operator(name)
+    return operator(name) if place == "torch" else None
 
 
 _overloaded: dict[Any, tuple[Function, ...]] = {}
@@ -118,8 +121,9 @@ def python_class(value: Any, where: SourceRange) -> SugaredValue | None:
         known = class_type_of(form, {"torch": sys.modules["flambeau"]})
     if known is None and not value.__module__.startswith("flambeau") and can_be_compiled(value):
         known = class_type_of(value)
-    if known is None and getattr(sys.modules["flambeau"], value.__name__, None) is value:
-        return BuiltinFunction(f"aten::{value.__name__}")  # torch looks for an operator of the name
+    name = str(value.__name__)
+    if known is None and getattr(sys.modules["flambeau"], name, None) is value:
+        return BuiltinFunction(f"aten::{name}")  # torch looks for an operator of the name
     return None if known is None else ClassValue(known)
 
 

@@ -33,7 +33,8 @@ def named_tuple_type(owner: Any) -> T.TupleType:
 def _element(owner: Any, field: str) -> T.Type:
     from flambeau.jit.modules.annotations import type_of_annotation
 
-    note = getattr(owner, "__annotations__", {}).get(field)
+    notes = (base.__dict__.get("__annotations__", {}) for base in owner.__mro__)
+    note = next((known[field] for known in notes if field in known), None)
     if note is None:
         return T.TENSOR
     if isinstance(note, (str, typing.ForwardRef)):

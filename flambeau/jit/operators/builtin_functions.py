@@ -84,6 +84,10 @@ def builtin_functions(name: str) -> tuple[BuiltinFunction, ...]:
         return tuple(_number_first(short, type, _place(text, line), body) for type in types)
     if short == "floordiv":
         return tuple(_floor_division(type) for type in (T.NUMBER, T.TENSOR))
+    if short == "__contains__":
+        return (_text_contains(),)
+    if short == "_assert":
+        return tuple(_assertion(type) for type in (T.TENSOR, T.BOOL))
     if short in PROPERTIES:
         text, type, body = PROPERTIES[short]
         schema = FunctionSchema(short, "", (Parameter("a", T.TENSOR),), (Parameter("", type),))
@@ -98,6 +102,46 @@ def _floor_division(other: T.Type) -> BuiltinFunction:
     schema = FunctionSchema("floordiv", "", arguments, (Parameter("", T.TENSOR),))
     place = _place("return torch.floor_divide(self, other)", 3)
     return BuiltinFunction(schema, lambda emit, v: emit.floor_divide(*v), place)
+
+
+def _assertion(condition: T.Type) -> BuiltinFunction:
+    """`torch._assert(condition, message)`."""
+    arguments = (Parameter("condition", condition), Parameter("message", T.STRING))
+    schema = FunctionSchema("_assert", "", arguments, (Parameter("", T.NONE),))
+    return BuiltinFunction(schema, _raise_unless, _place("assert condition, message", 3))
+
+
+def _raise_unless(emit: _Emit, inputs: Sequence[Value]) -> Value:
+    condition, message = inputs
+    from flambeau.jit.operators import table
+
+    graph = emit._graph
+    if condition.type != T.BOOL:
+        condition = emit.Bool(condition)
+    with graph.at(emit._place):
+        branch = graph.insert("prim::If", (condition,), ())
+        _, otherwise = branch.add_block(), branch.add_block()
+        nothing = graph.constant(None, T.NONE)
+        with graph.inserting(otherwise):
+            text = emit.add(graph.constant("AssertionError: "), message)
+            raised = graph.insert("prim::RaiseException", (text, nothing), ())
+            raised.schema = table.schema("prim::RaiseException(str msg, str? cls=None) -> ()")
+        return nothing
+
+
+def _text_contains() -> BuiltinFunction:
+    """`part in text`."""
+    arguments = (Parameter("self", T.STRING), Parameter("key", T.STRING))
+    schema = FunctionSchema("__contains__", "", arguments, (Parameter("", T.BOOL),))
+    place = _place("return self.find(key, 0, len(self)) != -1", 3)
+    return BuiltinFunction(schema, _find_in_text, place)
+
+
+def _find_in_text(emit: _Emit, inputs: Sequence[Value]) -> Value:
+    text, part = inputs
+    with emit._graph.at(emit._place):
+        start, nowhere = emit._graph.constant(0), emit._graph.constant(-1)
+    return emit.ne(emit.find(text, part, start, emit.len(text)), nowhere)
 
 
 def _number_first(name: str, type: T.Type, place: SourceRange, body: Body) -> BuiltinFunction:

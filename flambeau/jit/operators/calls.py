@@ -9,6 +9,7 @@ from typing import Any
 from flambeau._core.missing import NotImplementedInFlambeau
 from flambeau.jit.ir.function import FunctionSchema
 from flambeau.jit.operators import (  # noqa: F401  (each notes its implementations)
+    attention,
     containers,
     formatting,
     layers,
@@ -17,6 +18,7 @@ from flambeau.jit.operators import (  # noqa: F401  (each notes its implementati
     session,
     strings,
     tensors,
+    variants,
 )
 from flambeau.jit.operators.forms import Form, Passing, callable_of
 from flambeau.jit.operators.registry import FUNCTIONS, PIECES

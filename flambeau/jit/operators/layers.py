@@ -204,6 +204,7 @@ UPSAMPLES = {
     "upsample_trilinear3d": Upsample("trilinear", 3, True),
     "_upsample_bilinear2d_aa": Upsample("bilinear", 2, True, True),
     "_upsample_bicubic2d_aa": Upsample("bicubic", 2, True, True),
+    "_upsample_lanczos2d_aa": Upsample("lanczos", 2, True, True),
 }  # fmt: skip
 
 

@@ -206,7 +206,7 @@ UNLIKE = frozenset((
     "aten::view.dtype", "aten::view_copy.dtype", "aten::div.out_mode", "aten::divide.out_mode",
     "aten::_ctc_loss.Tensor",
     "aten::einsum.sublist", "aten::sparse_coo_tensor.size", "aten::pin_memory", "aten::is_leaf",
-    "aten::random_.from", "aten::random_.to", "aten::repeat_interleave.Tensor",
+    "aten::repeat_interleave.Tensor",
     "aten::linalg_matrix_rank.out_tol_tensor", "aten::linalg_pinv.out_rcond_tensor",
 ))  # fmt: skip
 """Overloads that rows and functions of the name do not stand for."""

@@ -169,10 +169,9 @@ def title(text: str) -> str:
 
 @implements("center")
 def center(text: str, width: int, fill: str) -> str:
-    """In the middle; what is left over comes behind."""
+    """In the middle."""
     _check_fill(fill)
-    missing = max(0, width - len(text))
-    return fill * (missing // 2) + text + fill * (missing - missing // 2)
+    return text.center(width, fill)
 
 
 @implements("ljust")

@@ -217,7 +217,8 @@ class _Reader:
             return tuple(found)
         text = self.match(TEXT)
         if text is not None:
-            return text[1] if text[1] is not None else text[2]
+            plain = text[1] if text[1] is not None else text[2]
+            return plain.encode().decode("unicode_escape")
         number = self.match(NUMBER)
         if number is not None:
             return int(number[0]) if number[0].lstrip("-").isdigit() else float(number[0])

@@ -34,7 +34,8 @@ def optimise(graph: Graph) -> None:
     switches = settings.current
     if switches.clean_up:
         _clean_up(graph)
-    if switches.loop_batching or switches.hoisting:
+    has_loops = any(node.kind == "prim::Loop" for node in graph.walk())
+    if has_loops and (switches.loop_batching or switches.hoisting):
         from flambeau.jit.optimise import batched_loops
 
         batched_loops.rewrite(graph.block)

@@ -11,12 +11,13 @@ kept by what the call writes to. Where nothing is known, the answer is that it m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Parameter
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.passes.effects import SIDE_EFFECTS, has_side_effects, is_mutable, is_random
-from flambeau.jit.passes.places import KINDS, Place, Places, kinds_of
+from flambeau.jit.passes.places import Place, Places, kinds_of
 
 SAME = frozenset(("prim::unchecked_cast", "prim::unchecked_unwrap_optional",
                   "aten::_unwrap_optional", "prim::data", "prim::annotate"))  # fmt: skip
@@ -38,6 +39,7 @@ class AliasInfo(Places):
         self.graph = graph
         super().__init__()
         self._leaving: set[Place] | None = None
+        self._written: set[Place] | None = None
         self._analyse()
 
     # ---- questions
@@ -52,8 +54,10 @@ class AliasInfo(Places):
 
     def has_writers(self, value: Value, deep: bool = False) -> bool:
         """Whether any node writes to a value; `deep`: or to what it holds."""
+        if self._written is None:
+            self._written = set().union(*map(self.written_by, self._writes))
         places = self._reach(self._of(value)) if deep else self._of(value)
-        return any(not places.isdisjoint(self.written_by(node)) for node in self._writes)
+        return not places.isdisjoint(self._written)
 
     def writers(self, value: Value) -> list[Node]:
         """The nodes that may write to a value."""
@@ -190,13 +194,12 @@ class AliasInfo(Places):
 
     def _constant(self, node: Node) -> None:
         """Constants that are one object are one place."""
+        if node.output in self._places:
+            return
         kinds = kinds_of(node.output.type)
-        if kinds and node.attributes.get("value") is not None:
-            place = ("constant", id(node.attributes["value"]))
-            self._kind_of[place] = kinds[0]
-            inner = () if kinds[0] == "Tensor" else KINDS
-            self._held.setdefault(place, {("unknown", kind) for kind in inner})
-            self._add(node.output, {place})
+        value = node.attributes.get("value")
+        if kinds and value is not None:
+            self._add(node.output, {self._place_of(value, kinds[0])})
 
     def _make(self, node: Node) -> None:
         places = self._fresh(node.output)
@@ -231,7 +234,7 @@ class AliasInfo(Places):
         schema = node.schema
         by_mark: dict[str, list[tuple[Parameter, Value]]] = {}
         for parameter, value in zip(schema.arguments, node.inputs, strict=False):
-            for mark in _marks(parameter):
+            for mark in _marks(parameter.alias):
                 by_mark.setdefault(mark, []).append((parameter, value))
             if parameter.written:
                 self._write(node, self._of(value))
@@ -251,7 +254,7 @@ class AliasInfo(Places):
 
     def _result(self, node: Node, value: Value, parameter: Parameter,
                 by_mark: dict[str, list[tuple[Parameter, Value]]]) -> None:  # fmt: skip
-        marks = _marks(parameter)
+        marks = _marks(parameter.alias)
         sources = [source for mark in marks for _, source in by_mark.get(mark, ())]
         if sources:
             self._alias(value, sources)
@@ -296,10 +299,11 @@ def _parts(type: T.Type) -> tuple[T.Type, ...]:
     return type.inner.parts if isinstance(type, T.OptionalType) else type.parts
 
 
-def _marks(parameter: Parameter) -> list[str]:
-    """`a`, `b` of `(a|b)`, `(a!)`, `(a -> *)`; the part before the arrow."""
-    before = parameter.alias.partition("->")[0].replace("!", "")
-    return [mark.strip() for mark in before.split("|") if mark.strip() not in ("", "*")]
+@cache
+def _marks(alias: str) -> tuple[str, ...]:
+    """`a`, `b` of `a|b`, `a!`, `a -> *`; the part before the arrow."""
+    marks = alias.partition("->")[0].replace("!", "").split("|")
+    return tuple([mark.strip() for mark in marks if mark.strip() not in ("", "*")])
 
 
 def _uses(user: Node, node: Node) -> bool:

@@ -37,7 +37,7 @@ class _Life:
             elif writes_inputs(node):
                 writers.append(node)
         self._spread()
-        if writers:
+        if not self.nodes.issuperset(writers):
             self._keep_writers(writers, AliasInfo(graph))
 
     def _keep_writers(self, waiting: list[Node], alias: AliasInfo) -> None:

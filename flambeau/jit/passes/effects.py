@@ -70,6 +70,8 @@ def writes_inputs(node: Node) -> bool:
 
 def is_mutable(type: T.Type) -> bool:
     """Whether values of a type can be written to, or hold such values."""
+    if type is T.TENSOR:  # most are
+        return True
     if isinstance(type, (T.OptionalType, T.UnionType, T.TupleType)):
         return any(map(is_mutable, type.parts))
     if type in IMMUTABLE:

@@ -17,11 +17,13 @@ from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.ir.values import ScriptObject
 from flambeau.jit.passes.alias import AliasInfo
+from flambeau.jit.passes.common import eliminate_common
 from flambeau.jit.passes.constants import (
     pool_constants,
     propagate_constants,
     propagate_immutable_constants,
 )
+from flambeau.jit.passes.frozen import settle_dimensions
 from flambeau.jit.passes.inlining import inline
 from flambeau.jit.passes.peepholes import peephole
 from flambeau.jit.passes.tuples import lower_simple_tuples
@@ -32,18 +34,36 @@ Path = tuple[str, ...]
 def freeze_module(module: Any, preserved: Sequence[str] = ()) -> Any:
     """A copy of a compiled module in which attributes are constants.
 
-    preserved: methods that are kept beside `forward`, and attributes that stay.
+    preserved: methods that are kept beside `forward`, and attributes that stay, those of
+        submodules with their path: "block.weight".
+
+    Raises:
+        RuntimeError: the module has no attribute of that name.
     """
     methods = [name for name in ("forward", *preserved) if name in module._type.methods]
     graphs = {name: _inlined(module._type.methods[name]) for name in methods}
     frozen = _Freezer(module, graphs)
-    frozen.kept |= {(name,) for name in preserved if name not in module._type.methods}
+    frozen.kept |= {
+        _known_path(module, name) for name in preserved if name not in module._type.methods
+    }
     return frozen.module()
+
+
+def _known_path(module: Any, name: str) -> Path:
+    *places, last = name.split(".")
+    type = module._type
+    for place in (*places, last):
+        known = isinstance(type, T.ClassType) and place in type.attributes
+        if not known:
+            raise RuntimeError(f"Unknown name: {name}")
+        type = type.attributes[place].type
+    return (*places, last)
 
 
 def _inlined(function: Function) -> Graph:
     graph = function.graph.copy()
     inline(graph)
+    graph.erase_facts()
     return graph
 
 
@@ -189,8 +209,10 @@ class _Kept:
 def _simplify(graph: Graph) -> None:
     for _ in range(2):  # what one finds out lets another find out more
         peephole(graph)
+        settle_dimensions(graph)
         propagate_constants(graph)
         lower_simple_tuples(graph)
+    eliminate_common(graph)
     pool_constants(graph)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Graph, Node
+from flambeau.jit.ir.source import Call
 from flambeau.jit.passes.constants import pool_constants, propagate_immutable_constants
 from flambeau.jit.passes.peepholes import peephole
 
@@ -49,22 +50,38 @@ def _inline(graph: Graph, callers: tuple[Function, ...]) -> None:
     for node in list(graph.walk()):
         callee = called_function(node)
         if callee is not None and callee not in callers:
-            _replace(node, inlined_graph(callee, callers))
+            _replace(node, callee.name, inlined_graph(callee, callers))
         inner = node.attributes.get("Subgraph")
         if inner is not None:
             node.attributes["Subgraph"] = inner.copy()
             _inline(node.attributes["Subgraph"], callers)
 
 
-def _replace(node: Node, callee: Graph) -> None:
+def _replace(node: Node, name: str, callee: Graph) -> None:
     inputs = node.inputs[1:] if node.kind == "prim::CallFunction" else node.inputs
+    before = node.before
     with node.graph.inserting(node):
         results = node.graph.inline(callee, inputs)
+    _note_call((*node.calls, Call(name, node.source)), before, node)
     for value, result in zip(node.outputs, results, strict=True):
         if value.name and not result.name:
             result.name = value.name
         value.replace_by(result)
     node.destroy()
+
+
+def _note_call(calls: tuple[Call, ...], before: Node | None, after: Node) -> None:
+    """Let the nodes between two others know through which calls they came there."""
+    longer: dict[tuple[Call, ...], tuple[Call, ...]] = {(): calls}
+    assert before is not None
+    one = before.after
+    while one is not after:
+        assert one is not None
+        for node in (one, *(inner for block in one.blocks for inner in block.walk())):
+            if node.calls not in longer:
+                longer[node.calls] = (*calls, *node.calls)
+            node.calls = longer[node.calls]
+        one = one.after
 
 
 def _callees(graph: Graph) -> list[Function]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from flambeau._tensor.tensor import Tensor, storage_of
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Node, Value
 from flambeau.jit.passes.effects import is_mutable
@@ -77,6 +80,25 @@ class Places:
             found |= self._held.get(place, set())
         return self._closed(found)
 
+    def _place_of(self, value: Any, kind: str) -> Place:
+        """The place of a constant. What lists, tuples and dictionaries hold has places, too;
+        tensors over one memory have one.
+        """
+        memory = isinstance(value, Tensor) and isinstance(value._data, np.ndarray)
+        place = ("constant", id(storage_of(value) if memory else value))
+        self._kind_of[place] = kind
+        if place in self._held:
+            return place
+        held: set[Place] = set()
+        self._held[place] = held
+        if isinstance(value, (list, tuple, dict)):
+            parts = value.values() if isinstance(value, dict) else value
+            held |= {self._place_of(part, part_kind) for part in parts
+                     for part_kind in _kinds_of_object(part)}  # fmt: skip
+        elif kind != "Tensor":
+            held |= {("unknown", inner) for inner in KINDS}
+        return place
+
     # ---- what becomes known
 
     def _add(self, value: Value, places: set[Place]) -> None:
@@ -112,8 +134,20 @@ class Places:
             self._changed = True
 
 
+def _kinds_of_object(value: Any) -> tuple[str, ...]:
+    """The kind of a Python object; none if it cannot be written to."""
+    if isinstance(value, Tensor):
+        return ("Tensor",)
+    if isinstance(value, (list, tuple, dict)):
+        return ("container",)
+    unchanging = value is None or isinstance(value, (bool, int, float, complex, str))
+    return () if unchanging else ("object",)
+
+
 def kinds_of(type: T.Type) -> tuple[str, ...]:
     """The kinds of mutable things that a value of a type may be."""
+    if type is T.TENSOR:  # most are
+        return ("Tensor",)
     if not is_mutable(type):
         return ()
     if type.is_subtype_of(T.TENSOR):

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.ir.values import facts_of
 from flambeau.jit.printing.literals import attribute_text
 
 show_places = True
@@ -32,9 +34,13 @@ def graph_text(graph: Graph, source: bool | None = None) -> str:
 
 
 def type_text(type: T.Type) -> str:
-    """A type as graphs write it: `Tensor[]`, `Future[int]`, `(int, float)`."""
+    """A type as graphs write it: `Tensor[]`, `Future[int]`, `(int, float)`; of a tensor what is
+    known of it, but not in lists and dictionaries.
+    """
+    if isinstance(type, T.SimpleType):
+        return type.facts or type.name
     if isinstance(type, T.ListType):
-        return f"{type_text(type.element)}[]"
+        return f"{type_text(T.without_facts(type.element))}[]"
     if isinstance(type, T.OptionalType):
         return f"{type_text(type.inner)}?"
     if isinstance(type, T.FutureType):
@@ -166,7 +172,14 @@ class _Printer:
         return f"{number}[{inside}]"
 
     def declared(self, values: Sequence[Value], separator: str = ", ") -> str:
-        return separator.join(f"%{self.names[v]} : {type_text(v.type)}" for v in values)
+        return separator.join(f"%{self.names[v]} : {_type_of(v)}" for v in values)
 
     def used(self, values: Sequence[Value]) -> str:
         return ", ".join(f"%{self.names[value]}" for value in values)
+
+
+def _type_of(value: Value) -> str:
+    """The type of a value as the text shows it."""
+    if isinstance(value.constant, Tensor):
+        return type_text(facts_of(value.constant))
+    return type_text(value.type)

@@ -7,7 +7,8 @@
 | `program` | compiled functions, kept |
 | `support`, `futures` | what generated functions call |
 | `failures` | errors with the program's own traceback |
-| `limits` | steps, memory and depth of programs that are not trusted |
+| `limits`, `memory` | steps, memory and depth of programs that are not trusted |
+| `contexts` | `with` blocks |
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from flambeau.jit.run.binding import Binder, needs_copy, outward
 from flambeau.jit.run.failures import translated
 from flambeau.jit.run.futures import Future
 from flambeau.jit.run.limits import LimitExceeded, Limits, Meter
+from flambeau.jit.run.memory import limited
 from flambeau.jit.run.program import callable_of, graph_callable
 
 __all__ = ["Future", "LimitExceeded", "Limits", "call", "callable_of", "entry_of", "graph_callable",
@@ -57,7 +59,8 @@ def set_limits(unit: Any, limits: Limits | None) -> None:
 def _functions(unit: Any) -> list[Function]:
     found = list(unit.functions.values())
     for type in unit.types.values():
-        found += getattr(type, "methods", {}).values()
+        if isinstance(type, T.ClassType):
+            found += type.methods.values()
     return found
 
 
@@ -124,6 +127,9 @@ def _counted(run: Callable[..., Any], meter: Meter | None) -> Callable[..., Any]
 
     def counted(*values: Any) -> Any:
         meter.reset()
-        return run(*values)
+        if meter.limits.memory is None:
+            return run(*values)
+        with limited(meter):
+            return run(*values)
 
     return counted

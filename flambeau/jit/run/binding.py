@@ -6,6 +6,7 @@ its caller holds.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -211,12 +212,21 @@ def _is_exactly(value: Any, type: T.Type) -> bool:
         return False
 
 
+def _member(value: Any, type: T.EnumType) -> Any:
+    """A member of an enumeration; that of an archive is known by its name."""
+    if isinstance(value, type.python):
+        return value
+    kind = builtin_type(value)
+    home = "" if kind.__module__ == "__main__" else f"{kind.__module__}."
+    if isinstance(value, enum.Enum) and f"__torch__.{home}{kind.__name__}" == type.qualified_name:
+        return type.python[value.name]
+    raise _failure(value)
+
+
 def _object_converter(type: T.Type) -> Convert:
     def convert(value: Any) -> Any:
         if isinstance(type, T.EnumType):
-            if isinstance(value, type.python):
-                return value
-            raise _failure(value)
+            return _member(value, type)
         declared = getattr(value, "_type", None)
         if isinstance(declared, T.Type):
             if declared.is_subtype_of(type):

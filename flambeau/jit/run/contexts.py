@@ -7,10 +7,8 @@ from typing import Any
 
 from flambeau.jit.ir.values import dtype_of
 
-AUTOCAST = frozenset(
-    f"__torch__.torch.{place}amp.autocast_mode.autocast" for place in ("", "cpu.", "cuda.")
-)
-"""Classes whose methods do nothing: torch's executor knows what they mean, and so does ours."""
+Enter = Callable[[Any], Any]
+Leave = Callable[..., Any]
 
 
 class Entered:
@@ -51,3 +49,26 @@ def enter_autocast(region: Any) -> Any:
 def leave_autocast(region: Any, *rest: Any) -> None:
     """End it."""
     region._regions.pop().__exit__(None, None, None)
+
+
+def enter_label(label: Any) -> Any:
+    """Begin what the profiler shows under a name."""
+    from flambeau._core.modes import labelled
+
+    made = labelled(label.name)
+    made.__enter__()
+    label.__dict__.setdefault("_labels", []).append(made)
+    return label
+
+
+def leave_label(label: Any, *rest: Any) -> None:
+    """End it."""
+    label._labels.pop().__exit__(None, None, None)
+
+
+REGIONS: dict[str, tuple[Enter, Leave]] = {
+    **{f"__torch__.torch.{place}amp.autocast_mode.autocast": (enter_autocast, leave_autocast)
+       for place in ("", "cpu.", "cuda.")},
+    "__torch__.torch.autograd.profiler.record_function": (enter_label, leave_label),
+}  # fmt: skip
+"""Classes whose methods do nothing: torch's executor knows what they mean, and so does ours."""

@@ -35,6 +35,7 @@ class Meter:
         self.depth = 0
         self.steps = 0
         self.memory = 0
+        self.refused = False  # whether an array was not made: see `memory`
 
     def reset(self) -> None:
         """Begin to count anew: a call from outside."""
@@ -62,6 +63,10 @@ class Meter:
         if self.limits.memory is not None:
             self._check(estimate(*args))
 
+    def grow(self, estimate: Estimate, *args: Any) -> None:
+        """Count what a list or dictionary is about to grow by."""
+        self._add(estimate(*args))
+
     def made(self, *results: Any) -> None:
         """Count the memory of results; views of other tensors have none of their own."""
         for result in results:
@@ -69,8 +74,12 @@ class Meter:
             if kind is Tensor:
                 if result._root is None:
                     self._add(result.numel() * result.dtype.itemsize)
-            elif kind in (str, list, tuple, dict):
+            elif kind is str:
+                self._add(len(result))
+            elif kind in (list, tuple, dict):
                 self._add(8 * len(result))
+                if kind is not dict and result and result[0].__class__ is Tensor:
+                    self.made(*result)
 
     def _add(self, size: int) -> None:
         self._check(size)
@@ -78,4 +87,15 @@ class Meter:
 
     def _check(self, size: int) -> None:
         if self.limits.memory is not None and self.memory + size > self.limits.memory:
-            raise LimitExceeded(f"more than {self.limits.memory} bytes of memory")
+            raise self.beyond_memory()
+
+    def allows(self, size: int) -> bool:
+        """Whether so many bytes more are within the limit."""
+        if self.limits.memory is None or self.memory + size <= self.limits.memory:
+            return True
+        self.refused = True
+        return False
+
+    def beyond_memory(self) -> LimitExceeded:
+        """The error for too much memory."""
+        return LimitExceeded(f"more than {self.limits.memory} bytes of memory")

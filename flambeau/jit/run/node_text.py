@@ -135,9 +135,9 @@ def write_enter(w: Writer, node: Node) -> None:
     value = node.inputs[0]
     type = value.type
     assert isinstance(type, T.ClassType)
-    if type.qualified_name in contexts.AUTOCAST:
-        enter = w.bind(contexts.enter_autocast, "enter_autocast")
-        leave = w.bind(contexts.leave_autocast, "leave_autocast")
+    region = contexts.REGIONS.get(type.qualified_name)
+    if region is not None:
+        enter, leave = (w.bind(function, function.__name__) for function in region)
     else:
         enter, leave = (callee(w, type.methods[name]) for name in ("__enter__", "__exit__"))
     w.assign(node, f"entered.enter({w.text(value)}, {enter}, {leave})")

@@ -21,7 +21,7 @@ from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.operators import calls
 from flambeau.jit.operators.forms import Given, call_text
 from flambeau.jit.operators.registry import SCOPE
-from flambeau.jit.operators.sizes import estimate_of
+from flambeau.jit.operators.sizes import estimate_of, growth_of
 from flambeau.jit.run.contexts import Entered
 from flambeau.jit.run.node_text import NODES, check_class
 
@@ -172,15 +172,15 @@ class Writer:
             self.assign(node, self.text(node.inputs[0]))
         else:
             self.assign(node, text)
-        if self.meter is not None and node.outputs:
+        if self.meter is not None and not any(result.alias for result in schema.returns):
             self.put(f"{self.meter}.made({', '.join(self.name(v) for v in node.outputs)})")
 
     def measured(self, node: Node, schema: Any) -> None:
         """Ask, before an operator runs whose result may be large, whether it may."""
-        estimate = estimate_of(schema)
-        if estimate is not None:
-            inputs = ", ".join(self.text(value) for value in node.inputs)
-            self.put(f"{self.meter}.room({self.bind(estimate, 'size')}, {inputs})")
+        inputs = ", ".join(self.text(value) for value in node.inputs)
+        for method, estimate in (("room", estimate_of(schema)), ("grow", growth_of(schema))):
+            if estimate is not None:
+                self.put(f"{self.meter}.{method}({self.bind(estimate, 'size')}, {inputs})")
 
     def spill(self, node: Node) -> bool:
         """Leave a node with blocks to a function of its own, if it lies too deep."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
+from flambeau.jit import state
 from flambeau.jit.ir.function import PYTHON_UNIT, CompilationUnit, Function
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.names import qualified_name
@@ -112,9 +113,9 @@ def _again(mod: Any, name: str, by_name: bool, strict: bool, given: Any) -> Any:
 
 def _warn_of_age(name: str) -> None:
     later = sys.version_info >= (3, 14)
-    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
+    status = "not supported in Python 3.14+ and may break" if later else "deprecated"
     warnings.warn(
-        f"`{name}` is {state}. Please switch to `torch.compile` or `torch.export`.",
+        f"`{name}` is {status}. Please switch to `torch.compile` or `torch.export`.",
         DeprecationWarning,
         stacklevel=3,
     )
@@ -204,6 +205,7 @@ def record(made: Trace, func: Callable[..., Any], inputs: Any, names: Sequence[s
         with made.paused():
             given.append(containers.take(made, value, known))
     before, running.trace = running.trace, made
+    state.tracer = made
     try:
         with redirected(made.handle):
             if by_name:
@@ -211,5 +213,5 @@ def record(made: Trace, func: Callable[..., Any], inputs: Any, names: Sequence[s
             else:
                 result = func(*given)
     finally:
-        running.trace = before
+        running.trace = state.tracer = before
     made.graph.add_output(containers.result(made, result))

@@ -119,6 +119,8 @@ def _warn_of_chance(graph: Graph) -> None:
 def _differences(one: Graph, other: Graph) -> tuple[str, str]:
     """What differs: the graphs' texts, and the tensors that are constants in them."""
     first, second = _inlined(one), _inlined(other)
+    first.erase_facts()
+    second.erase_facts()
     texts = [_text(first), _text(second)]
     before, after = (text.splitlines(keepends=True) for text in texts)
     graphs = ""

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Value
+from flambeau.jit.ir.values import facts_of
 from flambeau.jit.operators import table
 from flambeau.jit.trace.sizes import TracedInt
 from flambeau.jit.trace.words import STRICT
@@ -28,14 +29,15 @@ NOTHING = (
 def input_type(value: Any) -> T.Type:
     """The type of an example input."""
     if isinstance(value, Tensor):
-        return T.TENSOR
+        return facts_of(value)
     if isinstance(value, tuple):
         return T.TupleType(tuple(map(input_type, value)))
     if isinstance(value, list) and value:
-        return T.ListType(input_type(value[0]))
+        return T.ListType(T.without_facts(input_type(value[0])))
     if isinstance(value, dict) and value:
         key, item = next(iter(value.items()))
-        return T.DictType({str: T.STRING, int: T.INT, float: T.FLOAT}[type(key)], input_type(item))
+        known: Any = {str: T.STRING, int: T.INT, float: T.FLOAT}
+        return T.DictType(known[type(key)], T.without_facts(input_type(item)))
     simple = {int: T.INT, float: T.FLOAT, bool: T.BOOL, str: T.STRING, type(None): T.NONE}
     if type(value) in simple:
         return simple[type(value)]
@@ -97,13 +99,13 @@ def result(trace: Any, value: Any, *, outermost: bool = True) -> Value:
         trace.warn("list as a result")
     if isinstance(value, list) and value:
         parts = [result(trace, item, outermost=False) for item in value]
-        made_list = T.ListType(parts[0].type)
+        made_list = T.ListType(T.without_facts(parts[0].type))
         return trace.graph.insert("prim::ListConstruct", parts, [made_list]).output  # type: ignore[no-any-return]
     if isinstance(value, dict) and value:
         parts = [
             part for key, item in value.items()
             for part in (trace.graph.constant(key), result(trace, item, outermost=False))
         ]  # fmt: skip
-        made_dict = T.DictType(parts[0].type, parts[1].type)
+        made_dict = T.DictType(parts[0].type, T.without_facts(parts[1].type))
         return trace.graph.insert("prim::DictConstruct", parts, [made_dict]).output  # type: ignore[no-any-return]
     raise RuntimeError(RESULTS)

@@ -62,7 +62,7 @@ def _visible(value: Value, block: Block) -> Value:
             value = owner.outputs[home.outputs.index(value)]
         else:
             home.add_output(value)
-            value = owner.add_output(value.type, value.name)
+            value = owner.add_output(value.type)
         home = owner.block
     return value
 
@@ -110,8 +110,8 @@ def _call_method(node: Node, class_type: T.ClassType) -> None:
     elif not results:
         graph.add_output(graph.constant(None, T.NONE))
     name = add_method(class_type, graph)
-    call = outer.create("prim::CallMethod", [node.inputs[0], *free], [graph.outputs[0].type],
-                        name=name)  # fmt: skip
+    result = T.without_facts(graph.outputs[0].type)
+    call = outer.create("prim::CallMethod", [node.inputs[0], *free], [result], name=name)
     call.source = node.source
     call.insert_before(node)
     _hand_over(node, call)
@@ -121,7 +121,7 @@ def _call_method(node: Node, class_type: T.ClassType) -> None:
 def _hand_over(node: Node, call: Node) -> None:
     """Let the users of a node's results use those of the call."""
     if len(node.outputs) > 1:
-        types = [value.type for value in node.outputs]
+        types = [T.without_facts(value.type) for value in node.outputs]
         unpack = node.graph.create("prim::TupleUnpack", [call.output], types)
         unpack.insert_after(call)
         results = unpack.outputs
@@ -164,5 +164,6 @@ def schema_of(name: str, graph: Graph) -> FunctionSchema:
             word += "_"
         taken.add(word)
         value.name = word
-        parameters.append(Parameter(word, value.type))
-    return FunctionSchema(name, "", tuple(parameters), (Parameter("", graph.outputs[0].type),))
+        parameters.append(Parameter(word, T.without_facts(value.type)))
+    result = Parameter("", T.without_facts(graph.outputs[0].type))
+    return FunctionSchema(name, "", tuple(parameters), (result,))

@@ -144,6 +144,7 @@ def _followed(trace: Any, value: Any, number: int) -> TracedInt:
     node.schema = table.overload("prim::NumToTensor", "Scalar")
     tensor = wrap(np.array(int(number)))
     trace.know(tensor, node.output)
+    node.output.type = T.tensor_with("Long(device=cpu)")
     return TracedInt(int(number), tensor, trace)
 
 

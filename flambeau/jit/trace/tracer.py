@@ -26,7 +26,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.ir.source import Source, SourceRange
-from flambeau.jit.ir.values import enumeration_number
+from flambeau.jit.ir.values import enumeration_number, facts_of
 from flambeau.jit.operators import table
 from flambeau.jit.trace.arguments import choose
 from flambeau.jit.trace.scopes import Scope
@@ -255,6 +255,9 @@ class Trace:
 
     def know(self, tensor: Any, value: Value) -> None:
         """A tensor (or a module, a future) is what a value stands for."""
+        if value.type == T.TENSOR and isinstance(tensor, Tensor):
+            with self.paused():
+                value.type = facts_of(tensor)
         self.values[id(tensor)] = (tensor, value)
 
     def knows(self, tensor: Any) -> bool:

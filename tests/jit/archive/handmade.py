@@ -5,7 +5,7 @@ import textwrap
 
 import flambeau
 from flambeau.serialization.archive_writer import ArchiveWriter
-from tests.serialization.attack_files import Raw, code, named
+from tests.serialization.attack_files import Raw, code, named, tensor  # noqa: F401
 
 EMPTY_TUPLE = b"\x80\x02)."
 FILE = "code/__torch__.py"
@@ -17,10 +17,12 @@ def made(name, state=None):
 
 
 def archive(text="", value=None, version=3, constants=EMPTY_TUPLE, storages=None, **records):
-    """The bytes of an archive. text: its code; value: what its data.pkl holds, a module as a rule."""
+    """The bytes of an archive. text: its code; value: what data.pkl holds, a module as a rule."""
     sink = io.BytesIO()
     writer = ArchiveWriter(sink, "archive")
-    writer.write("data.pkl", b"\x80\x02" + code(made("__torch__.M") if value is None else value) + b".")
+    writer.write(
+        "data.pkl", b"\x80\x02" + code(made("__torch__.M") if value is None else value) + b"."
+    )
     writer.write(FILE, text if isinstance(text, bytes) else text.encode())
     writer.write("constants.pkl", constants)
     for name, content in records.items():

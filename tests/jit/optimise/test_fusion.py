@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import flambeau as torch
 from flambeau.jit.ir.graph import Graph
+from flambeau.jit.optimise.fusion import group as groups
 from flambeau.jit.optimise.fusion.group import Group, key_of
 from flambeau.jit.optimise.fusion.symbols import size_written_out
 
@@ -16,8 +17,9 @@ BINARY = ("add", "sub", "mul", "maximum")
 
 
 def group_of(function):
-    """A group that runs a Python function in the place of a graph."""
+    """A group that runs a Python function in the place of a graph, as kernels if it can."""
     group = Group(Graph())
+    group.few = False
     group.operators = function
     return group
 
@@ -295,3 +297,17 @@ def test_gradients_of_leaves_do_not_share_memory():
         assert torch.equal(slope, torch.ones(4, 4))
         assert torch.equal(first, second)
         assert torch.equal(third, slope)
+
+
+def test_few_operators_on_small_tensors_run_one_by_one():
+    group = group_of(lambda x, y: torch.relu(x * y))
+    group.few = True
+    for size, fused in ((groups.SMALL, False), (groups.SMALL + 1, True)):
+        for _ in range(3):
+            group(torch.ones(1), torch.ones(size))
+        assert any(isinstance(form, groups.Form) for form in group.forms.values()) == fused
+
+
+def test_the_weight_of_lerp_may_be_a_number():
+    for weight in (0.3, 0.7):
+        check(lambda x, y, w=weight: torch.lerp(torch.tanh(x), y, w), [torch.randn(3, 5)] * 2)

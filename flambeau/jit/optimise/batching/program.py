@@ -152,8 +152,17 @@ def plain_call(node: Node) -> Callable[..., Any]:
         return made(node)
     from flambeau.jit.operators.calls import implementation
 
+    if node.schema is None:
+        return _not_batchable(node)
     found: Callable[..., Any] = implementation(node.schema)
     return found
+
+
+def _not_batchable(node: Node) -> Callable[..., Any]:
+    def refuse(*values: Any) -> Any:
+        raise NotBatchable(node.kind)
+
+    return refuse
 
 
 def _list(node: Node) -> Callable[..., Any]:

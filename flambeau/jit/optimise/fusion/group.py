@@ -2,7 +2,8 @@
 
 What kernels a call takes is settled by its key: types, shapes and strides of tensors, the values of
 numbers, and which gradients are wanted. The first call with a key runs the operators; from the
-second on there is a form, if one can be made. So nothing is compiled for what happens once.
+second on there is a form, if one can be made. So nothing is compiled for what happens once; and
+where shapes change all the time, each further form is made only after twice as many calls.
 """
 
 from __future__ import annotations
@@ -29,9 +30,17 @@ from flambeau.jit.optimise.fusion.symbols import (
 )
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Tracer, tracing
 from flambeau.jit.optimise.subgraphs import runner
+from flambeau.nn.parameter import Parameter
 
+FREE_FORMS = 3
+"""Forms of one group that are made at the second call already."""
 MOST_FORMS = 64
 """Forms of one group; then its operators run."""
+FEW = 4
+"""Operators that are quicker one by one than as a kernel, on at most `SMALL` elements:
+finding and launching a kernel takes about as long as four of them."""
+SMALL = 1024
+DENSE = frozenset((Tensor, Parameter))
 NUMBERS = (int, float, bool, type(None), str)
 
 
@@ -40,29 +49,45 @@ class Group:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.operators: Callable[..., Any] | None = None
-        self.forms: dict[Any, Any] = {}  # None: seen once; False: there is no form
+        self.operators: Callable[..., Any] = self._first_call
+        self.forms: dict[Any, Any] = {}  # int: calls so far; False: there is no form
+        self.patience = 1  # calls with a key before a form is made for it
+        self.few = sum(node.schema is not None for node in graph) <= FEW
 
     def plain(self, *values: Any) -> Any:
         """The operators, one by one."""
-        if self.operators is None:
-            self.operators = runner(self.graph)
+        return self.operators(*values)
+
+    def _first_call(self, *values: Any) -> Any:
+        self.operators = runner(self.graph)
         return self.operators(*values)
 
     def __call__(self, *values: Any) -> Any:
         """The results: one, or a tuple."""
+        if self.few:
+            for value in values:
+                if value.__class__ in DENSE and value._data.size > SMALL:
+                    break
+            else:
+                return self.operators(*values)
         if modes.watch.active or modes.watch.saving:
             return self.plain(*values)
+        return self._by_form(values)
+
+    def _by_form(self, values: tuple[Any, ...]) -> Any:
+        """By the kernels for arguments like these, if there are some, or some are made now."""
         key = key_of(values)
         if key is None:
             return self.plain(*values)
-        form = self.forms.get(key, self)
-        if form is self:
-            if len(self.forms) < MOST_FORMS:
-                self.forms[key] = None
-            return self.plain(*values)
-        if form is None:
+        form = self.forms.get(key, 0)
+        if form.__class__ is int:
+            if form < self.patience:
+                if form or len(self.forms) < MOST_FORMS:
+                    self.forms[key] = form + 1
+                return self.plain(*values)
             form = self.forms[key] = self.form_for(values) or False
+            made = sum(isinstance(known, Form) for known in self.forms.values())
+            self.patience = 1 if made < FREE_FORMS else 2 ** (made - FREE_FORMS + 1)
         if form is False:
             return self.plain(*values)
         try:

@@ -1,0 +1,202 @@
+"""Coverage-guided fuzzing of TorchScript archives: `python fuzz/archives.py CORPUS [-max_…]`.
+
+An input is turned into an archive in one of three ways, by its first byte: a program that a grammar
+writes from the bytes, code of an honest archive with pieces exchanged, or the pickle itself. The
+archive is loaded under limits, and each method runs. Only the documented refusals are fine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import pickle
+import sys
+import warnings
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+with atheris.instrument_imports(
+    include=["flambeau.jit.archive", "flambeau.jit.frontend", "flambeau.jit.passes"]
+):
+    from flambeau.jit import archive, frontend, passes  # noqa: F401
+import flambeau
+from fuzz.readers import limit_memory
+from tests.jit.archive import handmade
+
+REFUSALS = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
+LIMITS = flambeau.jit.Limits(steps=2000, memory=1 << 24, depth=50)
+CLASSES = """
+class E(Enum):
+  a = 1
+  b = 2
+class P(NamedTuple):
+  x : int
+  y : Tensor
+class O:
+  n : int
+  def get(self: __torch__.O, k: int) -> int:
+    return torch.add(self.n, k)
+class I(ModuleInterface):
+  def step(self, x: Tensor) -> Tensor:
+    pass
+class S(Module):
+  __parameters__ = []
+  __buffers__ = []
+  def step(self: __torch__.S, x: Tensor) -> Tensor:
+    return torch.mul(x, 2)
+"""
+FIELDS = """  w : Tensor
+  n : int
+  s : str
+  l : List[int]
+  d : Dict[str, Tensor]
+  o : __torch__.O
+  p : __torch__.P
+  i : __torch__.I
+  m : __torch__.S
+  a : Any
+  q : Optional[Tensor]
+"""
+LEAVES = ["x", "self.w", "self.n", "self.s", "self.l", "self.d", "self.o", "self.p", "self.i",
+          "self.m", "self.a", "self.q", "1", "-3", "2.5", "True", "None", "'t'", "[]", "[1, 2]",
+          "{}", "()", "inf", "__torch__.E.a", "CONSTANTS.c0", "9223372036854775807", "y", "z",
+          "annotate(List[int], [])", "annotate(Any, 3)", "uninitialized(Tensor)"]  # fmt: skip
+TYPES = ["Tensor", "int", "float", "str", "bool", "Any", "List[int]", "Dict[str, Tensor]",
+         "Optional[Tensor]", "__torch__.O", "__torch__.P", "__torch__.S", "__torch__.I",
+         "__torch__.E", "Tuple[int, Tensor]", "NoneType", "Device", "List[Any]"]  # fmt: skip
+METHODS = ["get", "step", "append", "size", "view", "sum", "__getitem__", "forward", "value", "x",
+           "keys", "items", "pop", "format", "shape", "T", "unsqueeze", "name", "n"]  # fmt: skip
+
+
+class Grammar:
+    """Statements and expressions, chosen by the bytes of an input."""
+
+    def __init__(self, data: bytes) -> None:
+        from flambeau.jit.operators import table
+
+        self.bytes = iter(data)
+        self.operators = table.names()
+
+    def choose(self, count: int) -> int:
+        """A number below `count`; 0 when the bytes are used up."""
+        first, second = next(self.bytes, 0), next(self.bytes, 0) if count > 256 else 0
+        return (first * 256 + second if count > 256 else first) % count
+
+    def expression(self, depth: int) -> str:
+        """An expression, of less than `depth` levels."""
+        form = self.choose(12) if depth else 0
+        if form < 4:
+            return LEAVES[self.choose(len(LEAVES))]
+        inner = [self.expression(depth - 1) for _ in range(1 + self.choose(3))]
+        listed = ", ".join(inner)
+        if form < 7:
+            namespace, _, name = self.operators[self.choose(len(self.operators))].partition("::")
+            return f"{'torch' if namespace == 'aten' else f'ops.{namespace}'}.{name}({listed})"
+        texts = (
+            f"({inner[0]}).{METHODS[self.choose(len(METHODS))]}({', '.join(inner[1:])})",
+            f"({inner[0]}).{METHODS[self.choose(len(METHODS))]}",
+            f"({inner[0]})[{inner[-1]}]",
+            f"[{listed}]",
+            f"unchecked_cast({TYPES[self.choose(len(TYPES))]}, {inner[0]})",
+        )
+        return texts[form - 7]
+
+    def statements(self, count: int, pad: str) -> str:
+        """Lines of a program."""
+        return "".join(self.statement(pad) for _ in range(count)) or f"{pad}pass\n"
+
+    def statement(self, pad: str) -> str:
+        """One statement, with those inside."""
+        form, value = self.choose(10), self.expression(3)
+        deep = len(pad) < 10
+        if form == 0 and deep:
+            return f"{pad}if {value}:\n{self.statements(2, pad + '  ')}{pad}else:\n" + (
+                self.statements(1, pad + "  ")
+            )
+        if form == 1 and deep:
+            return f"{pad}while {value}:\n{self.statements(2, pad + '  ')}"
+        if form == 2 and deep:
+            return f"{pad}for y in {value}:\n{self.statements(2, pad + '  ')}"
+        if form == 3:
+            return f"{pad}self.{('n', 's', 'w', 'l', 'o', 'i', 'm')[self.choose(7)]} = {value}\n"
+        if form == 4:
+            return f"{pad}return {value}\n"
+        if form == 5:
+            return f"{pad}if isinstance({value}, {TYPES[self.choose(len(TYPES))]}):\n{pad}  y = 1\n"
+        return f"{pad}{'yz'[form % 2]} = {value}\n"
+
+
+def program(data: bytes) -> str:
+    """The code of an archive, written from bytes."""
+    grammar = Grammar(data)
+    result = TYPES[grammar.choose(len(TYPES))]
+    body = grammar.statements(1 + grammar.choose(6), "    ")
+    return (
+        f'{CLASSES}class M(Module):\n  __parameters__ = ["w"]\n  __buffers__ = []\n{FIELDS}'
+        f"  def forward(self: __torch__.M, x: Tensor) -> {result}:\n{body}"
+    )
+
+
+def values() -> handmade.Raw:
+    """The pickle of an honest module."""
+    tensor = handmade.tensor(kind="torch.FloatStorage")
+    return handmade.made("__torch__.M", {
+        "w": tensor, "n": 3, "s": "text", "l": [1, 2], "d": {"k": tensor},
+        "o": handmade.made("__torch__.O", {"n": 4}), "p": (5, tensor),
+        "i": handmade.made("__torch__.S"), "m": handmade.made("__torch__.S"), "a": [1], "q": None,
+    })  # fmt: skip
+
+
+VALUE = values()
+HONEST = program(b"")
+CONSTANTS = b"\x80\x02" + handmade.code((3,)) + b"."
+STORAGE = {"0": bytes(24)}
+
+
+def content_of(data: bytes) -> bytes:
+    """The archive that stands for an input."""
+    way, rest = data[:1], data[1:]
+    if way < b"\x80":
+        return handmade.archive(program(rest), VALUE, constants=CONSTANTS, storages=STORAGE)
+    if way < b"\xc0":
+        return handmade.archive(rest, VALUE, constants=CONSTANTS, storages=STORAGE)
+    return handmade.archive(HONEST, handmade.Raw(rest), constants=CONSTANTS, storages=STORAGE)
+
+
+def load_and_run(data: bytes) -> None:
+    """Load an archive and call its methods, with a tensor."""
+    try:
+        module = handmade.load(content_of(data), limits=LIMITS)
+    except REFUSALS:
+        return
+    for name in module._type.methods:
+        with contextlib.suppress(*REFUSALS):
+            getattr(module, name)(flambeau.ones(2, 3))
+    with contextlib.suppress(RuntimeError):
+        flambeau.jit.save(module, io.BytesIO())
+
+
+def one_input(data: bytes) -> None:
+    """What the fuzzer calls; what programs print is not shown."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        load_and_run(data)
+
+
+def main() -> None:
+    corpus = Path(sys.argv[1])
+    corpus.mkdir(parents=True, exist_ok=True)
+    seeds = [b"\0" + hashlib.sha512(bytes([i])).digest() * 2 for i in range(64)]
+    seeds += [b"\x80" + HONEST.encode(), b"\xc0" + VALUE]
+    for seed in seeds:
+        (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+    atheris.Setup(sys.argv, one_input)
+    limit_memory()
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
