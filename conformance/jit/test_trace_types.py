@@ -22,7 +22,8 @@ def declared(graph: Any) -> list[str]:
     tensors are left out: their number differs.
     """
     found = []
-    for line in re.sub(r"#.*", "", str(graph)).splitlines():
+    text = re.sub(r"#.*|___torch_mangle_\d+\.", "", str(graph))
+    for line in text.splitlines():
         node = re.match(r"\s*(%.*?) = ([\w:]+)", line)
         if node is None:
             found += re.findall(r"%[\w.]+ : (.*?)(?:,|\):)$", line.strip())

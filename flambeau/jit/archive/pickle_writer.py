@@ -223,8 +223,8 @@ class ValuePickler:
             raise RuntimeError("Cannot serialize sparse tensors in a TorchScript archive")
         self._global("torch._utils._rebuild_tensor_v2")
         self._emit(MARK)
-        self._storage(plain)
-        self._int(plain.storage_offset())
+        self._storage(tensor)
+        self._int(tensor.storage_offset())
         for sizes in (plain.shape, plain.stride()):
             self._emit(MARK)
             for size in sizes:
@@ -239,6 +239,8 @@ class ValuePickler:
     def _storage(self, tensor: Any) -> None:
         reference = StorageReference(storage_of(tensor), STORAGE_TYPES[tensor.dtype])
         _, _, key, location, numel = self.storages.identity(reference)[:5]
+        if self._recall(("storage", key)):  # libtorch shares what is named once
+            return
         self._emit(MARK)
         self._text("storage")
         self._global(f"torch.{STORAGE_TYPES[tensor.dtype].name}")
@@ -246,6 +248,7 @@ class ValuePickler:
         self._text(location)
         self._int(numel)
         self._emit(b"t", b"Q")
+        self._remember(("storage", key))
 
 
 def attribute_value(owner: Any, attribute: T.Attribute) -> Any:

@@ -196,7 +196,9 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if isinstance(node, ast.FunctionDef) and child in node.decorator_list:
             continue
-        if isinstance(child, SKIPPED) or (isinstance(node, ast.Constant)):
+        if isinstance(child, SKIPPED) or isinstance(node, ast.Constant):
             continue
+        if isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant):
+            continue  # to torch an f-string is a call of `format` with the other parts
         if hasattr(child, "lineno") or any(True for _ in _children(child)):
             yield child

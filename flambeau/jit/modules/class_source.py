@@ -37,18 +37,25 @@ def class_source(owner: type) -> ClassSource:
     body = tree.body[0]
     if len(tree.body) != 1 or not isinstance(body, ast.ClassDef):
         raise RuntimeError("Expected a single top-level class")
-    source = Source(text, filename, first)
     found = ClassSource()
     setters: dict[str, Definition] = {}
     for node in body.body:
         if isinstance(node, ast.FunctionDef):
-            _add(owner, Definition(node, source), found, setters)
+            _add(owner, _definition(node, lines, filename, first), found, setters)
     found.properties = [(name, getter, setters.get(name)) for name, getter, _ in found.properties]
     if dataclasses.is_dataclass(owner):
         from flambeau.jit.modules.dataclass_source import add_dataclass_methods
 
         add_dataclass_methods(owner, found)
     return found
+
+
+def _definition(node: ast.FunctionDef, lines: list[str], filename: str, first: int) -> Definition:
+    """A method with a text of its own, so that errors show no other one."""
+    start = min(part.lineno for part in (node, *node.decorator_list)) - 1
+    text = "".join(lines[start : node.end_lineno])
+    ast.increment_lineno(node, -start)
+    return Definition(node, Source(text, filename, first + start))
 
 
 def _add(
