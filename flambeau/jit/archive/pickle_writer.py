@@ -224,7 +224,7 @@ class ValuePickler:
         self._global("torch._utils._rebuild_tensor_v2")
         self._emit(MARK)
         self._storage(tensor)
-        self._int(tensor.storage_offset())
+        self._int(tensor.storage_offset())  # type: ignore[attr-defined]
         for sizes in (plain.shape, plain.stride()):
             self._emit(MARK)
             for size in sizes:

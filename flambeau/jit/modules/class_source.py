@@ -52,7 +52,7 @@ def class_source(owner: type) -> ClassSource:
 
 def _definition(node: ast.FunctionDef, lines: list[str], filename: str, first: int) -> Definition:
     """A method with a text of its own, so that errors show no other one."""
-    start = min(part.lineno for part in (node, *node.decorator_list)) - 1
+    start = min(node.lineno, *(mark.lineno for mark in node.decorator_list), node.lineno) - 1
     text = "".join(lines[start : node.end_lineno])
     ast.increment_lineno(node, -start)
     return Definition(node, Source(text, filename, first + start))
