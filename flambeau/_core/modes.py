@@ -19,18 +19,25 @@ class Watch:
     `active` counts the reasons in the whole process (autocast regions, traces, saved-tensor hooks,
     `__torch_function__` classes, observers). It is one test in every operator; what is active
     in which thread is found out behind it. `nodes` does the same for the nodes of backward.
+    `quiet` counts those of the reasons that leave alone what plain tensors compute.
     `places` is the emulation of other devices, once it is on: it says where operators work.
     """
 
-    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "places", "saving")
+    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "places", "quiet", "saving")
 
     def __init__(self) -> None:
         self.active = 0
+        self.quiet = 0  # inference mode, and classes with `__torch_function__`
         self.nodes = 0  # anomaly mode, observers, emulated devices
         self.places: Any = None  # see `flambeau.cuda.emulation.places`
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
         self.inference_tensors = False
+
+    def interferes(self) -> bool:
+        """Whether anything may change, or wants to see, what operators on plain tensors compute or
+        save."""
+        return self.active > self.quiet or self.saving > self.inference_tensors
 
 
 class Observer:

@@ -26,6 +26,7 @@ class _TensorMeta(type):
         super().__init__(name, bases, namespace)
         if "__torch_function__" in namespace and name != "Tensor":
             modes.watch.active += 1
+            modes.watch.quiet += 1
 
 
 class Tensor(metaclass=_TensorMeta):

@@ -136,6 +136,7 @@ class inference_mode(_Region):
         if self.mode:
             state.enabled = False
             modes.watch.active += 1
+            modes.watch.quiet += 1
         else:
             state.enabled = True
 
@@ -143,6 +144,7 @@ class inference_mode(_Region):
         state.enabled, state.inference = self.before
         if self.mode:
             modes.watch.active -= 1
+            modes.watch.quiet -= 1
 
 
 def is_grad_enabled() -> bool:

@@ -158,7 +158,7 @@ class ConvolutionChain:
 
     def __call__(self, *values: Any) -> Any:
         """The result of the last node."""
-        if modes.watch.active or (grad_mode.enabled and wants_grad(values)):
+        if modes.watch.interferes() or (grad_mode.enabled and wants_grad(values)):
             return self.plain(*values)
         x, weight, bias, stride, padding, dilation, groups = self._arguments(values)
         residual = None if self.chain.residual is None else self._of(self.chain.residual, values)

@@ -226,6 +226,41 @@ def test_a_result_that_is_an_argument_or_a_view_is_not_copied():
     assert row._base is x
 
 
+def test_inference_mode_runs_the_kernels():
+    tensors = [torch.randn(*shape) for shape in CASES["norm"][1]]
+    group = group_of(norm_chain)
+    with torch.inference_mode():
+        for _ in range(3):
+            result = group(*tensors)
+    assert form_of(group) is not None
+    assert result.is_inference()
+    torch.testing.assert_close(result, norm_chain(*tensors), rtol=2e-4, atol=2e-5)
+
+
+def test_inference_tensors_are_not_saved():
+    with torch.inference_mode():
+        y = torch.randn(4, 4)
+    x = torch.randn(4, 4, requires_grad=True)
+    group = group_of(lambda a, b: torch.tanh(a * b) * b)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            group(x, y)
+
+
+def test_classes_that_take_operators_over_do_not_stop_kernels_for_plain_tensors():
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs)
+
+    x = torch.randn(4, 4, requires_grad=True)
+    group = group_of(lambda a: torch.tanh(a) * a)
+    for _ in range(3):
+        result = group(x)
+    assert form_of(group) is not None
+    result.sum().backward()
+
+
 def test_numbers_are_part_of_the_key():
     x = torch.randn(4, 4)
     group = group_of(lambda a, k: a * k + k)

@@ -70,7 +70,7 @@ class Group:
                     break
             else:
                 return self.operators(*values)
-        if modes.watch.active or modes.watch.saving:
+        if modes.watch.interferes():
             return self.plain(*values)
         return self._by_form(values)
 
@@ -133,6 +133,8 @@ def key_of(values: Sequence[Any]) -> Any:
                 return None
             wanted = grad and (value._requires_grad or value._base is not None
                                and value.requires_grad)  # fmt: skip
+            if grad and value._inference:  # it must not be saved, and its operators say so
+                return None
             key += [data.shape, data.strides, data.dtype.num, wanted]
         elif value.__class__ in NUMBERS:
             key += [value.__class__, value]

@@ -35,7 +35,7 @@ class FusedBackward(Node):
             raise RuntimeError(graph.FREED)
         grads = grad if isinstance(grad, list) else [grad]
         inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
-        if modes.grad.enabled or modes.watch.active:
+        if modes.grad.enabled or modes.watch.interferes():
             return self._by_operators(grads, inputs)
         given = [wrap(np.zeros(shape, dtype)) if g is None else g
                  for g, (shape, dtype) in zip(grads, self.shapes, strict=True)]  # fmt: skip
