@@ -85,19 +85,24 @@ class Kernel:
 
 def build(loop: Loop, vector_bits: int) -> Kernel:
     """The kernel of a loop for a processor with registers of `vector_bits`."""
-    lines = Lines(loop.compute, _parameters(loop))
-    results = [lines.term(result) for result in loop.results]
-    spec.check_lines(loop, lines, results)
-    source = span_source(loop, lines, results)
-    scope = {**lines.used, "INF": INFINITY, "NAN": float("nan")}
-    span = from_source("span", source, scope, outline=True)
+    inner, lines = span(loop)
+    source = inner.source
     tiled = any(operand.layout == "T" for operand in loop.arrays)
     text = (tile_source if tiled else flat_source if loop.flat else nest_source)(loop)
-    nest = from_source("nest", text, {"span": span, "turn": turn})
+    nest = from_source("nest", text, {"span": inner, "turn": turn})
     nest.name = re.sub(r"\W+", "_", loop.title)
     nest.parts = source  # shown by FLAMBEAU_DEBUG=loops
     spec.check_source(loop, source, text)
     return Kernel(nest, width(loop, vector_bits), lines.cost, tiled)
+
+
+def span(loop: Loop) -> tuple[Native, Lines]:
+    """The function that computes a stretch of elements, and its lines."""
+    lines = Lines(loop.compute, _parameters(loop))
+    results = [lines.term(result) for result in loop.results]
+    spec.check_lines(loop, lines, results)
+    scope = {**lines.used, "INF": INFINITY, "NAN": float("nan")}
+    return from_source("span", span_source(loop, lines, results), scope, outline=True), lines
 
 
 def width(loop: Loop, vector_bits: int) -> int:
@@ -145,7 +150,8 @@ def stored(operand: Operand, term: Term) -> str:
     if term.type is target:
         return term.text
     source, text = term.type, term.text
-    assert source is not None
+    if source is None:
+        return f"{target.name}({text})"
     if source is boolean:
         if target in HALVES:
             text = f"f32({text})"

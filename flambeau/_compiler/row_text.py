@@ -21,6 +21,9 @@ from flambeau._compiler.kernel_source import ASKS, SAME
 
 CHUNK = 4096
 """Elements that lanes add up in A before they are added to a sum in WIDE."""
+AHEAD = 8192
+"""Bytes that a first pass asks for in advance; by itself a core looks no further than a page, and
+reads memory at two thirds of the speed (benchmarks/RESULTS.md)."""
 FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
          "first": "i32(NOWHERE)"}  # fmt: skip
 QUICK = {"amax": "larger({1}, {0})", "amin": "smaller({1}, {0})"}
@@ -48,8 +51,7 @@ def functions_of(plan: Plan) -> set[str]:
 
 class Writer:
     """Lines that grow, indented. `sizes` are those of the work, `steps` the strides of all arrays
-    with an element for every place.
-    """
+    with an element for every place."""
 
     steps: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
@@ -176,6 +178,9 @@ class AlongWriter(Writer):
             if node.op == "down":
                 self.line(f"out{k}_sum = out{k} + task * (segments * n)")
                 self.line(f"zero_memory(out{k}_sum, segments * n)")
+        for name in self.read_ahead(0):
+            far = f"{AHEAD} // T_{name}.size"
+            self.line(f"{name}_ahead = select((segments == 1) & (row_step == n), i64({far}), 0)")
         with self.block("for row in range(rows * task // tasks, rows * (task + 1) // tasks):"):
             for name in self.full_names():
                 self.line(f"{name}_at = {name} + row * row_step")
@@ -281,9 +286,18 @@ class AlongWriter(Writer):
             if kept <= stage:
                 self.line(f"keep{place}_s = keep_at + ({place} * segments + s) * n")
 
+    def read_ahead(self, stage: int) -> list[str]:
+        """The arrays that a pass is the first to read, if that is most of its work."""
+        if stage > 0 or is_expensive(self.plan, stage) or self.plan.written(stage):
+            return []
+        return [n.name for n in self.plan.needed(stage) if self.kind(n) == "full"]
+
     def vectors(self, stage: int, several: int, begin: str, end: str) -> None:
         """The loop over whole rounds; nan is looked for by pairs of vectors."""
         with self.block(f"for i in range({begin}, {end}, {several} * W):"):
+            for name in self.read_ahead(stage):
+                with self.block(f"for AT in unroll(0, {several} * W, 64 // T_{name}.size):"):
+                    self.line(f"prefetch({name}_s + (i + AT + {name}_ahead))")
             if not any(r.op in QUICK for r in self.plan.reductions(stage)):
                 with self.block(f"for u in unroll({several}):"):
                     self.place(stage, "(i + u * W)", "", "u")

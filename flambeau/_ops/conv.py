@@ -27,6 +27,7 @@ from flambeau._ops.templates.conv_check import (
     expand_ints,
     same_padding,
 )
+from flambeau._ops.templates.epilogue import NOTHING, Epilogue
 from flambeau._ops.templates.memory_formats import in_format_of
 
 NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
@@ -63,6 +64,15 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
 
     Raises RuntimeError where shapes or element types do not go together.
     """
+    numbers = (stride, padding, dilation, transposed, output_padding, groups)
+    return convolved(input, weight, bias, *numbers)
+
+
+def convolved(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+              padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+              packed: kernels.PackedWeight | None = None,
+              after: Epilogue = NOTHING) -> np.ndarray:  # fmt: skip
+    """`convolution`, of a weight that is packed already, and with what comes after it."""
     bias_shape = None if bias is None else bias.shape
     if transposed:
         shape = conv_transpose_output_shape(
@@ -75,12 +85,14 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
         _check_types(input, weight, transposed)
     if 0 in shape or 0 in input.shape:
         result = np.zeros(shape, input.dtype)
-        return result if bias is None else kernels.add_bias(result, bias, input.dtype)
+        result = result if bias is None else kernels.add_bias(result, bias, input.dtype)
+        return after.applied(result)
     if transposed:
         result = kernels.conv_transpose(
             input, weight, bias, stride, padding, output_padding, dilation, groups)  # fmt: skip
     else:
-        result = kernels.conv(input, weight, bias, stride, padding, dilation, groups)
+        result = kernels.conv(
+            input, packed or weight, bias, stride, padding, dilation, groups, after)  # fmt: skip
     return in_format_of(result, input, weight)
 
 

@@ -119,8 +119,13 @@ def _back(results: tuple[np.ndarray, ...], dtype: np.dtype[Any]) -> tuple[np.nda
 
 def _by_operators(mode: str, grads: Any, from_input: Any, weight: Any, bias: Any, state: Any,
                   backwards: bool) -> Any:  # fmt: skip
-    """Gradients that can be differentiated again: those of the composed steps."""
+    """Gradients that can be differentiated again: those of the composed steps, on aliases, since
+    an argument may have been computed from another one.
+    """
     with enable_grad():
+        from_input, weight = ops.alias(from_input), ops.alias(weight)
+        bias = None if bias is None else ops.alias(bias)
+        state = tuple([ops.alias(part) for part in state])
         output, last = composed(mode, from_input, weight, bias, state, backwards)
         inputs = [t for t in (from_input, weight, bias, *state) if t is not None]
         wanted = [t for t in inputs if t.requires_grad]

@@ -26,6 +26,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,7 @@ def capsule_pointer(capsule: Any) -> int:
     return _capsule_pointer(capsule, CAPSULE_NAME)  # type: ignore[no-any-return]
 
 
+@cache
 def _numpy_function(place: int, *arguments: Any) -> Any:
     """A function of NumPy's C API by its place in the table, which its ABI fixes."""
     table = _capsule_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]

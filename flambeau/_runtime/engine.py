@@ -47,11 +47,11 @@ def vector_bits() -> int:
 
 
 @cache_once
-def target() -> Any:
-    """The machine that code is made for: this one."""
+def target(level: int = 3) -> Any:
+    """The machine that code is made for: this one. `level`: how hard code is worked on, 0 to 3."""
     name, features = host()
     triple = llvm.Target.from_default_triple()
-    return triple.create_target_machine(cpu=name, features=features, opt=3, jit=True)
+    return triple.create_target_machine(cpu=name, features=features, opt=level, jit=True)
 
 
 @cache_once
@@ -96,19 +96,21 @@ def compile_object(native: Any, statics: dict[str, Any], checked: bool) -> bytes
     text = text_of(native, statics, checked).text()
     if "loops" in DEBUG:
         sys.stderr.write(f"# kernel {native.name} {statics}\n{native.parts}{native.source}\n")
-    return assemble(text, native.vectorize)
+    if checked:
+        return assemble(text, CHECKED_PASSES, 0)
+    return assemble(text, None if native.vectorize else PASSES)
 
 
-def assemble(text: str, vectorize: bool) -> bytes:
-    """LLVM IR as machine code."""
+def assemble(text: str, passes: tuple[str, ...] | None, level: int = 3) -> bytes:
+    """LLVM IR as machine code; see `optimise` and `target`."""
     if "llvm" in DEBUG:
         sys.stderr.write(text)
     parsed = llvm.parse_assembly(text)
     parsed.verify()
-    optimise(parsed, vectorize)
+    optimise(parsed, passes)
     if "asm" in DEBUG:
-        sys.stderr.write(target().emit_assembly(parsed))
-    return target().emit_object(parsed)  # type: ignore[no-any-return]
+        sys.stderr.write(target(level).emit_assembly(parsed))
+    return target(level).emit_object(parsed)  # type: ignore[no-any-return]
 
 
 PASSES = (
@@ -120,17 +122,22 @@ vectors already and unrolled where that pays; the code is as fast as that of LLV
 passes (-O2), which takes three times as long (benchmarks/runtime.py, "compile")."""
 
 
-def optimise(parsed: Any, vectorize: bool) -> None:
-    """LLVM's passes: ours, or all of -O2 with its vectorisers where a kernel asks for them."""
+CHECKED_PASSES = ("always_inliner", "sroa", "simplify_cfg")
+"""What checked kernels get. They run a few times, so that compiling is what they cost: with these
+passes, and code that nobody works on, it is done in a sixth of the time."""
+
+
+def optimise(parsed: Any, passes: tuple[str, ...] | None) -> None:
+    """LLVM's passes: those named, or all of -O2 with its vectorisers for None."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_unrolling = options.loop_interleaving = vectorize
+    options.loop_vectorization = options.slp_vectorization = passes is None
+    options.loop_unrolling = options.loop_interleaving = passes is None
     builder = llvm.create_pass_builder(target(), options)
-    if vectorize:
+    if passes is None:
         builder.getModulePassManager().run(parsed, builder)
         return
     manager = llvm.create_new_module_pass_manager()
-    for name in PASSES:
+    for name in passes:
         getattr(manager, f"add_{name}_pass")()
     manager.run(parsed, builder)
 
@@ -150,7 +157,7 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
         for native in natives:
             named = {p.name: statics[p.name] for p in native.parameters if p.static}
             module.export(native, named)
-        return assemble(module.text(), vectorize=False)
+        return assemble(module.text(), PASSES)
 
     key = key_of(natives, statics, "functions")
     return loaded(key, tuple(native.name for native in natives), made)

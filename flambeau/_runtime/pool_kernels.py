@@ -86,7 +86,8 @@ def take(state, ticket):
 
 @native
 def spin(state, seen):
-    """Look out for a new job for a while, and leave the core to others that want it."""
+    """Look out for a new job for a while. The core is not left to others meanwhile: they would keep
+    it for milliseconds, and the jobs of that time would run without this thread."""
     end = now() + atomic_load(state + SPIN)
     rounds = 0
     while ticket_of(state) == seen:
@@ -95,7 +96,6 @@ def spin(state, seen):
         if rounds & (ROUNDS - 1) == 0:
             if now() > end:
                 break
-            external("sched_yield", i32)
 
 
 @native

@@ -16,7 +16,8 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import VECTOR_MATH
-from flambeau._ops.kernels.gemm import gemm_tile, pack_panel
+from flambeau._ops.kernels.gemm import gemm_tile
+from flambeau._ops.kernels.packing import pack_panel
 
 exp = VECTOR_MATH["exp"]
 log = VECTOR_MATH["log"]
@@ -28,7 +29,7 @@ def up(count, step):
     return (count + step - 1) // step * step
 
 
-@native
+@native(outline=True)
 def pack_all(source, item, step, count, depth, target, NR: static, W: static):
     """All panels of a right side: `count` columns, NR a panel, `depth` rows each."""
     for first in range(0, count, NR):
@@ -37,58 +38,80 @@ def pack_all(source, item, step, count, depth, target, NR: static, W: static):
 
 
 @native
-def copy_rows(source, row, rows, width, target, padded, height, factor):
-    """A block of rows in the type of the arithmetic, times a factor, with 0 behind its ends."""
-    T = target.type.element
+def scaled_row(source, target, width, factor, W: static):
+    """A row times a factor, in the target's type."""
+    A, T = factor.type, target.type.element
+    whole = width // W * W
+    for e in range(0, whole, W):
+        store(target + e, T(A(load(source + e, W)) * factor))
+    for e in range(whole, width):
+        target[e] = T(A(source[e]) * factor)
+
+
+@native(outline=True)
+def scaled_rows(source, source_row, rows, width, target, target_row, factor, W: static):
+    """Rows times a factor, in the target's type."""
     for i in range(rows):
-        for e in range(width):
-            target[i * padded + e] = T(source[i * row + e]) * factor
+        scaled_row(source + i * source_row, target + i * target_row, width, factor, W)
+
+
+@native
+def copy_block(source, row, rows, width, target, padded, height, factor, W: static):
+    """A block of rows in the type of the arithmetic, times a factor, with 0 behind its ends."""
+    scaled_rows(source, row, rows, width, target, padded, factor, W)
+    for i in range(rows):
         for e in range(width, padded):
             target[i * padded + e] = 0
     for k in range(rows * padded, height * padded):
         target[k] = 0
 
 
-@native
-def block_product(a, a_row, a_step, b, deep, height, columns, depth, c, c_row, add, MR: static,
+@native(outline=True)
+def block_product(a, a_row, a_step, b, deep, height, columns, depth, c, c_row, MR: static,
                   NV: static, W: static):  # fmt: skip
     """c = a b for `height` rows of a (a multiple of MR) and `columns` of b, in panels `deep` rows
-    deep of which the first `depth` count; `add`: added to c."""
+    deep of which the first `depth` count."""
     for j in range(0, columns, NV * W):
         for r in range(0, height, MR):
             gemm_tile(a + r * a_row, a_row, a_step, b + j * deep, NV * W, depth,
-                      c + (r * c_row + j), c_row, add, MR, NV, W)  # fmt: skip
+                      c + (r * c_row + j), c_row, False, MR, NV, W)  # fmt: skip
 
 
 @native
-def masked_scores(scores, mask, limit, padded, MASKED: static, W: static):
-    """Add the mask to a row; what lies behind `limit` is -inf."""
-    T = scores.type.element
-    if MASKED:
-        whole = limit // W * W
-        for j in range(0, whole, W):
-            store(scores + j, load(scores + j, W) + T(load(mask + j, W)))
-        for j in range(whole, limit):
-            scores[j] = scores[j] + T(mask[j])
-    for j in range(limit, padded):
-        scores[j] = -float("inf")
-
-
-@native
-def row_weights(scores, padded, W: static):
-    """exp(score - greatest) in place of a row's scores; the greatest, and the weights' sum."""
+def masked_scores(scores, mask, limit, MASKED: static, W: static):
+    """Add the mask to a row of scores, in whole vectors; what lies behind `limit` becomes -inf.
+    The greatest, or 0 where all are -inf."""
     T = scores.type.element
     top = registers(vector(T, W), 1, -float("inf"))
-    for j in range(0, padded, W):
-        top[0] = larger(load(scores + j, W), top[0])
+    for j in range(0, limit, W):
+        some = lanes(i32, W) < i32(limit - j)
+        score = load(scores + j, W)
+        if MASKED:
+            score = score + load(mask + j, W, some)
+        score = select(some, score, -float("inf"))
+        store(scores + j, score)
+        top[0] = larger(score, top[0])
     greatest = reduce_max(top[0])
-    greatest = select(greatest == -float("inf"), T(0.0), greatest)
+    return select(greatest == -float("inf"), T(0.0), greatest)
+
+
+@native
+def row_weights(scores, limit, greatest, W: static):
+    """exp(score - greatest) in place of a row's scores; their sum."""
+    T = scores.type.element
     total = registers(vector(T, W), 1)
-    for j in range(0, padded, W):
+    for j in range(0, limit, W):
         weight = exp(load(scores + j, W) - greatest)
         store(scores + j, weight)
         total[0] += weight
-    return greatest, reduce_add(total[0])
+    return reduce_add(total[0])
+
+
+@native
+def clear(row, first, last, W: static):
+    """0 in whole vectors from `first` up to `last`."""
+    for j in range(first, last, W):
+        store(row + j, splat(row.type.element(0), W))
 
 
 @native
@@ -98,25 +121,28 @@ def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, s
     """The results of `rows` queries from `first` on; `span` keys can matter to any of them."""
     T = scratch.type.element
     NR = NV * W
-    padded, wide = up(span, NR), up(width_out, NR)
+    padded, wide, height = up(span, NR), up(width_out, NR), up(rows, MR)
     scores = scratch + ROWS * width
     sums = scores + ROWS * padded
-    copy_rows(query, query_row, rows, width, scratch, width, ROWS, scale)
-    block_product(scratch, width, 1, keys_packed, width, ROWS, span, width, scores, padded, False,
-                  MR, NV, W)  # fmt: skip
-    factors = stack(T, ROWS)
+    copy_block(query, query_row, rows, width, scratch, width, height, scale, W)
+    block_product(scratch, width, 1, keys_packed, width, height, span, width, scores, padded, MR,
+                  NV, W)  # fmt: skip
+    tops = stack(T, ROWS)
+    totals = stack(T, ROWS)
     for i in range(rows):
         line = scores + i * padded
         limit = smaller(span, first + i + 1) if CAUSAL else span
-        masked_scores(line, mask + i * mask_row, limit, padded, MASKED, W)
-        greatest, total = row_weights(line, padded, W)
-        log_sums[i] = log(total) + greatest
-        factors[i] = 1.0 / select(total == 0.0, T(1.0), total)
-    block_product(scores, padded, 1, values_packed, keys, ROWS, wide, span, sums, wide, False,
-                  MR, NV, W)  # fmt: skip
+        tops[i] = masked_scores(line, mask + i * mask_row, limit, MASKED, W)
+        totals[i] = row_weights(line, limit, tops[i], W)
+        clear(line, up(limit, W), padded, W)
+    block_product(scores, padded, 1, values_packed, keys, height, wide, span, sums, wide, MR, NV,
+                  W)  # fmt: skip
+    for i in range(0, ROWS, W):  # logarithms of several rows at a time
+        store(tops + i, log(load(totals + i, W)) + load(tops + i, W))
     for i in range(rows):
-        for e in range(width_out):
-            out[i * out_row + e] = out.type.element(sums[i * wide + e] * factors[i])
+        log_sums[i] = tops[i]
+        factor = 1.0 / select(totals[i] == 0.0, T(1.0), totals[i])
+        scaled_row(sums + i * wide, out + i * out_row, width_out, factor, W)
 
 
 @native
@@ -141,9 +167,9 @@ def attend(query: pointer(S), key: pointer(S), value: pointer(S), mask: pointer(
         batch, inner = head // heads, head % heads
         if head != packed:
             packed = head
-            pack_all(key + at(strides + 3, batch, inner), strides[5], 1, keys, width, keys_packed,
-                     NR, W)  # fmt: skip
-            pack_all(value + at(strides + 6, batch, inner), 1, strides[8], width_out, keys,
+            pack_all(key + at(strides + 3, batch, inner), strides[5], i64(1), keys, width,
+                     keys_packed, NR, W)  # fmt: skip
+            pack_all(value + at(strides + 6, batch, inner), i64(1), strides[8], width_out, keys,
                      values_packed, NR, W)  # fmt: skip
         stop = smaller(place * chunk + chunk, queries)
         for first in range(place * chunk, stop, ROWS):
@@ -168,37 +194,30 @@ def at(strides, batch, head):
 
 
 @native
-def weights_again(scores, log_sum, padded, W: static):
-    """exp(score - log of the row's sum) in place of a row's scores."""
+def weights_and_slopes(scores, slopes, limit, log_sum, along, W: static):
+    """Of a row, in place: weights, exp(score - log of the row's sum), and the slopes of its scores,
+    weight * (slope of the weight - along), which are 0 behind `limit`."""
     T = scores.type.element
     shift = select(log_sum == -float("inf"), T(0.0), log_sum)
-    for j in range(0, padded, W):
-        store(scores + j, exp(load(scores + j, W) - shift))
+    for j in range(0, limit, W):
+        weight = exp(load(scores + j, W) - shift)
+        store(scores + j, weight)
+        some = lanes(i32, W) < i32(limit - j)
+        store(slopes + j, select(some, weight * (load(slopes + j, W) - along), 0.0))
 
 
 @native
-def score_slopes(weights, slopes, along, padded, W: static):
-    """weight * (slope - along) in place of the weights' slopes."""
-    for j in range(0, padded, W):
-        store(slopes + j, load(weights + j, W) * (load(slopes + j, W) - along))
-
-
-@native
-def row_along(grad, out, width):
+def row_along(grad, out, width, W: static):
     """The sum of grad * out over a row."""
     T = f64 if grad.type.element is f64 else f32
-    total = T(0.0)
-    for e in range(width):
+    sums = registers(vector(T, W), 1)
+    whole = width // W * W
+    for e in range(0, whole, W):
+        sums[0] = fma(T(load(grad + e, W)), T(load(out + e, W)), sums[0])
+    total = reduce_add(sums[0])
+    for e in range(whole, width):
         total = fma(T(grad[e]), T(out[e]), total)
     return total
-
-
-@native
-def write_rows(sums, wide, rows, width, target, target_row, factor):
-    """Results of the arithmetic as rows of a tensor."""
-    for i in range(rows):
-        for e in range(width):
-            target[i * target_row + e] = target.type.element(sums[i * wide + e] * factor)
 
 
 @native
@@ -228,50 +247,48 @@ def attend_backward(query: pointer(S), key: pointer(S), value: pointer(S), mask:
     for head in range(units * task // tasks, units * (task + 1) // tasks):
         batch, inner = head // heads, head % heads
         k, v = key + at(strides + 3, batch, inner), value + at(strides + 6, batch, inner)
-        pack_all(k, strides[5], 1, keys, width, keys_right, NR, W)
-        pack_all(v, strides[8], 1, keys, width_out, values_right, NR, W)
-        pack_all(k, 1, strides[5], width, keys, keys_left, NR, W)
+        pack_all(k, strides[5], i64(1), keys, width, keys_right, NR, W)
+        pack_all(v, strides[8], i64(1), keys, width_out, values_right, NR, W)
+        pack_all(k, i64(1), strides[5], width, keys, keys_left, NR, W)
         zero_memory(key_sums, every * (wide + wide_out))
         for first in range(0, queries, ROWS):
             rows = smaller(queries - first, ROWS)
+            height = up(rows, MR)
             span = smaller(keys, first + rows) if CAUSAL else keys
             padded = up(span + MR, NR)
-            copy_rows(query + at(strides, batch, inner) + first * strides[2], strides[2], rows,
-                      width, block, wide, ROWS, scale)  # fmt: skip
+            copy_block(query + at(strides, batch, inner) + first * strides[2], strides[2], rows,
+                       width, block, wide, height, scale, W)  # fmt: skip
             g = grad + at(strides + 15, batch, inner) + first * strides[17]
-            copy_rows(g, strides[17], rows, width_out, slope_block, wide_out, ROWS, T(1.0))
-            block_product(block, wide, 1, keys_right, width, ROWS, span, width, weights, padded,
-                          False, MR, NV, W)  # fmt: skip
-            block_product(slope_block, wide_out, 1, values_right, width_out, ROWS, span, width_out,
-                          slopes, padded, False, MR, NV, W)  # fmt: skip
+            copy_block(g, strides[17], rows, width_out, slope_block, wide_out, height, T(1.0), W)
+            block_product(block, wide, 1, keys_right, width, height, span, width, weights, padded,
+                          MR, NV, W)  # fmt: skip
+            block_product(slope_block, wide_out, 1, values_right, width_out, height, span,
+                          width_out, slopes, padded, MR, NV, W)  # fmt: skip
             m = mask + at(strides + 9, batch, inner) + first * strides[11]
             o = out + at(strides + 12, batch, inner) + first * strides[14]
             for i in range(rows):
                 limit = smaller(span, first + i + 1) if CAUSAL else span
-                line = weights + i * padded
-                masked_scores(line, m + i * strides[11], limit, padded, MASKED, W)
-                weights_again(line, log_sums[head * queries + first + i], padded, W)
-                for j in range(limit, padded):  # panels are read to their end: what was there?
-                    slopes[i * padded + j] = 0
-                along = T(row_along(g + i * strides[17], o + i * strides[14], width_out))
-                score_slopes(line, slopes + i * padded, along, padded, W)
-            for j in range(rows * padded, ROWS * padded):
-                weights[j] = 0
-                slopes[j] = 0
-            block_product(slopes, padded, 1, keys_left, keys, ROWS, wide, span, sums, wide, False,
-                          MR, NV, W)  # fmt: skip
-            write_rows(sums, wide, rows, width,
-                       of_query + at(strides + 18, batch, inner) + first * strides[20],
-                       strides[20], scale)  # fmt: skip
+                line, slope = weights + i * padded, slopes + i * padded
+                masked_scores(line, m + i * strides[11], limit, MASKED, W)
+                along = T(row_along(g + i * strides[17], o + i * strides[14], width_out, W))
+                log_sum = log_sums[head * queries + first + i]
+                weights_and_slopes(line, slope, limit, log_sum, along, W)
+                clear(line, up(limit, W), padded, W)
+                clear(slope, up(limit, W), padded, W)
+            block_product(slopes, padded, 1, keys_left, keys, height, wide, span, sums, wide, MR,
+                          NV, W)  # fmt: skip
+            scaled_rows(sums, wide, rows, width,
+                        of_query + at(strides + 18, batch, inner) + first * strides[20],
+                        strides[20], scale, W)  # fmt: skip
             add_outer(slopes, padded, block, wide, span, rows, key_sums, MR, NV, W)
             add_outer(weights, padded, slope_block, wide_out, span, rows, value_sums, MR, NV, W)
-        write_rows(key_sums, wide, keys, width, of_key + at(strides + 21, batch, inner),
-                   strides[23], T(1.0))  # fmt: skip
-        write_rows(value_sums, wide_out, keys, width_out,
-                   of_value + at(strides + 24, batch, inner), strides[26], T(1.0))  # fmt: skip
+        scaled_rows(key_sums, wide, keys, width, of_key + at(strides + 21, batch, inner),
+                    strides[23], T(1.0), W)  # fmt: skip
+        scaled_rows(value_sums, wide_out, keys, width_out,
+                    of_value + at(strides + 24, batch, inner), strides[26], T(1.0), W)  # fmt: skip
 
 
-@native
+@native(outline=True)
 def add_outer(left, left_row, right, wide, span, depth, sums, MR: static, NV: static, W: static):
     """sums += leftᵀ right, a row of sums for each key; left is padded by MR columns of 0."""
     for j in range(0, wide, NV * W):

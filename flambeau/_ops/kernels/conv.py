@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
-from flambeau._ops.kernels.depthwise import evens, store_some
-from flambeau._ops.kernels.gemm import gemm_tile, pack_panel, transpose_block
+from flambeau._ops.kernels.depthwise import evens, finish
+from flambeau._ops.kernels.gemm import gemm_tile
+from flambeau._ops.kernels.packing import pack_panel, transpose_block
 
 # What `sizes` holds. CHANNELS, ROWS (outputs) and DEPTH (channels * taps) are those of a group; the
 # output's numbers of neighbouring windows lie MOVE apart, and the window's position is counted in
@@ -171,11 +172,12 @@ def gather_columns(x, taps, sizes, runs, found, first, last, target, pitch, W: s
 
 
 @native(outline=True)
-def write_sums(sums, pitch, rows, first, count, bias, floor, out, places, sizes,
-               T: static, A: static, W: static):  # fmt: skip
+def write_sums(sums, pitch, rows, first, count, bias, residual, added, floor, ceiling, out, places,
+               sizes, T: static, A: static, W: static):  # fmt: skip
     """Sums of `rows` outputs and of `count` windows from `first` on to their places in `out`.
 
-    `places` says where the first window's numbers lie in an image of the output.
+    `places` says where the first window's numbers lie in an image of the output. With `added`
+    there is a residual at the same places.
     """
     volume = sizes[VIEW_Z] * sizes[VIEW_Y] * sizes[VIEW_X]
     done = 0
@@ -190,15 +192,16 @@ def write_sums(sums, pitch, rows, first, count, bias, floor, out, places, sizes,
         start = image * sizes[IMAGE] + z * sizes[MOVE_Z] + y * sizes[MOVE_Y] + x * step
         for row in range(rows):
             here = sums + row * pitch + done
-            target = out + (places[row] + start)
+            place = places[row] + start
             shift = bias[row]
             if step == 1:
                 for i in range(0, length, W):
-                    value = larger(splat(floor, W), load(here + i, W) + shift)
-                    store_some(target + i, value, length - i, T, W)
+                    finish(load(here + i, W) + shift, residual + (place + i), added, floor, ceiling,
+                           out + (place + i), length - i, T, A, W)  # fmt: skip
             else:
                 for i in range(length):
-                    target[i * step] = T(larger(floor, here[i] + shift))
+                    finish(here[i] + shift, residual + (place + i * step), added, floor, ceiling,
+                           out + (place + i * step), 1, T, A, 1)  # fmt: skip
         done += length
 
 
@@ -227,11 +230,10 @@ def multiply_block(weight, height, depth, row, columns, sums, pitch, panels, add
 @native
 def convolve(x: pointer(A), weight: pointer(A), bias: pointer(A), out: pointer(T),
              places: pointer(i64), work: pointer(A), slots: pointer(i64), taps: pointer(i64),
-             sizes: pointer(i64),
-             floor: A,
+             sizes: pointer(i64), residual: pointer(T), added: i64, floor: A, ceiling: A,
              task: i64, tasks: i64,
              T: static, A: static, W: static, MR: static, NV: static, RUNS: static):  # fmt: skip
-    """`out` of the weight `[groups * ROWS, DEPTH]` over x, plus bias, not below `floor`."""
+    """`out` of the weight `[groups * ROWS, DEPTH]` over x, plus bias, finished."""
     NR = NV * W
     runs = stack(i64, RUNS * RUN)
     slot = take_slot(slots)
@@ -262,8 +264,8 @@ def convolve(x: pointer(A), weight: pointer(A), bias: pointer(A), out: pointer(T
             multiply_block(matrix + low, height, high - low, sizes[DEPTH], columns, sums, pitch,
                            last - first, part > 0, tail, MR, NV, W)  # fmt: skip
         outputs = group * sizes[ROWS] + top
-        write_sums(sums, pitch, height, first * NR, count, bias + outputs, floor, out,
-                   places + outputs, sizes, T, A, W)  # fmt: skip
+        write_sums(sums, pitch, height, first * NR, count, bias + outputs, residual, added, floor,
+                   ceiling, out, places + outputs, sizes, T, A, W)  # fmt: skip
     atomic_store(slots + slot, 0)
 
 

@@ -136,8 +136,39 @@ def store_some(target, value, count, T: static, W: static):
 
 
 @native
-def tile(source, weight, offsets, taps, row, bias, floor, target, pitch, rows, cols,
-         T: static, A: static, W: static, R: static, V: static):  # fmt: skip
+def load_some(source, count, T: static, A: static, W: static):
+    """The first `count` of W numbers as A; the other lanes are 0 and their memory is not read."""
+    if T.bits >= 32:
+        return A(load(source, W, lanes(i32, W) < i32(count)))
+    else:
+        kept = stack(T, W)
+        store(kept, splat(T(0), W))
+        for i in range(count):
+            kept[i] = source[i]
+        return A(load(kept, W))
+
+
+@native
+def finish(value, residual, added, floor, ceiling, target, count, T: static, A: static, W: static):
+    """Write the first `count` lanes of a convolution's sums.
+
+    Plus the residual if it is `added`, not below the floor, not above the ceiling; nan stays nan.
+    """
+    done = registers(value.type, 1, value)
+    if added != 0:
+        if count >= W:
+            done[0] = done[0] + A(load(residual, W))
+        else:
+            done[0] = done[0] + load_some(residual, count, T, A, W)
+    # a nan is neither smaller nor larger
+    done[0] = larger(splat(floor, W), done[0])
+    done[0] = smaller(splat(ceiling, W), done[0])
+    store_some(target, done[0], count, T, W)
+
+
+@native
+def tile(source, weight, offsets, taps, row, bias, residual, added, floor, ceiling, target, pitch,
+         rows, cols, T: static, A: static, W: static, R: static, V: static):  # fmt: skip
     """R rows of V vectors of the output; the first `rows` and `cols` of them are stored."""
     sums = registers(vector(A, W), R * V, bias)
     for tap in range(taps):
@@ -150,17 +181,17 @@ def tile(source, weight, offsets, taps, row, bias, floor, target, pitch, rows, c
         if r < rows:
             for v in unroll(V):
                 if v * W < cols:
-                    # a nan is not smaller than the floor
-                    value = larger(splat(floor, W), sums[r * V + v])
-                    store_some(target + r * pitch + v * W, value, cols - v * W, T, W)
+                    place = r * pitch + v * W
+                    finish(sums[r * V + v], residual + place, added, floor, ceiling,
+                           target + place, cols - v * W, T, A, W)  # fmt: skip
 
 
 @native
 def depthwise(x: pointer(T), weight: pointer(A), bias: pointer(A), out: pointer(T),
-              work: pointer(A), offsets: pointer(i64), sizes: pointer(i64), floor: A,
-              task: i64, tasks: i64,
+              work: pointer(A), offsets: pointer(i64), sizes: pointer(i64), residual: pointer(T),
+              added: i64, floor: A, ceiling: A, task: i64, tasks: i64,
               T: static, A: static, W: static, R: static, V: static):  # fmt: skip
-    """`out[n, c * m + j]` from plane `x[n, c]` and `weight[c * m + j, taps]`, not below `floor`."""
+    """`out[n, c * m + j]` from plane `x[n, c]` and `weight[c * m + j, taps]`, finished."""
     band = work + task * sizes[ROOM]
     zero_memory(band, sizes[ROOM])
     bands = (sizes[OUT_Y] + sizes[BAND] - 1) // sizes[BAND]
@@ -177,28 +208,15 @@ def depthwise(x: pointer(T), weight: pointer(A), bias: pointer(A), out: pointer(
             result = plane * sizes[MULTIPLIER] + j
             channel = plane % sizes[CHANNELS] * sizes[MULTIPLIER] + j
             for z in range(sizes[OUT_Z]):
-                target = out + (result * sizes[OUT_Z] + z) * area
                 layer = band + z * sizes[STEP_Z] * sizes[ROWS] * run
                 for y in range(start, stop, R):
                     for i in range(0, sizes[OUT_X], V * W):
+                        place = (result * sizes[OUT_Z] + z) * area + y * sizes[OUT_X] + i
                         tile(layer + (y - start) * sizes[STEP_Y] * run + i,
                              weight + channel * sizes[TAPS], offsets, sizes[TAPS],
-                             sizes[STEP_Y] * run, bias[channel], floor,
-                             target + y * sizes[OUT_X] + i, sizes[OUT_X], stop - y,
-                             sizes[OUT_X] - i, T, A, W, R, V)  # fmt: skip
-
-
-@native
-def load_some(source, count, T: static, A: static, W: static):
-    """The first `count` of W numbers as A; the other lanes are 0 and their memory is not read."""
-    if T.bits >= 32:
-        return A(load(source, W, lanes(i32, W) < i32(count)))
-    else:
-        kept = stack(T, W)
-        store(kept, splat(T(0), W))
-        for i in range(count):
-            kept[i] = source[i]
-        return A(load(kept, W))
+                             sizes[STEP_Y] * run, bias[channel], residual + place, added, floor,
+                             ceiling, out + place, sizes[OUT_X], stop - y, sizes[OUT_X] - i,
+                             T, A, W, R, V)  # fmt: skip
 
 
 @native

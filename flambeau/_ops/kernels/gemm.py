@@ -1,8 +1,8 @@
-"""Matrix products: the register tile, the packing of its operands, and what is done to its sums.
+"""Matrix products: the register tile, and what is done to its sums.
 
 A tile is MR rows by NR = NV vectors of W columns of C; its sums stay in registers while k runs.
-`pack_panel` lays an operand out as the tile reads it (any strides, any element type), `gemm_tile`
-adds up the products, and `finish_tile` does to the sums what belongs to the product (bias,
+`packing` lays operands out as the tile reads them (any strides, any element type), `gemm_tile` adds
+up the products, and `finish_tile` does to the sums what belongs to the product (bias,
 activation, ...) and writes them as C's type, for tiles that reach over the edge too. What C = A B
 costs besides is small when panels of B stay in the first cache and blocks of A in the second:
 Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
@@ -13,96 +13,9 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import erf
+from flambeau._ops.kernels.packing import pack_panel, pack_panels
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
-
-
-def halves(width):
-    """1, 2, 4 ... below a width: the stages of a transposition."""
-    return tuple(1 << stage for stage in range(width.bit_length() - 1))
-
-
-def uppers(width, block):
-    """Rows that stage `block` of a transposition joins with the row `block` below."""
-    return tuple(row for row in range(width) if not row & block)
-
-
-def upper_lanes(width, block):
-    """What the upper of two rows takes from both: its lanes without `block`, and the other's."""
-    return tuple(lane if not lane & block else width + lane - block for lane in range(width))
-
-
-def lower_lanes(width, block):
-    """What the lower of two rows takes from both."""
-    return tuple(lane + block if not lane & block else width + lane for lane in range(width))
-
-
-def pieces(count, width):
-    """(first, size): `count` elements as vectors of `width` and of smaller powers of two."""
-    found, first = [], 0
-    while first < count:
-        while width > count - first:
-            width //= 2
-        found.append((first, width))
-        first += width
-    return tuple(found)
-
-
-# ---- packing
-
-
-@native
-def transpose_block(source, stride, target, step, ROWS: static, W: static):
-    """target[k * step + i] = source[i * stride + k] for i, k < W; rows from ROWS on are 0.
-
-    W stores of W elements in the order of k: with step < W each overwrites the tail of the last.
-    """
-    T = target.type.element
-    rows = registers(vector(T, W), W)
-    for i in unroll(ROWS):
-        rows[i] = T(load(source + i * stride, W))
-    for BLOCK in halves(W):
-        for i in uppers(W, BLOCK):
-            upper = rows[i]
-            lower = rows[i + BLOCK]
-            rows[i] = shuffle(upper, lower, upper_lanes(W, BLOCK))
-            rows[i + BLOCK] = shuffle(upper, lower, lower_lanes(W, BLOCK))
-    for k in unroll(W):
-        store(target + k * step, rows[k])
-
-
-@native
-def pack_panel(source, item, step, count, depth, target, PANEL: static, W: static):
-    """A panel as a tile reads it: target[k * PANEL + i] = source[i * item + k * step].
-
-    i < count <= PANEL are rows of A (or columns of B), k < depth; what lies behind `count` is 0.
-    `item` and `step` are strides in elements, any; elements are converted to target's type.
-    """
-    T = target.type.element
-    if (item == 1) & (count == PANEL):
-        for k in range(depth):
-            for FIRST, SIZE in pieces(PANEL, W):
-                store(target + (k * PANEL + FIRST), T(load(source + (k * step + FIRST), SIZE)))
-    else:
-        done = 0
-        if (step == 1) & (count == PANEL):
-            # where W does not divide PANEL, the last vector of each k reaches into the next ones
-            over = (-PANEL % W + PANEL - 1) // PANEL
-            while done + W + over <= depth:
-                for FIRST in unroll(PANEL // W * W, PANEL, W):
-                    place = target + (done * PANEL + FIRST)
-                    transpose_block(source + (FIRST * item + done), item, place, PANEL,
-                                    PANEL - FIRST, W)  # fmt: skip
-                if PANEL >= W:
-                    for first in range(0, PANEL // W * W, W):
-                        place = target + (done * PANEL + first)
-                        transpose_block(source + (first * item + done), item, place, PANEL, W, W)
-                done += W
-        for k in range(done, depth):
-            for i in range(count):
-                target[k * PANEL + i] = T(source[i * item + k * step])
-            for i in range(count, PANEL):
-                target[k * PANEL + i] = 0
 
 
 # ---- the tile
@@ -239,10 +152,9 @@ def pack_operands(a: pointer(S), b: pointer(S), packed_a: pointer(T), packed_b: 
     panels = of_a + (columns + NR - 1) // NR
     first = panels * task // tasks
     last = panels * (task + 1) // tasks
-    for panel in range(first, smaller(last, of_a)):
-        row = panel * MR
-        pack_panel(a + row * a_row, a_row, a_step, smaller(rows - row, MR), depth,
-                   packed_a + row * depth, MR, W)  # fmt: skip
+    row = first * MR
+    pack_panels(a + row * a_row, a_row, a_step, smaller(rows, last * MR) - row, depth,
+                packed_a + row * depth, MR, W)  # fmt: skip
     for panel in range(larger(first, of_a), last):
         column = (panel - of_a) * NR
         pack_panel(b + column * b_column, b_column, b_step, smaller(columns - column, NR), depth,
@@ -339,9 +251,9 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
         first = of_a * row_block // row_blocks
         last = of_a * (row_block + 1) // row_blocks
         if pack_a != 0:
-            for i in range(first, last):
-                pack_panel(left + i * MR * a_row, a_row, a_step, smaller(rows - i * MR, MR),
-                           depth, panels + (i - first) * MR * depth, MR, W)  # fmt: skip
+            row = first * MR
+            pack_panels(left + row * a_row, a_row, a_step, smaller(rows, last * MR) - row, depth,
+                        panels, MR, W)  # fmt: skip
         for j in range(of_b * column_block // column_blocks,
                        of_b * (column_block + 1) // column_blocks):  # fmt: skip
             column = j * NR

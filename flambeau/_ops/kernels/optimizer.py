@@ -17,6 +17,20 @@ NUMBER = "number"  # stands in CONSTANTS for what is not constant
 
 
 @native
+def place(table: pointer(i64), row_length: i64, block: i64, earlier: i64):
+    """Where a block is: the number of its row, the row, its first element and how many it has.
+
+    earlier: the number of a row that does not begin behind the block.
+    """
+    t = earlier
+    while table[(t + 1) * row_length] <= block:
+        t += 1
+    row = table + t * row_length
+    start = (block - row[0]) * BLOCK
+    return t, row, start, smaller(row[1] - start, BLOCK)
+
+
+@native
 def step(table: pointer(i64), numbers: pointer(T), row_length: i64, blocks: i64, task: i64,
          tasks: i64, FORMULA: static, KEPT: static, CONSTANTS: static, MAXIMIZE: static,
          T: static, W: static):  # fmt: skip
@@ -27,11 +41,7 @@ def step(table: pointer(i64), numbers: pointer(T), row_length: i64, blocks: i64,
     COUNT = CONSTANTS.count(NUMBER)
     t = 0
     for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
-        while table[(t + 1) * row_length] <= block:
-            t += 1
-        row = table + t * row_length
-        start = (block - row[0]) * BLOCK
-        count = smaller(row[1] - start, BLOCK)
+        t, row, start, count = place(table, row_length, block, t)
         whole = count // W * W
         own = numbers + row[2] * COUNT
         VALUES = ()
@@ -82,11 +92,7 @@ def unscale(table: pointer(i64), factor: pointer(T), found: pointer(T), row_leng
     """
     t = 0
     for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
-        while table[(t + 1) * row_length] <= block:
-            t += 1
-        row = table + t * row_length
-        start = (block - row[0]) * BLOCK
-        count = smaller(row[1] - start, BLOCK)
+        t, row, start, count = place(table, row_length, block, t)
         whole = count // W * W
         grad = cast(pointer(T), row[2]) + start
         for first, last, WIDTH in ((0, whole, W), (whole, count, 1)):

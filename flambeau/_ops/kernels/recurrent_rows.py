@@ -13,31 +13,34 @@ from flambeau._ops.kernels.recurrent import lstm_unit_slopes, lstm_units
 
 
 @native
-def rows_product(left, panels, out, depth, columns, R: static, NV: static, T: static, W: static):
-    """out [R, columns] = left [R, depth] @ panels."""
-    for j in range(0, columns, NV * W):
-        sums = registers(vector(T, W), R * NV, T(0))
-        panel = panels + j * depth
-        for k in range(depth):
-            for r in unroll(R):
-                value = splat(left[r * depth + k], W)
-                for v in unroll(NV):
-                    part = load(panel + (k * NV + v) * W, W)
-                    sums[r * NV + v] = fma(value, part, sums[r * NV + v])
-        for r in unroll(R):
-            for v in unroll(NV):
-                store(out + r * columns + j + v * W, sums[r * NV + v])
-
-
-@native
-def some_product(left, panels, out, rows, depth, columns, R: static, NV: static, T: static,
+def tile_product(left, left_row, panel, out, out_row, depth, R: static, NV: static, T: static,
                  W: static):  # fmt: skip
-    """As `rows_product` for any number of rows."""
+    """out [R, NV W] = left [R, depth] @ panel; rows lie `left_row` and `out_row` apart."""
+    sums = registers(vector(T, W), R * NV, T(0))
+    for k in range(depth):
+        for r in unroll(R):
+            value = splat(left[r * left_row + k], W)
+            for v in unroll(NV):
+                part = load(panel + (k * NV + v) * W, W)
+                sums[r * NV + v] = fma(value, part, sums[r * NV + v])
+    for r in unroll(R):
+        for v in unroll(NV):
+            store(out + r * out_row + v * W, sums[r * NV + v])
+
+
+@native(outline=True)
+def rows_product(left, left_row, panels, out, out_row, rows, depth, columns, R: static,
+                 NV: static, T: static, W: static):  # fmt: skip
+    """out [rows, columns] = left [rows, depth] @ panels. All rows go by while a panel is near."""
     whole = rows // R * R
-    for r in range(0, whole, R):
-        rows_product(left + r * depth, panels, out + r * columns, depth, columns, R, NV, T, W)
-    for r in range(whole, rows):
-        rows_product(left + r * depth, panels, out + r * columns, depth, columns, 1, NV, T, W)
+    for j in range(0, columns, NV * W):
+        panel = panels + j * depth
+        for r in range(0, whole, R):
+            tile_product(left + r * left_row, left_row, panel, out + r * out_row + j, out_row,
+                         depth, R, NV, T, W)  # fmt: skip
+        for r in range(whole, rows):
+            tile_product(left + r * left_row, left_row, panel, out + r * out_row + j, out_row,
+                         depth, 1, NV, T, W)  # fmt: skip
 
 
 @native
@@ -59,7 +62,7 @@ def lstm_rows(source: pointer(T), panels: pointer(T), hidden: pointer(T), cell: 
             before = step - 1 if backwards == 0 else step + 1
             h = outputs + (before * rows + first) * units
             c = cells + (before * rows + first) * units
-        some_product(h, panels, product, count, units, width, R, NV, T, W)
+        rows_product(h, units, panels, product, width, count, units, width, R, NV, T, W)
         for r in range(count):
             place = step * rows + first + r
             for j in range(0, units, W):
@@ -93,5 +96,6 @@ def lstm_rows_backward(slopes: pointer(T), panels: pointer(T), cell: pointer(T),
                 lstm_unit_slopes(slopes + place * width, c + r * units, cells + place * units,
                                  of_outputs + place * units, of_hidden + own, of_cell + own, j,
                                  units, W)  # fmt: skip
-        some_product(slopes + (step * rows + first) * width, panels, of_hidden + first * units,
-                     count, width, units, R, NV, T, W)  # fmt: skip
+        own_slopes = slopes + (step * rows + first) * width
+        rows_product(own_slopes, width, panels, of_hidden + first * units, units, count, width,
+                     units, R, NV, T, W)  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import conv as kernels
 from flambeau._ops.templates.compiled_depthwise import channel_sums, three, types_of
+from flambeau._ops.templates.epilogue import NOTHING, Epilogue
 from flambeau._ops.templates.gemm import tile_of
 from flambeau._ops.templates.precision import Array, widen
 from flambeau._ops.templates.windows import Ints
@@ -113,7 +114,7 @@ def _odd_pitch(count: int, itemsize: int) -> int:
 
 
 def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Array,
-              windows: Windows, groups: int, floor: float = -inf) -> None:  # fmt: skip
+              windows: Windows, groups: int, after: Epilogue = NOTHING) -> None:  # fmt: skip
     """Write the windows' products with `matrix` `(O, C / groups * taps)` to `out`.
 
     `places` says where each row's sums start in an image of the output.
@@ -126,12 +127,12 @@ def _multiply(source: Array, matrix: Array, bias: Array, out: Array, places: Arr
     native = kernel(kernels.convolve, T=statics["T"], A=statics["A"], RUNS=BLOCK_COLUMNS, **tile)
     slots = min(tasks, get_num_threads())
     native.parallel(
-        tasks, source, matrix, bias, out, places, np.empty(slots * room, wide), _slots(slots),
-        _table(windows), sizes, floor,
+        tasks, source, matrix, bias, out, places, np.empty(slots * room, wide), free_slots(slots),
+        _table(windows), sizes, *after.arguments(out),
     )  # fmt: skip
 
 
-def _slots(count: int) -> Array:
+def free_slots(count: int) -> Array:
     """Parts of the tasks' memory: 0 where one is free; -1 is the end."""
     slots = np.zeros(count + 1, np.int64)
     slots[count] = -1
@@ -168,7 +169,8 @@ def _is_pointwise(kernel_: Ints, stride: Ints, padding: Ints) -> bool:
     return set(kernel_) | set(stride) == {1} and set(padding) == {0}
 
 
-def _wide(array: Array) -> Array:
+def widened(array: Array) -> Array:
+    """Row-major, and half types as float32."""
     return np.ascontiguousarray(widen(array))
 
 
@@ -187,15 +189,15 @@ def _forward_windows(spatial: Ints, kernel_: Ints, output: Ints, stride: Ints, p
 
 def forward(input: Array, weight: Array, bias: Array | None, output: Ints, stride: Ints,
             padding: Ints, dilation: Ints, groups: int,
-            floor: float = -inf) -> Array:  # fmt: skip
-    """The convolution `(N, O, *output)` plus bias, not below `floor` (0: with a ReLU)."""
+            after: Epilogue = NOTHING) -> Array:  # fmt: skip
+    """The convolution `(N, O, *output)` plus bias, and what comes after it."""
     windows = _forward_windows(input.shape[2:], weight.shape[2:], output, stride, padding, dilation)
     result = np.empty((len(input), len(weight), *output), input.dtype)
-    source = _wide(input)
-    matrix = _wide(weight).reshape(len(weight), -1)
-    shift = np.zeros(len(weight), source.dtype) if bias is None else _wide(bias)
+    source = widened(input)
+    matrix = widened(weight).reshape(len(weight), -1)
+    shift = np.zeros(len(weight), source.dtype) if bias is None else widened(bias)
     places = np.arange(len(weight)) * prod(output)
-    _multiply(source, matrix, shift, result, places, windows, groups, floor)
+    _multiply(source, matrix, shift, result, places, windows, groups, after)
     return result
 
 
@@ -225,10 +227,10 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
 
     Every remainder of a position modulo the stride is a convolution of grad with stride 1.
     """
-    source = _wide(grad)
+    source = widened(grad)
     result = np.empty(tuple(input_shape), grad.dtype)
     channels, area = input_shape[1], prod(input_shape[2:])
-    shift = np.zeros(channels, source.dtype) if bias is None else _wide(bias)
+    shift = np.zeros(channels, source.dtype) if bias is None else widened(bias)
     places = np.arange(channels) * area
     if _is_pointwise(weight.shape[2:], stride, padding) and input_shape[2:] == grad.shape[2:]:
         matrix = _turned(weight, groups, [0])
@@ -368,7 +370,7 @@ def backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
     slots = min(tasks, get_num_threads())
     out = np.empty((parts, *weight_shape), wide)
     kernel(kernels.convolve_weight, A=statics["A"], RUNS=BLOCK_COLUMNS, **tile).parallel(
-        tasks, _wide(input), _wide(grad), out, np.empty(slots * room, wide), _slots(slots),
+        tasks, widened(input), widened(grad), out, np.empty(slots * room, wide), free_slots(slots),
         _table(windows), sizes, parts, block, column_block,
     )  # fmt: skip
     total = out[0] if parts == 1 else out.sum(0)

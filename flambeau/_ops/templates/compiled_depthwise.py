@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from flambeau._compiler.types import OF_NUMPY, f32
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import depthwise as kernels
+from flambeau._ops.templates.epilogue import NOTHING, Epilogue
 from flambeau._ops.templates.precision import Array, widen
 from flambeau._ops.templates.windows import Ints, extent
 from flambeau._runtime.engine import vector_bits
@@ -113,7 +114,8 @@ def _best_tile(rows: int, cols: int, width: int) -> tuple[int, int]:
     return min(TILES, key=lambda tile: -(-rows // tile[0]) * -(-cols // (tile[1] * width)))
 
 
-def _sums(plan: Plan, source: Array, weight: Array, bias: Array | None, floor: float) -> Array:
+def _sums(plan: Plan, source: Array, weight: Array, bias: Array | None,
+          after: Epilogue = NOTHING) -> Array:  # fmt: skip
     """The planes of the plan's outputs `(N, C * m, prod(outputs))`."""
     statics, wide = types_of(source.dtype)
     rows, vectors = _best_tile(plan.outputs[1], plan.outputs[2], statics["W"])
@@ -126,7 +128,7 @@ def _sums(plan: Plan, source: Array, weight: Array, bias: Array | None, floor: f
     work = np.empty(tasks * int(sizes[ROOM]), wide)
     kernel(kernels.depthwise, **statics, R=rows, V=vectors).parallel(
         tasks, np.ascontiguousarray(source), np.ascontiguousarray(weight, wide), shift, result,
-        work, offsets, sizes, floor,
+        work, offsets, sizes, *after.arguments(result),
     )  # fmt: skip
     return result
 
@@ -136,11 +138,11 @@ BAND, ROOM = kernels.SIZES.index("BAND"), kernels.SIZES.index("ROOM")
 
 def forward(input: Array, weight: Array, bias: Array | None, output: Ints, stride: Ints,
             padding: Ints, dilation: Ints, groups: int,
-            floor: float = -inf) -> Array:  # fmt: skip
-    """The convolution `(N, C * m, *output)` plus bias, not below `floor` (0: with a ReLU)."""
+            after: Epilogue = NOTHING) -> Array:  # fmt: skip
+    """The convolution `(N, C * m, *output)` plus bias, and what comes after it."""
     assert groups == input.shape[1]
     plan = _forward_plan(input.shape, weight.shape, output, stride, padding, dilation)
-    result = _sums(plan, input, weight, bias, floor)
+    result = _sums(plan, input, weight, bias, after)
     return result.reshape(*result.shape[:2], *output)
 
 
@@ -176,7 +178,7 @@ def backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints, 
         )  # fmt: skip
         part = widen(grad[:, j::factors]) if factors > 1 else grad
         shift = bias if j == 0 else None
-        parts.append(_sums(plan, part, mirrored[j::factors], shift, -inf))
+        parts.append(_sums(plan, part, mirrored[j::factors], shift))
     result = parts[0]
     for part in parts[1:]:
         result += part

@@ -5,12 +5,15 @@ Functions and arrays as in `conv`, whose NumPy code serves all types and every m
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import Any
 
+from flambeau._core.settings import get_num_threads
 from flambeau._ops.templates import conv as plain
 from flambeau._ops.templates.conv import add_bias
 from flambeau._ops.templates.depthwise import applies as is_depthwise
+from flambeau._ops.templates.epilogue import NOTHING, Epilogue
 from flambeau._ops.templates.precision import Array, is_floating
 from flambeau._ops.templates.windows import Ints, extent, window_count
 from flambeau._runtime import choice
@@ -38,25 +41,76 @@ def _compiled(weight_shape: Ints, images: int, output: Ints, groups: int, dtype:
     return compiled_conv
 
 
-def conv(input: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints,
-         dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
+class PackedWeight:
+    """A weight `(O, C / groups, *kernel)` that stays as it is: what kernels make of it is kept."""
+
+    def __init__(self, weight: Array, groups: int) -> None:
+        self.weight = weight
+        self.groups = groups
+
+    @cached_property
+    def panels(self) -> Array:
+        """As `conv_pixels` takes it."""
+        from flambeau._ops.templates import conv_pixels
+
+        return conv_pixels.pack(self.weight, self.groups)
+
+
+def conv(input: Array, weight: Array | PackedWeight, bias: Array | None, stride: Ints,
+         padding: Ints, dilation: Ints, groups: int = 1,
+         after: Epilogue = NOTHING) -> Array:  # fmt: skip
     """Cross-correlate input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`."""
-    output = tuple(map(window_count, input.shape[2:], weight.shape[2:], stride, padding, dilation))
-    kernels = _compiled(weight.shape, len(input), output, groups, input.dtype)
+    packed = weight if isinstance(weight, PackedWeight) else None
+    matrix = weight.weight if isinstance(weight, PackedWeight) else weight
+    output = tuple(map(window_count, input.shape[2:], matrix.shape[2:], stride, padding, dilation))
+    kernels = _compiled(matrix.shape, len(input), output, groups, input.dtype)
     if kernels is None:
-        return plain.conv(input, weight, bias, stride, padding, dilation, groups)
-    return kernels.forward(input, weight, bias, output, stride, padding, dilation, groups)
+        result = plain.conv(input, matrix, bias, stride, padding, dilation, groups)
+        return after.applied(result)
+    numbers = (output, tuple(stride), tuple(padding), tuple(dilation), groups)
+    return _forward(kernels, input, matrix, bias, numbers, after, packed)
+
+
+def _forward(kernels: Any, input: Array, weight: Array, bias: Array | None, numbers: Any,
+             after: Epilogue = NOTHING, packed: PackedWeight | None = None) -> Array:  # fmt: skip
+    """A convolution by compiled kernels; `numbers` are hashable and begin with the output."""
+    if not is_depthwise(weight.shape, numbers[-1]):
+        from flambeau._ops.templates import conv_pixels
+
+        plan = conv_pixels.forward_plan(input.shape, weight.shape, *numbers, input.dtype,
+                                        get_num_threads(), packed is not None)  # fmt: skip
+        if plan is not None:
+            panels = conv_pixels.pack(weight, numbers[-1]) if packed is None else packed.panels
+            result = (len(input), len(weight), *numbers[0])
+            return conv_pixels.multiply(plan, input, panels, bias, result, after)
+    return kernels.forward(input, weight, bias, *numbers, after)  # type: ignore[no-any-return]
 
 
 def conv_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints,
                         padding: Ints, dilation: Ints, groups: int = 1) -> Array:  # fmt: skip
     """The gradient `(N, C, *spatial)` of `conv` with respect to its input."""
+    numbers = (tuple(stride), tuple(padding), tuple(dilation), groups)
     kernels = _compiled(weight.shape, len(grad), grad.shape[2:], groups, grad.dtype)
     if kernels is None:
-        return plain.conv_backward_input(
-            grad, weight, input_shape, stride, padding, dilation, groups
-        )
-    return kernels.backward_input(grad, weight, input_shape, stride, padding, dilation, groups)
+        return plain.conv_backward_input(grad, weight, input_shape, *numbers)
+    return _to_input(kernels, grad, weight, tuple(input_shape), numbers)
+
+
+def _to_input(kernels: Any, grad: Array, weight: Array, shape: tuple[int, ...], numbers: Any,
+              bias: Array | None = None) -> Array:  # fmt: skip
+    """The gradient of an input of a shape by compiled kernels, plus a bias for transposed
+    convolutions; `numbers` are hashable."""
+    if not is_depthwise(weight.shape, numbers[-1]):
+        from flambeau._ops.templates import conv_pixels
+
+        plan = conv_pixels.gradient_plan(grad.shape, weight.shape, shape, *numbers, grad.dtype,
+                                         get_num_threads())  # fmt: skip
+        if plan is not None:
+            turned = conv_pixels.pack_turned(weight, numbers[-1])
+            return conv_pixels.multiply(plan, grad, turned, bias, shape)
+    return kernels.backward_input(  # type: ignore[no-any-return]
+        grad, weight, shape, *numbers, bias
+    )
 
 
 def conv_backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,
@@ -95,9 +149,8 @@ def conv_transpose(input: Array, weight: Array, bias: Array | None, stride: Ints
         for size, step, pad, taps, gap, extra in sizes
     ]
     shape = (len(input), weight.shape[1] * groups, *spatial)
-    return kernels.backward_input(  # type: ignore[no-any-return]
-        input, weight, shape, stride, padding, dilation, groups, bias
-    )
+    numbers = (tuple(stride), tuple(padding), tuple(dilation), groups)
+    return _to_input(kernels, input, weight, shape, numbers, bias)
 
 
 def conv_transpose_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: Ints,
@@ -110,8 +163,8 @@ def conv_transpose_backward_input(grad: Array, weight: Array, input_shape: Ints,
             grad, weight, input_shape, stride, padding, dilation, groups
         )
     # Windows of the output padding alone reach further than the input did: they are left out.
-    output = tuple(input_shape[2:])
-    return kernels.forward(grad, weight, None, output, stride, padding, dilation, groups)
+    numbers = (tuple(input_shape[2:]), tuple(stride), tuple(padding), tuple(dilation), groups)
+    return _forward(kernels, grad, weight, None, numbers)
 
 
 def conv_transpose_backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: Ints,

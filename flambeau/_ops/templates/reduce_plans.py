@@ -182,9 +182,9 @@ class Plan:
     def __init__(self, formula: Formula, data: np.ndarray, axes: tuple[int, ...], keepdim: bool,
                  compute: Scalar, dtypes: tuple[Any, ...], join: Any,
                  shape: Shape) -> None:  # fmt: skip
-        self.kernel = formula, compute
+        self.kernel = shape.form, formula, compute
+        self.ready: rows.Ready | None = None  # the kernel, from the first run on
         self.dtypes, self.join = dtypes, join
-        self.form = shape.form
         split = (_whole if join is None else _in_parts)(shape.form, shape.steps, shape.sizes)
         self.count, self.parts, self.axis = split.results, split.parts, split.axis
         self.launches = [
@@ -201,7 +201,9 @@ class Plan:
         """The results for an array, one for each dtype."""
         inputs = (data, *numbers)
         outputs = tuple([np.empty(self.count, dtype) for dtype in self.dtypes])
-        ready = rows.ready(self.form, *self.kernel, inputs, outputs, False)
+        ready = self.ready
+        if ready is None:
+            ready = self.ready = rows.ready(*self.kernel, inputs, outputs, False)
         for tasks, sizes, steps, source, target in self.launches:
             if source or target:
                 given = (_memory_from(data, source), *numbers)

@@ -263,10 +263,16 @@ def rms_norm_backward(x: Any, grad: Any, weight: Any, rstd: Any) -> Any:
 
 @formula(x="full", target="index")
 def cross_entropy(x: Any, target: Any) -> Any:
-    """The loss of every row; its largest score and its sum of exponentials."""
+    """The loss of every row; its largest score and its sum of exponentials.
+
+    The largest scores' exponentials, which are 1, are counted apart: beside them the others would
+    lose digits that a small loss consists of.
+    """
     peak = amax(x)
-    weights = total(exp(x - peak))
-    return log(weights) - (at(x, target) - peak), peak, weights
+    below = x - peak
+    ties = total(where(below == 0, 1, 0))
+    others = total(where(below == 0, 0, exp(below))) + (ties - 1)
+    return log1p(others) - (at(x, target) - peak), peak, 1 + others
 
 
 @formula(x="full", target="index", peak="row", weights="row", factor="row")

@@ -23,8 +23,13 @@ ADDED_IN = {"float64": types.f64, "float32": types.f64, "float16": types.f32,
 
 def fits(data: np.ndarray, result: np.dtype[Any]) -> bool:
     """Whether there are kernels: real numbers in and out."""
-    known = data.dtype.name in types.OF_NUMPY and result.name in types.OF_NUMPY
-    return known and data.size > 0 and result.kind != "b"
+    return data.size > 0 and _known(data.dtype, result)
+
+
+@cache
+def _known(source: np.dtype[Any], result: np.dtype[Any]) -> bool:
+    known = source.name in types.OF_NUMPY and result.name in types.OF_NUMPY
+    return known and result.kind != "b"
 
 
 @cache
