@@ -2,7 +2,7 @@
 
     python benchmarks/jit_overhead.py
 
-Three operators on 3 elements: what is measured is calling, not computing.
+Three operators on 3 elements, and a view of some rows: what is measured is calling, not computing.
 """
 
 from __future__ import annotations
@@ -40,23 +40,39 @@ def torch_three(x, y):  # type: ignore[no-untyped-def]
     return torch.relu(x + y) * y
 
 
+def column(x, y):  # type: ignore[no-untyped-def]
+    """One view, by two operators."""
+    return x[:, 2]
+
+
+CASES = {
+    "three operators": (flambeau_three, torch_three, (3,)),
+    "x[:, 2]": (column, column, (4, 4)),
+}
+
+
 def main() -> None:
     """Print the times."""
     warnings.simplefilter("ignore")
-    cases = {"flambeau": (flambeau, flambeau_three), "torch": (torch, torch_three)}
-    for name, (library, function) in cases.items():
-        x, y = library.ones(3), library.ones(3)
-        scripted = library.jit.script(function)
-        with library.jit.optimized_execution(False):
-            for _ in range(3):
-                scripted(x, y)
-            plain = best(scripted, x, y)
-        for _ in range(5):
+    for title, (ours, theirs, shape) in CASES.items():
+        print(title)
+        for library, function in ((flambeau, ours), (torch, theirs)):
+            show(library, function, shape)
+
+
+def show(library: Any, function: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    """A line for one of the libraries."""
+    x, y = library.ones(*shape), library.ones(*shape)
+    scripted = library.jit.script(function)
+    with library.jit.optimized_execution(False):
+        for _ in range(3):
             scripted(x, y)
-        eager, optimised = best(function, x, y), best(scripted, x, y)
-        print(
-            f"{name:9} us: eager {eager:.2f}, scripted {optimised:.2f}, not optimised {plain:.2f}"
-        )
+        plain = best(scripted, x, y)
+    for _ in range(5):
+        scripted(x, y)
+    eager, optimised = best(function, x, y), best(scripted, x, y)
+    name = library.__name__
+    print(f"{name:9} us: eager {eager:.2f}, scripted {optimised:.2f}, not optimised {plain:.2f}")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,12 @@ def add_inplace(torch: Any) -> Any:
     return lambda: x.add_(y, alpha=1)
 
 
+def add_columns(torch: Any) -> Any:
+    x = torch.ones(100, 4)
+    left, right = x[:, :2], x[:, 2:]
+    return lambda: left + right
+
+
 def exp(torch: Any) -> Any:
     x, _ = pair(torch)
     return lambda: x.exp()
@@ -127,8 +133,9 @@ def chain_both(torch: Any) -> Any:
 CASES = [
     Case("add, 3 elements", add, 1.6), Case("torch.add", add_function, 1.6),
     Case("add, recorded", add_recorded, 1.6), Case("mul, recorded", mul_recorded, 1.6),
-    Case("add a number", add_number), Case("add_", add_inplace), Case("exp", exp),
-    Case("sum", total), Case("x[0].item()", item), Case("x[3]", select, 1.2),
+    Case("add a number", add_number), Case("add_", add_inplace),
+    Case("add of columns", add_columns), Case("exp", exp), Case("sum", total),
+    Case("x[0].item()", item), Case("x[3]", select, 1.2),
     Case("x[3:7]", slice_, 1.2), Case("view", view, 1.2), Case("transpose", transpose, 1.2),
     Case("five views", views, 1.2), Case("tensor from a list", from_list),
     Case("4x4 matmul", matmul), Case("nn.Linear(4, 4)", linear, 1.3),

@@ -119,17 +119,18 @@ def compiling() -> None:
     asked = kernels()
     for native, statics in asked:
         text = engine.text_of(native, statics, False).text()
+        own = None if native.vectorize else engine.PASSES
 
-        def passes(how: bool, text: str = text) -> tuple[float, Any]:
+        def passes(how: tuple[str, ...] | None, text: str = text) -> tuple[float, Any]:
             parsed = llvm.parse_assembly(text)
             start = time.perf_counter()
             engine.optimise(parsed, how)
             return time.perf_counter() - start, parsed
 
         lower = best(lambda: engine.text_of(native, statics, False).text(), 1, 3)  # noqa: B023
-        ours = min(passes(native.vectorize)[0] for _ in range(3))
-        full = min(passes(True)[0] for _ in range(3))
-        parsed = passes(native.vectorize)[1]
+        ours = min(passes(own)[0] for _ in range(3))
+        full = min(passes(None)[0] for _ in range(3))
+        parsed = passes(own)[1]
         emit = best(lambda: engine.target().emit_object(parsed), 1, 3)  # noqa: B023
         code = engine.target().emit_object(parsed)
         link = best(lambda: engine._link("benchmark", code, ("entry",)), 1, 3)  # noqa: B023

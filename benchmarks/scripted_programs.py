@@ -42,6 +42,30 @@ def peephole(x, h, c, w_ih, w_hh, peep):
     return torch.stack(outputs)
 
 
+def gated(x, h, c, w_ih, w_hh, peep):
+    """The simplest cell with a gate of its own: one state, one product, a few operators."""
+    outputs = []
+    gate = torch.sigmoid(peep)
+    w, u = w_ih[: h.size(1)], w_hh[: h.size(1)]
+    for t in range(x.size(0)):
+        h = torch.tanh(x[t] @ w + h @ u) * gate + h * (1 - gate)
+        outputs.append(h)
+    return torch.stack(outputs) + c
+
+
+def minimal_gru(x, h, c, w_ih, w_hh, peep):
+    """A GRU variant with one gate and two products in a row (Zhou et al. 2016, Minimal gated unit
+    for recurrent neural networks)."""
+    outputs = []
+    u_gate, u_new = w_hh.chunk(4, 0)[0].t(), w_hh.chunk(4, 0)[1].t()
+    for t in range(x.size(0)):
+        from_input, new, _, _ = (x[t] @ w_ih.t()).chunk(4, 1)
+        gate = torch.sigmoid(from_input + h @ u_gate + peep)
+        h = (1 - gate) * h + gate * torch.tanh(new + (gate * h) @ u_new)
+        outputs.append(h)
+    return torch.stack(outputs) + c
+
+
 def batch_gather(tensor, indices):
     """`tensor[i][indices[i]]` for every i."""
     output = []

@@ -28,7 +28,7 @@ import scripted_programs as programs
 from drawing import Step, drawn
 from harness import show
 
-AIMS = {"chain": 2.0, "LSTM": 2.0, "ResNet": 1.0}
+AIMS = {"chain": 2.0, "LSTM": 2.0, "cell": 2.0, "ResNet": 1.0}
 HERE = Path(__file__).parent
 
 
@@ -68,7 +68,7 @@ def loop_case(function: Callable[..., Any], batch: int, units: int, train: bool)
     scripted = torch.jit.script(function)
     sizes = [(100, batch, units), (batch, units), (batch, units), (4 * units, units),
              (4 * units, units)]  # fmt: skip
-    sizes += [(units,)] if function is programs.peephole else [(4 * units,), (4 * units,)]
+    sizes += [(4 * units,), (4 * units,)] if function is programs.lstm else [(units,)]
     tensors = [drawn(torch, *size, seed=k) * (0.1 if k > 2 else 1.0)
                for k, size in enumerate(sizes)]  # fmt: skip
     return backward_of(scripted, *tensors) if train else lambda: scripted(*tensors)
@@ -104,6 +104,10 @@ CASES: dict[str, Callable[[], Step]] = {
     "LSTM, 16x128, training": lambda: loop_case(programs.lstm, 16, 128, True),
     "peephole LSTM, 16x128": lambda: loop_case(programs.peephole, 16, 128, False),
     "peephole LSTM, 16x128, training": lambda: loop_case(programs.peephole, 16, 128, True),
+    "gated cell, 16x128": lambda: loop_case(programs.gated, 16, 128, False),
+    "gated cell, 16x128, training": lambda: loop_case(programs.gated, 16, 128, True),
+    "minimal GRU cell, 16x128": lambda: loop_case(programs.minimal_gru, 16, 128, False),
+    "minimal GRU cell, 16x128, training": lambda: loop_case(programs.minimal_gru, 16, 128, True),
     "ResNet-18, traced, frozen": traced_case,
 }
 

@@ -141,3 +141,46 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     except AssertionError:
         print(text)
         raise
+
+
+# ---- scans
+
+LOOP = """
+def f(x, y, w, u, b):
+    out = []
+    h, c = y, y * 0.5
+    for t in range(4):
+        row = x * (0.2 * t)
+        {lines}
+        out.append(h)
+    return torch.stack(out, {dim}), h, c
+"""
+CELLS = (
+    """gates = row @ w + h @ u + b
+        c = torch.sigmoid(gates + c * b) * c + torch.tanh(gates[:, :1]) * row
+        h = torch.sigmoid(gates) * torch.tanh(c)""",
+    """g = torch.sigmoid(row + h @ w)
+        h = (1 - g) * h + g * torch.tanh(row + (g * h) @ u + b)
+        c = torch.maximum(c, h)""",
+    """a, d = torch.cat([torch.addmm(b, h, w), row - c], 1).chunk(2, 1)
+        h = torch.where(a > d, a, d).tanh() * b
+        c = c * 0.9 + h / (1 + d * d)""",
+    """c = torch.tanh(c + row)
+        h = torch.nn.functional.linear(c, w, b).tanh() + h * 0.1""",
+)
+
+
+CALLS_OF_CELLS = (
+    FIRST, Call(grads="xywub"), Call(1, 6, grads="yu"), Call(strided="xyw", grads="xyw"),
+    Call(dtype="float64", grads="wb"), Call(dtype="float16"), Call(context="autocast"),
+    Call(grads="xy", context="inference"), Call(0, 6, grads="xw"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_loops_with_cells(cell: str) -> None:
+    """As for the random programs: every call gives what PyTorch gives."""
+    text = LOOP.format(lines=cell, dim=CELLS.index(cell) % 2)
+    theirs, ours = [torch.jit.CompilationUnit(text).f for torch in LIBRARIES]
+    for call in CALLS_OF_CELLS:
+        assert_same(outcome(ours, call, flambeau), outcome(theirs, call, reference), call)

@@ -3,11 +3,14 @@
 `optimised(function)` works on a copy of a function's graph; the graph that is printed and saved
 stays as it was compiled. In order:
 
-1. calls are inlined, constants folded, equal computations shared, unused ones left out (`passes/`);
-2. loops that collect become one batched computation (`batched_loops.py`), or get their products
-   computed ahead (`recurrences.py`), and known recurrent cells become one kernel (`cells.py`);
+1. calls of small functions are inlined, constants folded, equal computations shared, unused ones
+   left out (`passes/`);
+2. loops that collect become one batched computation (`batched_loops.py`); those whose rounds need
+   each other get what does not computed ahead (`recurrences.py`), and with any recurrent cell
+   become one kernel (`scans/`);
 3. convolutions take normalisation, residual and activation with them (`images.py`);
-4. pointwise operators and normalisation become groups, which run as kernels (`fusion/`).
+4. pointwise operators and normalisation become groups, which run as kernels (`fusion/`);
+5. chains of views become the subscripts that they came from (`subscripts.py`).
 
 What is put in is a `flambeau::Call` node with a Python callable that decides for itself, call by
 call, whether its quick way holds for the arguments (types, shapes, gradients), and has the
@@ -20,6 +23,11 @@ from __future__ import annotations
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.optimise import settings
+
+LARGEST_CALLEE = 400
+"""Nodes of a function that is put in the place of its calls; larger ones are compiled once and
+called, which costs nothing beside what they do.
+"""
 
 
 def optimised(function: Function) -> Graph:
@@ -47,20 +55,24 @@ def optimise(graph: Graph) -> None:
 
 
 def fuse_body(graph: Graph) -> None:
-    """Groups alone, for graphs that have been through the rest."""
+    """Groups and subscripts, for graphs that have been through the rest."""
     if settings.current.fusion:
         from flambeau.jit.optimise.fusion import groups
 
         groups.rewrite(graph.block)
+    if settings.current.subscripts:
+        from flambeau.jit.optimise import subscripts
+
+        subscripts.rewrite(graph.block)
 
 
 def _clean_up(graph: Graph) -> None:
     """Inline, fold, share, leave out."""
     from flambeau.jit import passes
-    from flambeau.jit.passes.tuples import lower_simple_tuples
+    from flambeau.jit.passes.tuples import lower_carried_tuples
 
-    passes.inline(graph)
-    lower_simple_tuples(graph)
+    passes.inline(graph, LARGEST_CALLEE)
+    lower_carried_tuples(graph)
     passes.propagate_constants(graph)
     passes.peephole(graph)
     passes.eliminate_common(graph)

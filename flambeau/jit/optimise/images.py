@@ -1,26 +1,34 @@
 """Convolution with what follows it: normalisation by fixed statistics, a residual, relu.
 
-    y = relu(batch_norm(conv2d(x)) + residual)     →     one convolution, and one pass over y
+    y = relu(batch_norm(conv2d(x)) + residual)     →     one convolution
 
-The normalisation goes into the convolution's weights. These are folded when they are first needed
-and again when one of the tensors has been written to, so that the model may still be trained or
-loaded anew. Where gradients are wanted, and in training, the operators run as they stand.
+The normalisation goes into the convolution's weights, the rest is done where its kernel writes the
+result. Weights that are constants, as in frozen modules, are folded and packed once, and again when
+they have changed after all: writes are counted, and of those that are not (through `.data` and
+NumPy) samples tell. Others may be trained or loaded anew between two calls, and are folded by every
+call, unless they are many beside the numbers of the image. Where gradients are wanted, and in
+training, the operators run as they stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.expr import maximum, parameter
 from flambeau._core import modes
 from flambeau._core.modes import grad as grad_mode
+from flambeau._ops.conv import convolved
 from flambeau._ops.namespace import ops
 from flambeau._ops.pointwise import wants_grad
-from flambeau._runtime import choice
+from flambeau._ops.templates.conv_check import expand_ints
+from flambeau._ops.templates.convolve import PackedWeight
+from flambeau._ops.templates.epilogue import NOTHING, Epilogue
+from flambeau._ops.templates.memory_formats import is_images_of_pixels
+from flambeau._ops.templates.windows import window_count
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import version_of
 from flambeau.jit.ir import types as T
@@ -30,7 +38,16 @@ from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call
 
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")
 SUMS = ("aten::add", "aten::add_")
-RELUS = ("aten::relu", "aten::relu_")
+SAMPLED = 64
+"""Numbers of a constant that are compared with what they were when it was packed."""
+BOUNDED: dict[str, Callable[..., tuple[Any, Any]]] = {
+    "relu": lambda: (0, None),
+    "relu6": lambda: (0, 6),
+    "hardtanh": lambda low, high: (low, high),
+    "clamp": lambda low, high: (low, high),
+    "clamp_min": lambda low: (low, None),
+}
+"""Activations that keep numbers between two bounds: what these are, by the other arguments."""
 
 
 @dataclass(slots=True)
@@ -41,7 +58,7 @@ class Chain:
     norm: Node | None = None
     sum: Node | None = None
     residual: Value | None = None
-    relu: Node | None = None
+    bounds: tuple[float, float] = (-inf, inf)
     nodes: list[Node] = field(default_factory=list)
 
 
@@ -66,7 +83,10 @@ def _replace(chain: Chain) -> None:
 
 
 def _chain(convolution: Node) -> Chain | None:
-    """What follows a convolution, each the only user of the one before it."""
+    """What follows a convolution, each the only user of the one before it.
+
+    A convolution alone is one too if its weight is a constant, which can be packed.
+    """
     if convolution.kind == "aten::_convolution" and convolution.inputs[6].constant is not False:
         return None  # transposed
     chain = Chain(convolution, nodes=[convolution])
@@ -81,10 +101,13 @@ def _chain(convolution: Node) -> Chain | None:
         chain.sum, chain.residual = node, other
         chain.nodes.append(node)
         node = _only_user(node)
-    if node is not None and node.kind in RELUS:
-        chain.relu = node
+    bounds = None if node is None else _bounds(node, chain.nodes[-1].output)
+    if bounds is not None:
+        assert node is not None
+        chain.bounds = bounds
         chain.nodes.append(node)
-    return chain if len(chain.nodes) > 1 and _nothing_written(chain) else None
+    gains = len(chain.nodes) > 1 or convolution.inputs[1].is_constant
+    return chain if gains and _nothing_written(chain) else None
 
 
 def _is_fixed_norm(node: Node, value: Value) -> bool:
@@ -104,16 +127,32 @@ def _residual(node: Node, value: Value) -> Value | None:
     return right if value is left and value is not right and right.type == T.TENSOR else None
 
 
+def _bounds(node: Node, value: Value) -> tuple[float, float] | None:
+    """Between which numbers an activation keeps a value; None if it does something else."""
+    name = node.kind.removeprefix("aten::").removesuffix("_")
+    if name not in BOUNDED or node.inputs[0] is not value:
+        return None
+    others = node.inputs[1:]
+    if not all(other.is_constant for other in others):
+        return None
+    bounds = BOUNDED[name](*[other.constant for other in others])
+    if not all(bound is None or type(bound) in (int, float) for bound in bounds):
+        return None
+    low = -inf if bounds[0] is None else float(bounds[0])
+    high = inf if bounds[1] is None else float(bounds[1])
+    return (low, high) if low <= high and bounds != (None, None) else None
+
+
 def _only_user(node: Node) -> Node | None:
     if len(node.output.users) != 1:
         return None
-    user = node.output.users[0][0]
+    ((user, _),) = node.output.users
     return user if isinstance(user, Node) and user.block is node.block else None
 
 
 def _nothing_written(chain: Chain) -> bool:
     """Whether all other nodes between the first and the last only compute."""
-    node = chain.convolution.after
+    node: Node | None = chain.convolution
     while node is not chain.nodes[-1]:
         assert node is not None
         ours = node in chain.nodes or node.kind == "flambeau::Call"
@@ -123,20 +162,20 @@ def _nothing_written(chain: Chain) -> bool:
     return True
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Folded:
-    """Weight and bias with the normalisation in them, and what they were made of."""
+    """Weight and bias with the normalisation in them."""
 
-    sources: tuple[Any, ...]
-    versions: tuple[int, ...]
-    weight: Tensor
-    bias: Tensor | None
+    weight: np.ndarray
+    bias: np.ndarray | None
+    packed: PackedWeight | None
 
-    def holds(self, sources: Sequence[Any]) -> bool:
-        """Whether they were made of these tensors, and none was written to since."""
-        return all(a is b and (a is None or version_of(a) == version)
-                   for a, b, version in zip(sources, self.sources, self.versions,
-                                            strict=True))  # fmt: skip
+    def convolved(self, x: np.ndarray, numbers: Sequence[Any],
+                  after: Epilogue = NOTHING) -> np.ndarray:  # fmt: skip
+        """The convolution; `numbers` are stride, padding, dilation and groups."""
+        stride, padding, dilation, groups = numbers
+        return convolved(x, self.weight, self.bias, stride, padding, dilation, False, (0, 0),
+                         groups, self.packed, after)  # fmt: skip
 
 
 class ConvolutionChain:
@@ -148,7 +187,14 @@ class ConvolutionChain:
         self.chain = _copied_chain(first)
         self.operators: Callable[..., Any] | None = None
         self.folded: Folded | None = None
+        self.state: list[Any] | None = None
         self.places = {value: k for k, value in enumerate(graph.inputs)}
+        inputs = self.chain.convolution.inputs
+        if self.chain.convolution.kind == "aten::_convolution":
+            inputs = [*inputs[:6], inputs[8]]
+        self.inputs = list(inputs)
+        norm = [] if self.chain.norm is None else self.chain.norm.inputs[1:5]
+        self.is_fixed = all(value.is_constant for value in (*inputs[1:3], *norm))
 
     def plain(self, *values: Any) -> Any:
         """The operators, one by one."""
@@ -168,18 +214,39 @@ class ConvolutionChain:
             return self.plain(*values)
         if x._data.ndim != 4 or (self.chain.norm is not None and norm[2] is None):
             return self.plain(*values)
-        folded = self._fold(weight, bias, norm)
-        result = ops.conv2d(x, folded.weight, folded.bias, stride, padding, dilation, groups)
-        return self._finish(result, residual, values)
+        if isinstance(padding, str):
+            return self.plain(*values)
+        folded = self._folded(weight, bias, norm, groups, x._data.size)
+        if folded is None:
+            return self.plain(*values)
+        numbers = [expand_ints("stride", stride, 2), expand_ints("padding", padding, 2),
+                   expand_ints("dilation", dilation, 2), groups]  # fmt: skip
+        if residual is None:
+            return wrap(folded.convolved(x._data, numbers, Epilogue(None, *self.chain.bounds)))
+        if _is_added_in_place(x._data, folded.weight, residual._data, numbers):
+            after = Epilogue(residual._data, *self.chain.bounds)
+            return wrap(folded.convolved(x._data, numbers, after))
+        return self._finish(wrap(folded.convolved(x._data, numbers)), residual)
+
+    def _finish(self, result: Tensor, residual: Tensor) -> Tensor:
+        """What follows a convolution that could not take it along."""
+        assert self.chain.sum is not None
+        if self.chain.sum.kind == "aten::add_":
+            result.add_(residual)  # type: ignore[attr-defined]
+        elif self.chain.sum.inputs[0] is self.chain.residual:
+            result = ops.add(residual, result)
+        else:
+            result = ops.add(result, residual)
+        low, high = self.chain.bounds
+        if (low, high) == (-inf, inf):
+            return result
+        return ops.clamp(result, low, high)  # type: ignore[no-any-return]
 
     def _of(self, value: Value, values: Sequence[Any]) -> Any:
         return value.constant if value.is_constant else values[self.places[value]]
 
     def _arguments(self, values: Sequence[Any]) -> list[Any]:
-        inputs = self.chain.convolution.inputs
-        if self.chain.convolution.kind == "aten::_convolution":
-            inputs = [*inputs[:6], inputs[8]]
-        return [self._argument(value, values) for value in inputs]
+        return [self._argument(value, values) for value in self.inputs]
 
     def _argument(self, value: Value, values: Sequence[Any]) -> Any:
         made = value.node
@@ -194,34 +261,41 @@ class ConvolutionChain:
         inputs = self.chain.norm.inputs
         return [self._of(value, values) for value in (*inputs[1:5], inputs[7])]
 
-    def _fold(self, weight: Tensor, bias: Any, norm: Sequence[Any]) -> Folded:
-        sources = (weight, bias, *norm[:4])
-        if self.folded is None or not self.folded.holds(sources):
-            versions = tuple([0 if t is None else version_of(t) for t in sources])
-            self.folded = Folded(sources, versions, weight, bias)
-            if self.chain.norm is not None:
-                arrays: list[Any] = [None if t is None else t._data for t in sources]
-                made = fold_norm(*arrays, eps=norm[4])
-                self.folded.weight, self.folded.bias = wrap(made[0]), wrap(made[1])
+    def _folded(self, weight: Tensor, bias: Any, norm: Sequence[Any], groups: int,
+                numbers: int) -> Folded | None:  # fmt: skip
+        """Weight and bias for an input of so many numbers; None where folding is not worth it."""
+        tensors = [t for t in (weight, bias, *norm[:4]) if t is not None]
+        state = [_state(t) for t in tensors] if self.is_fixed else None
+        if self.folded is not None and state == self.state:
+            return self.folded
+        arrays: list[Any] = [None if t is None else t._data for t in (weight, bias, *norm[:4])]
+        if self.chain.norm is not None:
+            if not self.is_fixed and weight._data.size > numbers:
+                return None
+            arrays = list(fold_norm(*arrays, eps=norm[4]))
+        if not self.is_fixed:
+            return Folded(arrays[0], arrays[1], None)
+        self.folded = Folded(arrays[0], arrays[1], PackedWeight(arrays[0], groups))
+        self.state = state
         return self.folded
-
-    def _finish(self, result: Tensor, residual: Any, values: Sequence[Any]) -> Tensor:
-        """Residual and relu, in place."""
-        data = result._data
-        relu = self.chain.relu is not None
-        if not relu and residual is None:
-            return result
-        key = (residual is not None, relu)
-        operands = [data] if residual is None else [data, residual._data]
-        fits = operands[-1].shape == data.shape and choice.available()
-        if fits and _finisher(key).run(operands, (data,)) is not None:
-            return result
-        if residual is not None:
-            result = result + residual
-        return ops.relu(result) if relu else result  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return "<convolution chain>"
+
+
+def _state(tensor: Tensor) -> tuple[int, bytes]:
+    """What tells that a tensor was written to: the count of writes, and some numbers of it."""
+    numbers = tensor._data.reshape(-1)
+    return version_of(tensor), numbers[:: 1 + numbers.size // SAMPLED].tobytes()
+
+
+def _is_added_in_place(x: np.ndarray, weight: np.ndarray, residual: np.ndarray,
+                       numbers: Sequence[Any]) -> bool:  # fmt: skip
+    """Whether a residual lies as the result does: of its shape, and row-major."""
+    if is_images_of_pixels(x) or is_images_of_pixels(weight) or not residual.flags.c_contiguous:
+        return False
+    sizes = map(window_count, x.shape[2:], weight.shape[2:], *numbers[:3])
+    return residual.shape == (len(x), len(weight), *sizes)
 
 
 def _copied_chain(first: Node) -> Chain:
@@ -243,21 +317,3 @@ def fold_norm(weight: np.ndarray, bias: Any, factor: Any, shift: Any, mean: np.n
     moved = moved * scale if shift is None else moved * scale + shift
     factors = scale.astype(weight.dtype).reshape(-1, *[1] * (weight.ndim - 1))
     return weight * factors, moved.astype(weight.dtype)
-
-
-FINISHERS: dict[Any, Any] = {}
-
-
-def _finisher(key: tuple[bool, bool]) -> Any:
-    """The kernel that adds a residual and takes what is above 0."""
-    if key not in FINISHERS:
-        from flambeau._ops.templates.loop_plans import Fusion
-
-        added, relu = key
-        x, names = parameter("x"), ["x"]
-        if added:
-            x, names = x + parameter("residual"), ["x", "residual"]
-        x = maximum(0, x) if relu else x
-        dtype = np.dtype(np.float32)
-        FINISHERS[key] = Fusion("finish", [x], names, dtype, [dtype])
-    return FINISHERS[key]

@@ -4,8 +4,9 @@
         h = tanh(x[t] @ w + h @ v)          →        for t in range(x.size(0)):
         out.append(h)                                    h = tanh(rows[t] + h @ v)
 
-Products are what is worth it. As in `batched_loops`, the loop itself is kept and runs where the
-products of all rounds cannot be computed at once.
+Products are what is worth it; where all the rest can be a scan (`scans/`), whatever does not need
+earlier rounds is computed ahead. As in `batched_loops`, the loop itself is kept and runs where
+that cannot be done for all rounds at once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
-from flambeau.jit.optimise import batched_loops, cells, facts, loops, settings
+from flambeau.jit.optimise import batched_loops, facts, loops, settings
 from flambeau.jit.optimise.batching import Batched, Counted, NotBatchable, Program
+from flambeau.jit.optimise.scans import rounds as scans
 from flambeau.jit.optimise.subgraphs import (
     extracted,
     replace_by_call,
@@ -30,37 +32,43 @@ KEPT_IN_PLACE = frozenset(("prim::ListConstruct", "prim::TupleConstruct"))
 
 
 def rewrite(found: loops.CollectingLoop) -> None:
-    """Take the products that do not depend on earlier rounds out of a loop."""
-    if not wanted_products(found):
-        return
+    """Take what does not depend on earlier rounds out of a loop: all of it where the rest is a
+    scan, else the products.
+    """
     nodes = batched_loops.whole(found)
     outputs = used_outside(nodes)
     inputs = batched_loops.call_inputs(found, nodes)
-    plain, rest = extracted(nodes, inputs, outputs), extracted(nodes, inputs, outputs)
-    program = take_out(rest)
-    if program is not None:
-        function = RecurrentLoop(plain, rest, program)
-        replace_by_call(nodes, found.loop, inputs, outputs, function)
+    choices = [scans.frontier] if settings.current.scans and scans.may_be(found) else []
+    choices += [wanted_products] if wanted_products(found) else []
+    for wanted in choices:
+        plain, rest = extracted(nodes, inputs, outputs), extracted(nodes, inputs, outputs)
+        program = take_out(rest, wanted)
+        if program is not None:
+            if wanted is scans.frontier:
+                scans.put_scan(rest)
+            function = RecurrentLoop(plain, rest, program)
+            replace_by_call(nodes, found.loop, inputs, outputs, function)
+            return
 
 
-def wanted_products(found: loops.CollectingLoop) -> list[Node]:
+def wanted_products(found: loops.CollectingLoop) -> list[Value]:
     """The products that depend on the round, but not on earlier rounds."""
-    return [node for node in loops.independent(found)
+    return [node.output for node in loops.independent(found)
             if node.kind in PRODUCTS and _depends_on(node, found.index)]  # fmt: skip
 
 
-def take_out(graph: Graph) -> Program | None:
-    """Replace the products in a loop by rows of new inputs; the program that computes these from
-    the graph's other inputs.
+def take_out(graph: Graph,
+             wanted: Callable[[loops.CollectingLoop], list[Value]]) -> Program | None:  # fmt: skip
+    """Replace values in a loop by rows of new inputs; the program that computes these from the
+    graph's other inputs.
     """
     (loop,) = [node for node in graph if node.kind == "prim::Loop"]
     found = loops.recognised(loop)
     assert found is not None
-    wanted = wanted_products(found)
-    nodes = _needed(wanted, found.body)
+    results = wanted(found)
+    nodes = _needed([value.node for value in results if value.node], found.body)
     if not all(batched_loops.has_rule(node) for node in nodes):
         return None
-    results = [node.output for node in wanted]
     program = Program(nodes, [found.index, *graph.inputs], results)
     for value in results:
         _take_row(value, graph.add_input(value.type), found)
@@ -77,13 +85,22 @@ def _move_out(found: loops.CollectingLoop) -> None:
     for node in found.work():
         if node.blocks or any(value in changing for value in node.inputs):
             changing.update(node.outputs)
-        elif node.block is found.body and node.kind not in KEPT_IN_PLACE:
+        elif node.block is found.body and _may_move(node):
             for value in node.inputs:
                 if value.is_constant and value.node.block is found.body:  # type: ignore[union-attr]
                     value.node.move_before(found.loop)  # type: ignore[union-attr]
             node.move_before(found.loop)
         else:
             changing.update(node.outputs)
+
+
+def _may_move(node: Node) -> bool:
+    """Whether a node may run once for all rounds: a list is a new one in each, unless it is only
+    joined.
+    """
+    users = [user for value in node.outputs for user, _ in value.users]
+    joined = all(isinstance(user, Node) and user.kind in loops.JOINS for user in users)
+    return node.kind not in KEPT_IN_PLACE or joined
 
 
 def _depends_on(node: Node, index: Value) -> bool:
@@ -132,18 +149,12 @@ class RecurrentLoop:
         self.compiled: dict[Graph, Callable[..., Any]] = {}
         self.fits = True
         self.error: Exception | None = None
-        cell = cells.matched(rest) if settings.current.scans else None
-        self.cell = None if cell is None else cells.CellLoop(rest, cell)
 
     def __call__(self, rounds: int, *inputs: Any) -> Any:
         """What the loop and its joins give."""
         rows = self.products(rounds, inputs)
         if rows is None:
             return self.run(self.plain, rounds, *inputs)
-        if self.cell is not None:
-            results = self.cell(rounds, *inputs, *rows)
-            if results is not None:
-                return results
         return self.run(self.rest, rounds, *inputs, *rows)
 
     def products(self, rounds: int, inputs: tuple[Any, ...]) -> list[Any] | None:

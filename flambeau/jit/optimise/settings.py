@@ -25,14 +25,16 @@ class Settings:
     hoisting: bool = True
     """Products of a loop that do not depend on earlier rounds as one product before it."""
     scans: bool = True
-    """Recurrent cells of a known form as one kernel for all steps."""
+    """Loops with a recurrent cell as one kernel for all rounds."""
     fusion: bool = True
     """Pointwise operators and normalisation in one kernel."""
     images: bool = True
     """Convolution, normalisation, residual and activation together."""
+    subscripts: bool = True
+    """Chains of `select` and `slice` as one view."""
 
 
-ALL_OFF = Settings(False, False, False, False, False, False)
+ALL_OFF = Settings(False, False, False, False, False, False, False)
 current = ALL_OFF if os.environ.get("FLAMBEAU_JIT") == "0" else Settings()
 
 

@@ -1,11 +1,11 @@
 """Which values may be, or share memory with, or hold the same thing, and who writes to it.
 
-Each value stands for a set of places, found in one walk over the graph that is repeated until
-nothing changes. A place is what an operator makes anew, a constant's object, or the unknown of a
-kind (tensor, container, object): everything that came in from outside or was handed to a function
-that may keep it. A list, a tuple or an object is a place that holds places. Schemas tell the rest:
-`Tensor(a) self -> Tensor(a)` gives the same place, `Tensor(a!)` writes to it, `t(c -> *) el` is
-kept by what the call writes to. Where nothing is known, the answer is that it may be.
+Each value stands for a set of places, found in one walk over the graph; if there are loops, it is
+repeated until nothing changes. A place is what an operator makes anew, a constant's object, or the
+unknown of a kind (tensor, container, object): everything that came in from outside or was handed to
+a function that may keep it. A list, a tuple or an object is a place that holds places. Schemas tell
+the rest: `Tensor(a) self -> Tensor(a)` gives the same place, `Tensor(a!)` writes to it, `t(c -> *)
+el` is kept by what the call writes to. Where nothing is known, the answer is that it may be.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class AliasInfo(Places):
         super().__init__()
         self._leaving: set[Place] | None = None
         self._written: set[Place] | None = None
+        self._loops = False  # whether the graph has loops: their bodies see what comes later
         self._analyse()
 
     # ---- questions
@@ -72,12 +73,9 @@ class AliasInfo(Places):
                 found |= self.written_by(inner)
         return found
 
-    def writes_to(self, node: Node, values: Iterable[Value]) -> bool:
-        """Whether a node may write to one of some values, or to what they hold."""
-        written = self.written_by(node)
-        return bool(written) and any(
-            not written.isdisjoint(self._reach(self._of(value))) for value in values
-        )
+    def places(self, values: Iterable[Value]) -> set[Place]:
+        """What some values may be, and all that they hold."""
+        return self._reach(set().union(*map(self._of, values)))
 
     def writes_outside(self, node: Node) -> bool:
         """Whether a node may write to something that is known outside of the graph."""
@@ -143,7 +141,9 @@ class AliasInfo(Places):
         self._changed = True
         while self._changed:
             self._changed = False
+            self._loops = False
             self._block(self.graph.block)
+            self._changed = self._changed and self._loops  # else all was known when it was asked
 
     def _block(self, block: Block) -> None:
         for node in block:
@@ -184,6 +184,7 @@ class AliasInfo(Places):
                 self._add(result, self._of(value))
 
     def _loop(self, node: Node) -> None:
+        self._loops = True
         (body,) = node.blocks
         carried = zip(node.inputs[2:], body.inputs[1:], node.outputs, strict=True)
         for index, (start, inside, result) in enumerate(carried):
@@ -233,12 +234,13 @@ class AliasInfo(Places):
     def _operator(self, node: Node) -> None:
         schema = node.schema
         by_mark: dict[str, list[tuple[Parameter, Value]]] = {}
-        for parameter, value in zip(schema.arguments, node.inputs, strict=False):
-            for mark in _marks(parameter.alias):
-                by_mark.setdefault(mark, []).append((parameter, value))
-            if parameter.written:
-                self._write(node, self._of(value))
-        self._keep(node)
+        if any(parameter.alias for parameter in schema.arguments):
+            for parameter, value in zip(schema.arguments, node.inputs, strict=False):
+                for mark in _marks(parameter.alias):
+                    by_mark.setdefault(mark, []).append((parameter, value))
+                if parameter.written:
+                    self._write(node, self._of(value))
+            self._keep(node)
         for value, parameter in zip(node.outputs, schema.returns, strict=False):
             self._result(node, value, parameter, by_mark)
 
@@ -277,7 +279,9 @@ class AliasInfo(Places):
 
     def _may_hold_inputs(self, node: Node, value: Value) -> bool:
         """Whether a new container may hold what the inputs hold: `list(x)`, `a + b`."""
-        if value.type.is_subtype_of(T.TENSOR) or not any(map(is_mutable, _parts(value.type))):
+        if value.type is T.TENSOR or value.type.is_subtype_of(T.TENSOR):
+            return False
+        if not any(map(is_mutable, _parts(value.type))):
             return False
         return any(not v.type.is_subtype_of(T.TENSOR) and self._of(v) for v in node.inputs)
 

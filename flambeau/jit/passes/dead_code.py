@@ -45,13 +45,14 @@ class _Life:
         found = waiting
         while found:
             waiting = [node for node in waiting if node not in self.nodes]
-            found = [node for node in waiting if self._is_seen(node, alias)]
+            places = alias.places(self.values)
+            found = [
+                node for node in waiting
+                if alias.writes_outside(node) or not places.isdisjoint(alias.written_by(node))
+            ]  # fmt: skip
             for node in found:
                 self.keep(node)
             self._spread()
-
-    def _is_seen(self, node: Node, alias: AliasInfo) -> bool:
-        return alias.writes_outside(node) or alias.writes_to(node, self.values)
 
     def keep(self, node: Node) -> None:
         """The node has to stay."""

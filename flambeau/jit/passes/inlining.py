@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Graph, Node
 from flambeau.jit.ir.source import Call
 from flambeau.jit.passes.constants import pool_constants, propagate_immutable_constants
-from flambeau.jit.passes.peepholes import peephole
+from flambeau.jit.passes.peepholes import simplify
 
 INLINED = "passes.inlined"
 
 
-def inline(graph: Graph) -> None:
+def inline(graph: Graph, largest: int | None = None) -> None:
     """Inline all calls, and those in what they call. Calls of an interface's methods stay, and so
-    do calls of a function within itself.
+    do calls of a function within itself, and of one with more than `largest` nodes.
     """
-    _inline(graph, ())
+    _inline(graph, (), largest)
 
 
-def inlined_graph(function: Function, callers: tuple[Function, ...] = ()) -> Graph:
+def inlined_graph(function: Function, callers: tuple[Function, ...] = (),
+                  largest: int | None = None) -> Graph:  # fmt: skip
     """A function's graph without calls, a little simplified; it is shared, so copy it."""
-    found: Graph | None = function.compiled.get(INLINED)
+    found: Graph | None = function.compiled.get((INLINED, largest))
     if found is not None:
         return found
     graph = function.graph.copy()
-    _inline(graph, (*callers, function))
-    peephole(graph)
+    _inline(graph, (*callers, function), largest)
+    simplify(graph)
     propagate_immutable_constants(graph)
     pool_constants(graph)
     if not any(callee in callers for callee in _callees(graph)):
-        function.compiled[INLINED] = graph
+        function.compiled[INLINED, largest] = graph
     return graph
 
 
@@ -46,15 +49,21 @@ def called_function(node: Node) -> Function | None:
     return None
 
 
-def _inline(graph: Graph, callers: tuple[Function, ...]) -> None:
+def _inline(graph: Graph, callers: tuple[Function, ...], largest: int | None) -> None:
     for node in list(graph.walk()):
         callee = called_function(node)
         if callee is not None and callee not in callers:
-            _replace(node, callee.name, inlined_graph(callee, callers))
+            body = inlined_graph(callee, callers, largest)
+            if largest is None or not _is_larger(body, largest):
+                _replace(node, callee.name, body)
         inner = node.attributes.get("Subgraph")
         if inner is not None:
             node.attributes["Subgraph"] = inner.copy()
-            _inline(node.attributes["Subgraph"], callers)
+            _inline(node.attributes["Subgraph"], callers, largest)
+
+
+def _is_larger(graph: Graph, largest: int) -> bool:
+    return next(islice(graph.walk(), largest, None), None) is not None
 
 
 def _replace(node: Node, name: str, callee: Graph) -> None:

@@ -17,7 +17,15 @@ NOTHING = object()
 
 
 def peephole(graph: Graph) -> None:
-    """Apply the rules to all nodes, inner blocks first to last."""
+    """Apply the rules to all nodes, inner blocks first to last, and leave out what is not needed
+    any more.
+    """
+    simplify(graph)
+    remove_dead_code(graph)
+
+
+def simplify(graph: Graph) -> None:
+    """Apply the rules alone."""
     for node in graph.walk():
         if node.kind == "prim::If":
             _choose_by_condition(node)
@@ -25,7 +33,6 @@ def peephole(graph: Graph) -> None:
         if rule is not None:
             _replace(node, rule(node))
     _index_lists(graph)
-    remove_dead_code(graph)
 
 
 def _replace(node: Node, found: Any) -> None:

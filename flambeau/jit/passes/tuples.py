@@ -42,6 +42,15 @@ def _slice(node: Node, values: Sequence[Value]) -> None:
     node.output.replace_by(made.output)
 
 
+def lower_carried_tuples(graph: Graph) -> None:
+    """As `lower_simple_tuples`, and loops carry the elements of tuples."""
+    for node in graph.walk():
+        if node.kind == "prim::Loop":
+            _expand_carried(node)
+            _expand_outputs(node.blocks[0])
+    lower_simple_tuples(graph)
+
+
 # ---- all tuples
 
 

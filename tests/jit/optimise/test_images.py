@@ -50,11 +50,14 @@ def test_a_traced_block_is_two_calls_and_agrees():
         torch.testing.assert_close(traced(x), module(x), rtol=1e-4, atol=1e-5)
 
 
-def test_weights_that_are_written_to_are_folded_again():
+def test_weights_may_be_written_to():
     module, x = block(), torch.randn(2, 4, 6, 6)
     traced = torch.jit.trace(module, x)
     with torch.no_grad():
         traced(x)
+        module.first.weight.data.mul_(2)  # nothing counts this write, nor the next
+        module.norms[0].running_mean.numpy().fill(0.5)
+        torch.testing.assert_close(traced(x), module(x), rtol=1e-4, atol=1e-5)
         module.norms[0].running_var.mul_(3)
         module.second.weight.add_(0.5)
         torch.testing.assert_close(traced(x), module(x), rtol=1e-4, atol=1e-5)
@@ -80,6 +83,43 @@ def test_the_input_is_not_written_to():
     with torch.no_grad():
         traced(x)
     assert torch.equal(x, kept)
+
+
+@pytest.mark.parametrize("activation", ["relu6", "hardtanh", "relu"])
+def test_constants_are_packed_once(activation):
+    layers = (nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.Conv2d(16, 16, 3))
+    torch.manual_seed(0)
+    module = nn.Sequential(*layers[:2], Activation(activation), layers[2]).eval()
+    x = torch.randn(2, 8, 9, 9)
+    frozen = torch.jit.freeze(torch.jit.trace(module, x))
+    graph = optimised(frozen.forward._function)
+    found = [n.attributes["function"] for n in graph.walk() if n.kind == "flambeau::Call"]
+    assert len(found) == 2
+    assert all(chain.is_fixed for chain in found)
+    with torch.no_grad():
+        torch.testing.assert_close(frozen(x), module(x), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(frozen(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+def test_constants_that_are_written_to_are_packed_again():
+    module, x = nn.Conv2d(8, 16, 3).eval(), torch.randn(2, 8, 30, 30)
+    frozen = torch.jit.freeze(torch.jit.trace(module, x))
+    with torch.no_grad():
+        for weight in (module.weight, module.weight.data):
+            torch.testing.assert_close(frozen(x), module(x), rtol=1e-4, atol=1e-5)
+            weight.mul_(2)
+        torch.testing.assert_close(frozen(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+class Activation(nn.Module):
+    """One of `nn.functional`."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def forward(self, x):
+        return getattr(nn.functional, self.name)(x)
 
 
 def test_folded_weights():

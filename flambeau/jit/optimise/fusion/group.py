@@ -47,11 +47,14 @@ NUMBERS = (int, float, bool, type(None), str)
 class Group:
     """Operators that are computed together. `plain` runs them one by one."""
 
+    calls_before = 1
+    """Calls with a key before its form is made, as long as there are few forms."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.operators: Callable[..., Any] = self._first_call
         self.forms: dict[Any, Any] = {}  # int: calls so far; False: there is no form
-        self.patience = 1  # calls with a key before a form is made for it
+        self.patience = self.calls_before  # calls with a key before a form is made for it
         self.few = sum(node.schema is not None for node in graph) <= FEW
 
     def plain(self, *values: Any) -> Any:
@@ -76,7 +79,7 @@ class Group:
 
     def _by_form(self, values: tuple[Any, ...]) -> Any:
         """By the kernels for arguments like these, if there are some, or some are made now."""
-        key = key_of(values)
+        key = self.key_of(values)
         if key is None:
             return self.plain(*values)
         form = self.forms.get(key, 0)
@@ -87,7 +90,8 @@ class Group:
                 return self.plain(*values)
             form = self.forms[key] = self.form_for(values) or False
             made = sum(isinstance(known, Form) for known in self.forms.values())
-            self.patience = 1 if made < FREE_FORMS else 2 ** (made - FREE_FORMS + 1)
+            few = made < FREE_FORMS
+            self.patience = self.calls_before if few else 2 ** (made - FREE_FORMS + 1)
         if form is False:
             return self.plain(*values)
         try:
@@ -104,6 +108,10 @@ class Group:
         if form.wanted:
             nodes.record(self, form, values, store, results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def key_of(self, values: Sequence[Any]) -> Any:
+        """What the form for these arguments depends on; None where there is none."""
+        return key_of(values)
 
     def form_for(self, values: Sequence[Any]) -> Form | None:
         """Kernels for arguments like these; None if there are none."""

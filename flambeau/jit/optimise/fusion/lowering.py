@@ -57,7 +57,7 @@ def kernels(tracer: Tracer, steps: Sequence[Computed]) -> list[Any]:
     loops: dict[tuple[int, ...], list[Wanted]] = {}
     rows: list[Wanted] = []
     for step in steps:
-        for wanted in _wanted(step):
+        for wanted in wanted_of(step):
             if not isinstance(wanted.expr, Expr) or not leaves(wanted.expr):
                 raise NotFusible("a constant result")
             if size_written_out(wanted.expr) > LARGEST:
@@ -77,7 +77,8 @@ def kernels(tracer: Tracer, steps: Sequence[Computed]) -> list[Any]:
     return made
 
 
-def _wanted(step: Computed) -> list[Wanted]:
+def wanted_of(step: Computed) -> list[Wanted]:
+    """The expressions of a step: one, or one for each part."""
     symbol = step.symbol
     if isinstance(symbol, Whole):
         output = forms.Output(step.place, symbol.shape, symbol.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
@@ -46,20 +47,25 @@ class FusedBackward(Node):
         return found
 
     def _by_operators(self, grads: list[Any], inputs: list[Tensor]) -> tuple[Any, ...]:
-        """Gradients that can be differentiated again: the group's operators are recorded anew."""
+        """Gradients that can be differentiated again: the group's operators are recorded anew, on
+        aliases: an argument may have been computed from another one.
+        """
         from flambeau.autograd import enable_grad, grad
 
         for tensor, version in zip(self.values, self.value_versions, strict=True):
             if isinstance(tensor, Tensor) and version_of(tensor) != version:
                 raise graph.modified_error(tensor, version)
+        values = list(self.values)
         with enable_grad():
-            results = self.group.plain(*self.values)
+            for position in self.form.wanted:
+                values[position] = ops.alias(values[position])
+            results = self.group.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
         recorded = [r for r, has in zip(results, self.form.recorded, strict=True) if has]
         given = [(r, g) for r, g in zip(recorded, grads, strict=True) if g is not None]
-        wanted = [self.values[position] for position in self.form.wanted]
+        wanted = [values[position] for position in self.form.wanted]
         return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
-                          create_graph=modes.grad.enabled, allow_unused=True))  # fmt: skip
+                          create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip
 
     def release(self) -> None:
         """Forget what was saved."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: 
         if pointwise(tracer, op.body, values, result):
             return
         raise NotFusible(f"{op.full_name} of these types")
-    rule = RULES.get(op.name)
+    rule = tracer.special.get(op.name) or RULES.get(op.name)
     if rule is not None and rule(tracer, result, *values):
         return
     if op.name not in CALLED:
@@ -71,7 +73,35 @@ def pointwise(tracer: Tracer, body: Callable[..., Any], values: Sequence[Any],
         expr = body(*[v.expr if isinstance(v, Whole) else v for v in operands])
         tracer.note(result, Whole(joined_down(expr), shape, dtype))
         return True
+    if len(parted) > 1:
+        operands = _cut_alike(tracer, operands, parted)
+        parted = [symbol for symbol in operands if isinstance(symbol, Parts)]
     return _by_parts(tracer, body, operands, parted[0], result)
+
+
+def _cut_alike(tracer: Tracer, operands: Sequence[Any], parted: Sequence[Parts]) -> list[Any]:
+    """The operands, with those that consist of parts cut at the same places."""
+    dim, shape = parted[0].dim, parted[0].shape
+    if any(symbol.dim != dim or symbol.shape != shape for symbol in parted):
+        raise NotFusible("parts along several dims")
+    edges = sorted({edge for symbol in parted for edge in accumulate(symbol.sizes)})
+    cut = {id(symbol): _cut(tracer, symbol, edges) for symbol in parted}
+    return [cut.get(id(operand), operand) for operand in operands]
+
+
+def _cut(tracer: Tracer, symbol: Parts, edges: Sequence[int]) -> Parts:
+    """The same parts, cut at more places; the last edge is the end."""
+    made, start, dim = [], 0, symbol.dim
+    ends = list(accumulate(symbol.sizes))
+    for edge in edges:
+        k = bisect_left(ends, edge)
+        own, first = symbol.parts[k], ends[k - 1] if k else 0
+        size = edge - start
+        shape = (*own.shape[:dim], size, *own.shape[dim + 1 :])
+        expr = tracer.part(own.expr, own.shape, dim, start - first, size)
+        made.append(Whole(expr, shape, own.dtype))
+        start = edge
+    return Parts(made, dim)
 
 
 def _by_parts(tracer: Tracer, body: Callable[..., Any], operands: Sequence[Any], like: Parts,
@@ -139,26 +169,45 @@ def clone(tracer: Tracer, result: Tensor, x: Any, *rest: Any) -> bool:
 def split(tracer: Tracer, result: Any, x: Any, size: Any, dim: int) -> bool:
     """Parts of an expression: of all that it is made of."""
     symbol = tracer.symbol(x)
-    if isinstance(symbol, Parts) or not isinstance(size, int):
-        return False
     dim %= len(symbol.shape)
     start = 0
     for part in result:
         width = part._data.shape[dim]
-        expr = tracer.part(symbol.expr, symbol.shape, dim, start, width)
-        tracer.note(part, Whole(expr, part._data.shape, symbol.dtype))
+        tracer.note(part, piece(tracer, symbol, dim, start, width))
         start += width
     return True
+
+
+RULES["split_with_sizes"] = split
+
+
+def piece(tracer: Tracer, symbol: Whole | Parts, dim: int, start: int, size: int) -> Any:
+    """A part of what a tensor stands for."""
+    if size == symbol.shape[dim]:
+        return symbol
+    if isinstance(symbol, Whole):
+        shape = (*symbol.shape[:dim], size, *symbol.shape[dim + 1 :])
+        return Whole(tracer.part(symbol.expr, symbol.shape, dim, start, size), shape, symbol.dtype)
+    if dim != symbol.dim:
+        raise NotFusible("parts along several dims")
+    edges = sorted({*accumulate(symbol.sizes), start, start + size} - {0})
+    ends = list(zip(edges, _cut(tracer, symbol, edges).parts, strict=True))
+    inner = [part for end, part in ends if start < end <= start + size]
+    return inner[0] if len(inner) == 1 else Parts(inner, dim)
 
 
 @rule("cat")
 def cat(tracer: Tracer, result: Any, tensors: Any, dim: int) -> bool:
     """A tensor of parts."""
-    symbols = [tracer.symbol(tensor) for tensor in tensors]
+    dim %= len(result._data.shape)
+    symbols: list[Any] = []
+    for tensor in tensors:
+        symbol = tracer.symbol(tensor)
+        inner = isinstance(symbol, Parts) and symbol.dim == dim
+        symbols += symbol.parts if inner else [symbol]
     if not all(isinstance(symbol, Whole) for symbol in symbols):
         return False
-    dim %= len(result._data.shape)
-    if len({s.dtype for s in symbols}) > 1 or any(s.expr.op == "down" for s in symbols):
+    if len({s.dtype for s in symbols}) > 1 or any(reduces(s.expr) for s in symbols):
         return False
     tracer.note(result, Parts(symbols, dim))
     return True

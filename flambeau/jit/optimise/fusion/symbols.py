@@ -73,6 +73,11 @@ class Parts:
         self.shape = (*first.shape[:dim], total, *first.shape[dim + 1 :])
         self.dtype = first.dtype
 
+    @property
+    def sizes(self) -> list[int]:
+        """Those of the parts along the dim."""
+        return [part.shape[self.dim] for part in self.parts]
+
 
 def leaves(expression: Any) -> dict[str, Expr]:
     """The parameters of an expression, each once."""

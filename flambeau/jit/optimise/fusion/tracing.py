@@ -68,6 +68,7 @@ class Tracer:
         self.rows: set[int] = set()  # ids of expressions: statistics of rows
         self.computed: dict[int, int] = {}  # id of an expression or of parts -> its place
         self.held: list[Any] = []
+        self.special: dict[str, Any] = {}  # rules that come before those of `rules.RULES`
 
     # ---- places
 
