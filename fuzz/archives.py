@@ -1,8 +1,9 @@
 """Coverage-guided fuzzing of TorchScript archives: `python fuzz/archives.py CORPUS [-max_…]`.
 
-An input is turned into an archive in one of three ways, by its first byte: a program that a grammar
-writes from the bytes, code of an honest archive with pieces exchanged, or the pickle itself. The
-archive is loaded under limits, and each method runs. Only the documented refusals are fine.
+An input is turned into an archive in one of four ways, by its first byte: a program that a grammar
+writes from the bytes, code as it stands, the pickle as it stands, or an honest archive whose zip
+file is forged (`zips.py`). The archive is described, loaded under limits, each method runs, and the
+module is saved. Only the documented refusals are fine.
 """
 
 from __future__ import annotations
@@ -18,12 +19,21 @@ from pathlib import Path
 import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-with atheris.instrument_imports(
-    include=["flambeau.jit.archive", "flambeau.jit.frontend", "flambeau.jit.passes"]
-):
-    from flambeau.jit import archive, frontend, passes  # noqa: F401
 import flambeau
+import flambeau.nn  # what is imported before, runs at full speed
+
+with atheris.instrument_imports(
+    include=["flambeau.jit.archive", "flambeau.jit.frontend", "flambeau.jit.passes",
+             "flambeau.serialization"]
+):  # fmt: skip
+    from flambeau import serialization  # noqa: F401
+    from flambeau.jit import archive, frontend, passes  # noqa: F401
+from flambeau.jit.run import call
+from flambeau.serialization import description
+from flambeau.serialization.archive import ArchiveReader
+from fuzz.choices import Choices
 from fuzz.readers import limit_memory
+from fuzz.zips import forged
 from tests.jit.archive import handmade
 
 REFUSALS = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
@@ -77,13 +87,8 @@ class Grammar:
     def __init__(self, data: bytes) -> None:
         from flambeau.jit.operators import table
 
-        self.bytes = iter(data)
+        self.choose = Choices(data).number
         self.operators = table.names()
-
-    def choose(self, count: int) -> int:
-        """A number below `count`; 0 when the bytes are used up."""
-        first, second = next(self.bytes, 0), next(self.bytes, 0) if count > 256 else 0
-        return (first * 256 + second if count > 256 else first) % count
 
     def expression(self, depth: int) -> str:
         """An expression, of less than `depth` levels."""
@@ -156,25 +161,57 @@ CONSTANTS = b"\x80\x02" + handmade.code((3,)) + b"."
 STORAGE = {"0": bytes(24)}
 
 
+def saved_records() -> dict[str, bytes]:
+    """The records of an archive as flambeau writes them."""
+    model = flambeau.nn.Sequential(flambeau.nn.Linear(2, 3), flambeau.nn.BatchNorm1d(3))
+    sink = io.BytesIO()
+    flambeau.jit.save(flambeau.jit.script(model), sink, _extra_files={"labels.txt": "cat\ndog"})
+    reader = ArchiveReader(sink.getvalue())
+    return {name: reader.read(name) for name in reader.names()}
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    RECORDS = saved_records()
+
+
+def written_program(data: bytes) -> bytes:
+    return handmade.archive(program(data), VALUE, constants=CONSTANTS, storages=STORAGE)
+
+
+def code_itself(data: bytes) -> bytes:
+    return handmade.archive(data, VALUE, constants=CONSTANTS, storages=STORAGE)
+
+
+def pickle_itself(data: bytes) -> bytes:
+    return handmade.archive(HONEST, handmade.Raw(data), constants=CONSTANTS, storages=STORAGE)
+
+
+def forged_zip(data: bytes) -> bytes:
+    return forged(data, RECORDS)
+
+
+WAYS = (written_program, code_itself, pickle_itself, forged_zip)
+"""What makes an archive of an input; its first byte, in quarters of 256, says which."""
+
+
 def content_of(data: bytes) -> bytes:
     """The archive that stands for an input."""
-    way, rest = data[:1], data[1:]
-    if way < b"\x80":
-        return handmade.archive(program(rest), VALUE, constants=CONSTANTS, storages=STORAGE)
-    if way < b"\xc0":
-        return handmade.archive(rest, VALUE, constants=CONSTANTS, storages=STORAGE)
-    return handmade.archive(HONEST, handmade.Raw(rest), constants=CONSTANTS, storages=STORAGE)
+    way = data[0] // 64 if data else 0
+    return WAYS[way](data[1:])
 
 
-def load_and_run(data: bytes) -> None:
-    """Load an archive and call its methods, with a tensor."""
+def load_and_run(content: bytes) -> None:
+    """Load an archive and call its methods, with a tensor; describe it, as `inspect` does."""
+    with contextlib.suppress(*REFUSALS):
+        description.describe(memoryview(content))
     try:
-        module = handmade.load(content_of(data), limits=LIMITS)
+        module = handmade.load(content, limits=LIMITS)
     except REFUSALS:
         return
     for name in module._type.methods:
         with contextlib.suppress(*REFUSALS):
-            getattr(module, name)(flambeau.ones(2, 3))
+            call(module._type.methods[name], (module, flambeau.ones(2, 3)), {})
     with contextlib.suppress(RuntimeError):
         flambeau.jit.save(module, io.BytesIO())
 
@@ -183,15 +220,22 @@ def one_input(data: bytes) -> None:
     """What the fuzzer calls; what programs print is not shown."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        load_and_run(data)
+        load_and_run(content_of(data))
+
+
+def seeds() -> list[bytes]:
+    """Programs and forgeries by chance, honest code, an honest pickle, an honest file."""
+    chance = [hashlib.sha512(bytes([i])).digest() * 2 for i in range(64)]
+    return [
+        *(b"\0" + data for data in chance), *(b"\xc0" + data for data in chance),
+        b"\x40" + HONEST.encode(), b"\x80" + VALUE, b"\xc0",
+    ]  # fmt: skip
 
 
 def main() -> None:
     corpus = Path(sys.argv[1])
     corpus.mkdir(parents=True, exist_ok=True)
-    seeds = [b"\0" + hashlib.sha512(bytes([i])).digest() * 2 for i in range(64)]
-    seeds += [b"\x80" + HONEST.encode(), b"\xc0" + VALUE]
-    for seed in seeds:
+    for seed in seeds():
         (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
     atheris.Setup(sys.argv, one_input)
     limit_memory()

@@ -5,6 +5,7 @@
 
 import io
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 import flambeau
 from conformance.jit import both
 from conformance.module_samples import MODULES, assert_near, ours, samples
+from flambeau.jit.archive import upgraders
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -375,6 +377,16 @@ PROGRAMS = {
     "logspace_steps": "return torch.logspace(0., 1., 4, 10., dtype=None, layout=None, device=None, "
                       "pin_memory=None)",
     "gelu": "return torch.gelu(torch.div(x, 3.))",
+    "div_out": "return torch.div(x, y, out=torch.mul(x, 1))",
+    "div_mode": 'return torch.div(x, y, rounding_mode="trunc")',
+    "div_no_mode": "return torch.div(x, y, rounding_mode=None)",
+    "div_mode_in_place": 'return torch.div_(torch.mul(x, 1), 2, rounding_mode="floor")',
+    "div_mode_out": 'return torch.div(x, y, rounding_mode="floor", out=torch.mul(x, 1))',
+    "full_out": "return torch.full([2, 3], 7, out=torch.mul(x, 1))",
+    "linspace_out": "return torch.linspace(0, 1, 5, out=torch.mul(x, 1.))",
+    "linspace_none_out": "return torch.linspace(0, 1, None, out=torch.mul(x, 1.))",
+    "logspace_out": "return torch.logspace(0, 1, None, 2., out=torch.mul(x, 1.))",
+    "gelu_out": "return torch.gelu(torch.mul(x, 1.), out=torch.mul(x, 1.))",
     "namespaced": "return ops.aten.add(x, y)",
 }  # fmt: skip
 
@@ -388,6 +400,99 @@ def test_old_archives(program, version):
         x, y = torch.tensor([7, -7, 9], dtype=dtype), torch.tensor([2, 2, -4])
         for n in (2, 2.0):
             assert_equal(*results(content, x, y, n))
+
+
+def test_versions_of_operators():
+    """Torch's own table: which operators have changed, and when; each has a program above."""
+    bumped = {name: [entry.bumped_at_version for entry in entries]
+              for name, entries in torch._C._get_operator_version_map().items()}  # fmt: skip
+    assert {name: [version] for name, version in upgraders.VERSIONS.items()} == bumped
+    assert torch._C._get_max_operator_version() == upgraders.NEWEST
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_versions_that_are_written(program):
+    found = []
+    for library in (torch, flambeau):
+        try:
+            module = read(library, old_archive(PROGRAMS[program], 10))
+        except RuntimeError:  # what today's operators no longer take
+            found.append("RuntimeError")
+            continue
+        with zipfile.ZipFile(io.BytesIO(written(library, module))) as archive:
+            names = {name.partition("/")[2] for name in archive.namelist()}
+            name = {"version", ".data/version"} & names
+            found.append((name, archive.read(f"archive/{min(name)}")))
+    assert found[0] == found[1]
+
+
+OLD_CODE = """op_version_set = 1
+import __torch__.torch.nn.functional
+import __torch__
+class Inner(Module):
+  __parameters__ = ["w", ]
+  w : Tensor
+  training : bool
+  __annotations__ = []
+  __annotations__["0"] = List[int]
+  def forward(self: __torch__.Inner, x: Tensor) -> Tensor:
+    _0 = torch.mul(x, torch.div(self.w, 2))
+    return torch.add(_0, CONSTANTS.c0, alpha=(getattr(self, "0"))[1])
+class Pair(NamedTuple):
+  first : Tensor
+  second : str
+class M(Module):
+  __parameters__ = []
+  training : bool
+  inner : __torch__.Inner
+  def forward(self: __torch__.M, x: Tensor) -> Tuple[Tensor, str]:
+    y = (self.inner).forward(x, )
+    if self.training:
+      z = __torch__.twice(y, )
+    else:
+      z = torch.div(y, 3)
+    pair = __torch__.Pair(z, CONSTANTS.c1)
+    return (pair.first, pair.second)
+def twice(x: Tensor) -> Tensor:
+  _1 = uninitialized(Tensor)
+  if torch.gt(torch.len(torch.size(x)), 0):
+    _2 = torch.mul(x, 2)
+  else:
+    ops.prim.RaiseException("Exception")
+    _2 = _1
+  return _2
+"""
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_archives_of_pytorch_1_3(version):
+    """Heads with imports, no lists of buffers, tables of constants with tensors and texts."""
+    from tests.jit.archive import handmade
+
+    tensor = handmade.tensor(kind="torch.FloatStorage", size=(2, 3), stride=(3, 1))
+    inner = handmade.made("__torch__.Inner", {"w": tensor, "training": True, "0": handmade.call(
+        handmade.named("torch.jit._pickle.build_intlist"), [4, 5])})  # fmt: skip
+    value = handmade.made("__torch__.M", {"training": True, "inner": inner})
+    table = b"\x80\x02" + handmade.code((tensor, "grün")) + b"."
+    numbers = np.arange(6, dtype=np.float32).tobytes()
+    content = handmade.archive(OLD_CODE, value, version, table, {"0": numbers},
+                               **{"constants/0": numbers})  # fmt: skip
+    found = []
+    for library in (flambeau, torch):
+        module = read(library, content)
+        inputs = library.ones(2, 3)
+        found.append([module(inputs), module.eval()(inputs), dict(module.named_parameters())])
+    assert_equal(*found)
+
+
+def test_archives_before_pytorch_1_3():
+    """Torch 2 does not read them either."""
+    from tests.jit.archive import handmade
+
+    content = handmade.archive(**{"model.json": b"{}"})
+    for library in (torch, flambeau):
+        with pytest.raises(RuntimeError, match="Legacy model format is not supported"):
+            read(library, content)
 
 
 def results(content, *inputs):

@@ -118,3 +118,29 @@ def test_archives_of_pytorch(name: str) -> None:
     found = said(flambeau, flambeau.jit.load(file))
     assert "original code" in found[0]
     assert [*map(without_widths, found)] == [*map(without_widths, expected[:1] * 3)]
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_archives_of_flambeau(name: str) -> None:
+    """PyTorch says of our archives what it says of its own: the same lines, the same marks; and so
+    it does when flambeau has written again what PyTorch wrote.
+    """
+    theirs = written(torch, torch.jit.script(THEIRS[name]))
+    expected = said(torch, torch.jit.load(io.BytesIO(theirs)))[0]
+    ours = written(flambeau, flambeau.jit.script(OURS[name]))
+    again = written(flambeau, flambeau.jit.load(io.BytesIO(theirs)))
+    assert "original code" in expected
+    shown = (
+        str if name.isascii() else without_widths
+    )  # torch counts bytes up to it, then characters
+    for content in (ours, again):
+        assert shown(said(torch, torch.jit.load(io.BytesIO(content)))[0]) == shown(expected)
+    assert without_widths(said(flambeau, flambeau.jit.load(io.BytesIO(ours)))[0]) == (
+        without_widths(expected))  # fmt: skip
+
+
+def written(library: Any, compiled: Any) -> bytes:
+    """An archive."""
+    sink = io.BytesIO()
+    library.jit.save(compiled, sink)
+    return sink.getvalue()

@@ -1,9 +1,8 @@
 """The code of an archive, compiled: classes and functions come into being when they are named.
 
 `__torch__.models.Net` stands in the record `code/__torch__/models.py`. The text is parsed by
-Python's own parser and compiled by `jit.frontend`, as any program; none of it runs as Python. What
-a name may mean is decided here: classes and functions of the archive, operators of the table, and
-the few words of the dialect that archives are written in.
+Python's own parser (`dialect.py`) and compiled by `jit.frontend`, as any program; none of it runs
+as Python. What a name may mean is said in `meanings.py`.
 """
 
 from __future__ import annotations
@@ -12,38 +11,37 @@ import ast
 import enum
 import functools
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.jit.archive.dialect import (
+    declaration,
+    list_of_names,
+    literal,
+    parsed,
+    statements,
+)
+from flambeau.jit.archive.meanings import Names, Older, sugar_of_type
 from flambeau.jit.archive.names import check_attribute
 from flambeau.jit.frontend.compiler import Compiler
 from flambeau.jit.frontend.definitions import compile_function
 from flambeau.jit.frontend.errors import FrontendError
-from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue, SimpleValue
+from flambeau.jit.frontend.simple_value import FunctionValue
 from flambeau.jit.frontend.source import Definition
-from flambeau.jit.frontend.special_forms import SpecialForm
 from flambeau.jit.frontend.sugar import SugaredValue
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import CompilationUnit, Function
 from flambeau.jit.ir.graph import Graph
-from flambeau.jit.ir.source import ScriptError, Source, SourceRange
+from flambeau.jit.ir.source import ScriptError, Source
 from flambeau.jit.ir.values import type_of
 from flambeau.jit.library.contexts import IN_ARCHIVES
-from flambeau.jit.modules.class_values import ClassValue, EnumClass, NamedTupleClass
 from flambeau.jit.modules.classes import class_type_of
 from flambeau.jit.modules.enums import types as enum_types
 
-PREFIX = "__torch__"
-FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork", "awaitable")
 HOOKS = {"__forward_hooks__": "forward_hooks", "__forward_pre_hooks__": "forward_pre_hooks"}
-STRUCTURE = frozenset(("ConstantChunk", "TupleUnpack", "TupleIndex", "Uninitialized", "tolist"))
-"""Kinds of nodes that have syntax of their own, and are no operators to be called by name."""
 PARAMETERS = (T.TENSOR, T.optional(T.TENSOR), T.NONE)
 """Types of parameters and buffers."""
 LARGEST_TUPLE = 10_000
-DEEPEST = 200
-"""Expressions and statements within each other."""
 
 
 class Importer:
@@ -56,7 +54,7 @@ class Importer:
 
     def __init__(self, unit: CompilationUnit, read: Callable[[str], str | None],
                  constants: tuple[Any, ...], upgrade: Callable[[Graph], None],
-                 older: Callable[[str], Function | None] = lambda name: None) -> None:  # fmt: skip
+                 older: Older = lambda name: ()) -> None:  # fmt: skip
         self.unit = unit
         self.read = read
         self.constants = constants
@@ -82,7 +80,7 @@ class Importer:
 
     def type_of_text(self, text: str) -> T.Type:
         """A type that a pickle gives as text: `Dict[str, __torch__.Net]`."""
-        node = _parsed(text, "eval").body
+        node = parsed(text, "eval").body
         return self._compiler(Source(text)).type_of(node)
 
     def find(self, qualified: str) -> SugaredValue | None:
@@ -101,7 +99,7 @@ class Importer:
             text = self.read(path)
             origins = None if text is None else self.origins(path, text)
             source = Source(text or "", path, 1, origins)
-            self.files[module] = {} if text is None else _statements(source)
+            self.files[module] = {} if text is None else statements(source)
         return self.files[module].get(name)
 
     def _compiler(self, source: Source) -> Compiler:
@@ -180,9 +178,9 @@ class Importer:
                     raise ScriptError(f"{made}.{name} is defined twice or decorated")
                 made.methods[name] = self.function(f"{qualified}.{name}", definition, made)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                lists[statement.targets[0].id] = _names(statement.value, qualified)
+                lists[statement.targets[0].id] = list_of_names(statement.value, qualified)
             elif not isinstance(statement, ast.Pass):
-                declared.append(_declaration(statement, qualified))
+                declared.append(declaration(statement, qualified))
         kinds = {name: kind for kind in ("parameter", "buffer")
                  for name in lists.get(f"__{kind}s__", ())}  # fmt: skip
         for name, note, value in declared:
@@ -218,12 +216,12 @@ class Importer:
         if isinstance(node, ast.Call) and text.startswith("torch.device("):
             from flambeau._core.device import device
 
-            return device(_literal(node.args[0], where))
+            return device(literal(node.args[0], where))
         if isinstance(node, ast.Call) and text.startswith("float("):
-            return float(_literal(node.args[0], where))
+            return float(literal(node.args[0], where))
         if isinstance(node, ast.Call) and text.startswith("annotate("):
             return self._constant(node.args[1], source, where)
-        return _literal(node, where)
+        return literal(node, where)
 
     def _member(self, text: str, where: str) -> Any:
         """A member of an enumeration of the archive."""
@@ -243,7 +241,7 @@ class Importer:
         fields, elements, defaults = [], [], []
         self._enter(qualified)
         for statement in node.body:
-            name, note, value = _declaration(statement, qualified)
+            name, note, value = declaration(statement, qualified)
             if name.startswith("_") or not name.isidentifier():
                 raise ScriptError(f"{qualified}: a field cannot be called {name!r}")
             fields.append(name)
@@ -284,7 +282,7 @@ class Importer:
             name = statement.targets[0].id
             if name.startswith("_") or name == "mro":
                 raise ScriptError(f"{qualified}: a member cannot be called {name!r}")
-            members[name] = _literal(statement.value, qualified)
+            members[name] = literal(statement.value, qualified)
         kinds = set(map(type, members.values()))
         if len(kinds) != 1 or not kinds <= {int, float, str}:
             raise ScriptError(f"{qualified}: members should be all int, all float or all str")
@@ -314,181 +312,3 @@ KINDS: dict[str, Any] = {
     "ModuleInterface": Importer._interface,
 }  # fmt: skip
 """What makes the classes that inherit from a word."""
-
-
-def sugar_of_type(made: T.Type) -> SugaredValue:
-    """A type as a program may use it."""
-    if isinstance(made, T.EnumType):
-        return EnumClass(made.python)
-    if isinstance(made, T.TupleType):
-        return NamedTupleClass(made)
-    if isinstance(made, T.ClassType):
-        return ClassValue(made)
-    raise ScriptError(f"{made} cannot be used as a value")
-
-
-# ---- names
-
-
-class Names:
-    """What the names in an archive's code mean: see `frontend.compiler.Resolver`."""
-
-    mutable_defaults = True  # `padding: List[int]=[0]`
-
-    def __init__(self, importer: Importer) -> None:
-        self.importer = importer
-
-    def value(self, name: str, graph: Graph, where: SourceRange) -> SugaredValue | None:
-        """What a name means as a value."""
-        if name == PREFIX:
-            return Path(self.importer, PREFIX)
-        if name == "torch":
-            return Operators("aten", self.importer.older)
-        if name == "ops":
-            return Namespaces(self.importer.older)
-        if name == "CONSTANTS":
-            return Constants(self.importer.constants)
-        if name in ("inf", "nan"):
-            with graph.at(where):
-                return SimpleValue(graph.constant(float(name)))
-        return SpecialForm(name) if name in FORMS else None
-
-    def type(self, name: str, where: SourceRange) -> T.Type | None:
-        """The type that a name with dots means."""
-        if name.startswith(f"{PREFIX}."):
-            return self.importer.type(name)
-        return None
-
-
-class Path(SugaredValue):
-    """The beginning of a qualified name."""
-
-    kind = "module"
-
-    def __init__(self, importer: Importer, path: str) -> None:
-        self.importer = importer
-        self.path = path
-
-    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        path = f"{self.path}.{name}"
-        return self.importer.find(path) or Path(self.importer, path)
-
-
-class Operators(SugaredValue):
-    """`torch` or `ops.prim`: its attributes are operators."""
-
-    kind = "module"
-
-    def __init__(self, namespace: str, older: Callable[[str], Function | None]) -> None:
-        self.namespace = namespace
-        self.older = older
-
-    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        if self.namespace == "prim" and name in STRUCTURE:
-            raise ScriptError(f"prim::{name} cannot be called", where)
-        older = self.older(f"{self.namespace}::{name}")
-        return BuiltinFunction(f"{self.namespace}::{name}") if older is None else (
-            FunctionValue(older))  # fmt: skip
-
-
-class Namespaces(SugaredValue):
-    """`ops`: its attributes are namespaces of operators."""
-
-    kind = "module"
-
-    def __init__(self, older: Callable[[str], Function | None]) -> None:
-        self.older = older
-
-    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        return Operators(name, self.older)
-
-
-class Constants(SugaredValue):
-    """`CONSTANTS`: its attributes `c0`, `c1`, … are values that lie beside the code."""
-
-    kind = "constants"
-
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
-
-    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        number = name.removeprefix("c")
-        if not number.isdecimal() or len(number) > 9 or int(number) >= len(self.values):
-            raise ScriptError(f"the archive has no constant {name}", where)
-        value = self.values[int(number)]
-        try:
-            type = type_of(value)
-        except (TypeError, RecursionError):
-            raise ScriptError(f"the constant {name} of the archive is no value", where) from None
-        with graph.at(where):
-            return SimpleValue(graph.constant(value, type))
-
-
-# ---- text
-
-
-def _parsed(text: str, mode: str) -> Any:
-    """Python's tree of a text; ScriptError if it is none."""
-    try:
-        tree = ast.parse(text, "<archive>", mode)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ScriptError(f"the code of the archive cannot be parsed: {error}") from None
-    _check_depth(tree)
-    return tree
-
-
-def _check_depth(tree: ast.AST) -> None:
-    """Refuse trees that would take whoever walks them beyond Python's limit of recursion. Of
-    `a and b and c` each part lies within the one before, once it is compiled.
-    """
-    waiting: deque[tuple[ast.AST, int]] = deque([(tree, 0)])
-    while waiting:
-        node, depth = waiting.popleft()
-        if isinstance(node, (ast.BoolOp, ast.Compare)):
-            depth += sum(1 for _ in ast.iter_child_nodes(node)) // 2
-        if depth > DEEPEST:
-            raise ScriptError(f"the code of the archive is nested more than {DEEPEST} deep")
-        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
-
-
-def _statements(source: Source) -> dict[str, tuple[Source, ast.stmt]]:
-    """The classes and functions of a file by name. Older files begin with `op_version_set = 1`
-    and `import __torch__.models`; neither means anything, and nothing is imported."""
-    found: dict[str, tuple[Source, ast.stmt]] = {}
-    for node in _parsed(source.text, "exec").body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            extra = [*node.decorator_list, *getattr(node, "keywords", ())]
-            if extra or node.name in found:
-                raise ScriptError(f"{source.filename}: {node.name} is defined twice or decorated")
-            found[node.name] = (source, node)
-        elif not isinstance(node, (ast.Assign, ast.Import, ast.ImportFrom)):
-            raise ScriptError(f"{source.filename}: not a definition: {ast.unparse(node)[:80]}")
-    return found
-
-
-def _declaration(statement: ast.stmt, owner: str) -> tuple[str, ast.expr, ast.expr | None]:
-    """`name : type`, `name : Final[type] = value`, `__annotations__["0"] = type`."""
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return statement.target.id, statement.annotation, statement.value
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        target = statement.targets[0]
-        if isinstance(target.value, ast.Name) and target.value.id == "__annotations__":
-            name = _literal(target.slice, owner)
-            if isinstance(name, str):
-                return name, statement.value, None
-    raise ScriptError(f"{owner}: not a declaration: {ast.unparse(statement)[:80]}")
-
-
-def _names(node: ast.expr, where: str) -> list[str]:
-    """A list of names."""
-    found = _literal(node, where)
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise ScriptError(f"{where}: not a list of names: {ast.unparse(node)[:80]}")
-    return found
-
-
-def _literal(node: ast.expr, where: str) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError, MemoryError):
-        raise ScriptError(f"{where}: not a literal: {ast.unparse(node)[:80]}") from None

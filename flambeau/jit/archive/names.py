@@ -1,4 +1,4 @@
-"""Which names the classes of an archive may give to their attributes.
+"""Which names archives may hold: of attributes, when they are read; of classes, when written.
 
 The attributes of objects and modules lie in Python's `__dict__`, beside what flambeau itself keeps
 there, and operators that are handed a wrong object look for fields of tensors in it. An archive
@@ -7,8 +7,10 @@ that used such a name could put its own values in the place of ours.
 
 from __future__ import annotations
 
+import keyword
 from functools import cache
 
+from flambeau.jit.ir import types as T
 from flambeau.jit.ir.source import ScriptError
 from flambeau.nn import Module
 
@@ -16,8 +18,6 @@ OF_TENSORS = frozenset(("_data", "_storage", "_root", "_node", "_requires_grad")
 OF_SCRIPTED = frozenset(("_type", "_concrete", "_regions", "forward"))
 SHARED = frozenset(("training", "_is_full_backward_hook"))
 """Fields of modules that archives hold, too."""
-UNPRINTABLE = frozenset('"\\.')
-"""What would end the text or the path in which the name is written again."""
 
 
 @cache
@@ -34,5 +34,25 @@ def check_attribute(name: str, owner: str) -> None:
     special = name.startswith("__") and name.endswith("__")
     if special or name in _reserved():
         raise ScriptError(f"{owner}: an attribute cannot be called {name!r}; the name is reserved")
-    if not name.isprintable() or not name or not UNPRINTABLE.isdisjoint(name):
+    _check_text(name, owner)
+
+
+def check_written(type: T.Type) -> None:
+    """Refuse a class whose name, or whose attributes' or members' names, code cannot write.
+
+    Raises:
+        ScriptError: it has such a name.
+    """
+    name = getattr(type, "qualified_name", "").rpartition(".")[2]
+    if isinstance(type, T.ClassType):
+        for attribute in type.attributes:
+            _check_text(attribute, str(type))
+    members = [member.name for member in type.python] if isinstance(type, T.EnumType) else []
+    for word in (name, *members):
+        if not word.isidentifier() or keyword.iskeyword(word):
+            raise ScriptError(f"{type} cannot be saved: {word!r} is not a valid identifier")
+
+
+def _check_text(name: str, owner: str) -> None:
+    if not name.isprintable() or not name or "." in name:
         raise ScriptError(f"{owner}: {name!r} is no name of an attribute")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from pickle import UnpicklingError
 from typing import Any
 
@@ -12,10 +11,11 @@ from flambeau.jit.archive import upgraders
 from flambeau.jit.archive.importer import Importer
 from flambeau.jit.archive.origins import Origins
 from flambeau.jit.archive.pickle_reader import read_pickle
+from flambeau.jit.errors import warn_of_age
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import CompilationUnit
 from flambeau.jit.modules.script_module import ScriptModule
-from flambeau.jit.run import set_limits
+from flambeau.jit.run import LimitExceeded, Limits, set_limits
 from flambeau.serialization.archive import ArchiveReader, map_file
 from flambeau.serialization.checksums import Workers
 from flambeau.serialization.locations import Restore, restore_function
@@ -34,13 +34,15 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
 
     f: a path, or a file object with `read`. map_location: a device or its name, for all tensors.
     _extra_files: names of further records; the values are replaced by their contents (bytes).
-    limits: `torch.jit.Limits`: steps, memory and recursion of whatever its methods do.
+    limits: `torch.jit.Limits`: steps, memory and recursion of whatever its methods do, and the
+        length of its code. Without it methods may do what they like, but loading is bounded, by
+        `Limits.for_loading`.
 
     Raises:
         ValueError: there is no such file.
         RuntimeError, pickle.UnpicklingError: the archive is damaged or does what is not allowed.
     """
-    _warn_of_age("torch.jit.load")
+    warn_of_age("torch.jit.load", "`torch.export`")
     reader = ArchiveReader(_bytes(f))
     restore = restore_function(map_location)
     module = _Loading(reader, restore, limits).module()
@@ -48,13 +50,6 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
         record = f"extra/{name}"
         _extra_files[name] = reader.read(record) if reader.has(record) else b""  # type: ignore[index]
     return module
-
-
-def _warn_of_age(name: str) -> None:
-    later = sys.version_info >= (3, 14)
-    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
-    warnings.warn(f"`{name}` is {state}. Please switch to `torch.export`.", DeprecationWarning,
-                  stacklevel=3)  # fmt: skip
 
 
 def _bytes(f: Any) -> Any:
@@ -84,34 +79,36 @@ class _Loading:
             raise RuntimeError("the archive is nested too deeply") from None
 
     def _module(self) -> ScriptModule:
-        reader = self.reader
-        reader.view("constants.pkl")  # its absence tells checkpoints apart
-        version = _version(reader)
+        if self.reader.has("model.json"):  # of PyTorch before 1.3
+            raise RuntimeError("Legacy model format is not supported; PyTorch 1.3 can renew it.")
+        self.reader.view("constants.pkl")  # its absence tells checkpoints apart
         unit = CompilationUnit()
         unit.is_foreign = True
-        if self.limits is not None:
-            set_limits(unit, self.limits)
-        importer = Importer(unit, self._text, (), lambda graph: upgraders.upgrade(graph, version),
+        limits = self.limits or Limits.for_loading(len(self.reader.data))
+        meter = set_limits(unit, limits)
+        importer = self._importer(unit, limits)
+        with meter.together():
+            result = self._pickle("data.pkl", "data", importer)
+        if not isinstance(result, ScriptModule) or "_type" not in result.__dict__:
+            raise UnpicklingError("the archive holds no module")
+        self.reader.verify_rest()
+        for function in list(_functions(unit)):
+            function.ensure_defined()
+        if self.limits is None:
+            set_limits(unit, None)
+        return result
+
+    def _importer(self, unit: CompilationUnit, limits: Limits) -> Importer:
+        """What compiles the code, with the constants that it names."""
+        version = _version(self.reader)
+        importer = Importer(unit, _Texts(self.reader, limits.code), (),
+                            lambda graph: upgraders.upgrade(graph, version),
                             lambda name: upgraders.older(name, version))  # fmt: skip
         importer.origins = self._origins
         importer.constants = self._pickle("constants.pkl", "constants", importer)
         if type(importer.constants) is not tuple:
             raise UnpicklingError("the constants of the archive are no tuple")
-        result = self._pickle("data.pkl", "data", importer)
-        if not isinstance(result, ScriptModule) or "_type" not in result.__dict__:
-            raise UnpicklingError("the archive holds no module")
-        reader.verify_rest()
-        for function in list(_functions(unit)):
-            function.ensure_defined()
-        return result
-
-    def _text(self, name: str) -> str | None:
-        if not self.reader.has(name):
-            return None
-        try:
-            return self.reader.read(name).decode("utf-8")
-        except UnicodeDecodeError:
-            raise RuntimeError(f"{name} is no text") from None
+        return importer
 
     def _origins(self, path: str, text: str) -> Origins | None:
         """What the lines of a file of code were written for, if the archive tells."""
@@ -125,6 +122,26 @@ class _Loading:
                                        foreign=foreign != (sys.byteorder == "big"))  # fmt: skip
             content = self.reader.view(name)
             return read_pickle(content, importer.type, storages, importer.type_of_text)
+
+
+class _Texts:
+    """The files of code of an archive, which may be so many characters together."""
+
+    def __init__(self, reader: ArchiveReader, most: int | None) -> None:
+        self.reader = reader
+        self.most = most
+        self.length = 0
+
+    def __call__(self, name: str) -> str | None:
+        if not self.reader.has(name):
+            return None
+        self.length += self.reader.size(name)
+        if self.most is not None and self.length > self.most:
+            raise LimitExceeded(f"more than {self.most} characters of code")
+        try:
+            return self.reader.read(name).decode("utf-8")
+        except UnicodeDecodeError:
+            raise RuntimeError(f"{name} is no text") from None
 
 
 def _functions(unit: CompilationUnit) -> Any:

@@ -34,6 +34,12 @@ def _division(name: str, other: str, suffix: str) -> str:
     return _TRUNCATING.format(name=name, other=other, is_float=is_float, suffix=suffix)
 
 
+_DIVISION_OUT = """
+def div_out(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+    if self.is_floating_point() or other.is_floating_point() or out.is_floating_point():
+        return torch.true_divide(self, other, out=out)
+    return torch.divide(self, other, rounding_mode="trunc", out=out)
+"""
 _STEPS = """
 def {name}(start: number, end: number, steps: Optional[int]=None{base},
            dtype: Optional[int]=None, layout: Optional[int]=None, device: Optional[Device]=None,
@@ -43,6 +49,13 @@ def {name}(start: number, end: number, steps: Optional[int]=None{base},
         count = steps
     return torch.{name}(start, end, count{given}, dtype=dtype, layout=layout, device=device,
                         pin_memory=pin_memory)
+"""
+_STEPS_OUT = """
+def {name}(start: number, end: number, steps: Optional[int]=None{base}, *, out: Tensor) -> Tensor:
+    count = 100
+    if steps is not None:
+        count = steps
+    return torch.{name}(start, end, count{given}, out=out)
 """
 _FULL = """
 def full(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int],
@@ -59,27 +72,34 @@ UPGRADERS: dict[str, tuple[int, str]] = {
     "aten::div.Scalar": (4, _division("div_scalar", "number", "")),
     "aten::div_.Tensor": (4, _division("div_tensor_", "Tensor", "_")),
     "aten::div_.Scalar": (4, _division("div_scalar_", "number", "_")),
+    "aten::div.out": (4, _DIVISION_OUT),
     "aten::full": (5, _FULL),
 }
 """Operators whose meaning has changed: the version of the change, and what they did before."""
-RENAMED: dict[str, tuple[int, str]] = {
-    "aten::linspace": (8, _STEPS.format(name="linspace", base="", given="")),
-    "aten::logspace": (9, _STEPS.format(name="logspace", base=", base: float=10.", given=", base")),
+_LINSPACE = {"name": "linspace", "base": "", "given": ""}
+_LOGSPACE = {"name": "logspace", "base": ", base: float=10.", "given": ", base"}
+RENAMED: dict[str, tuple[int, tuple[str, ...]]] = {
+    "aten::linspace": (8, (_STEPS.format(**_LINSPACE), _STEPS_OUT.format(**_LINSPACE))),
+    "aten::logspace": (9, (_STEPS.format(**_LOGSPACE), _STEPS_OUT.format(**_LOGSPACE))),
 }
-"""Names whose calls do not fit today's parameters: a program stands for the name itself."""
-VERSIONS: dict[str, int] = {
-    **{name: version for name, (version, _) in (UPGRADERS | RENAMED).items()},
+"""Names whose calls do not fit today's parameters: programs stand for the name itself."""
+UNCHANGED = {
     "aten::gelu": 10, "aten::gelu.out": 10, "aten::full.out": 5, "aten::linspace.out": 8,
-    "aten::logspace.out": 9, "aten::div.out": 4, "aten::div.Tensor_mode": 4,
-    "aten::div.Scalar_mode": 4, "aten::div.out_mode": 4, "aten::div_.Tensor_mode": 4,
-    "aten::div_.Scalar_mode": 4,
+    "aten::logspace.out": 9, "aten::div.Tensor_mode": 4, "aten::div.Scalar_mode": 4,
+    "aten::div.out_mode": 4, "aten::div_.Tensor_mode": 4, "aten::div_.Scalar_mode": 4,
 }  # fmt: skip
+"""Operators that older files do not have, or that do what they did; and names within the above."""
+VERSIONS: dict[str, int] = {
+    **{name: version for name, (version, _) in UPGRADERS.items()},
+    **{name: version for name, (version, _) in RENAMED.items()},
+    **UNCHANGED,
+}
 """The version that a file needs that uses an operator as it is now."""
 
 
 def upgrade(graph: Graph, version: int) -> None:
     """Let the operators of a graph do what they did in a version of archives."""
-    if version >= max(since for since, _ in (UPGRADERS | RENAMED).values()):
+    if version >= max(VERSIONS.values()):
         return
     for node in list(graph.walk()):
         if node.kind == "prim::CallFunction":
@@ -90,10 +110,10 @@ def upgrade(graph: Graph, version: int) -> None:
             _replace(node, _compiled(found[1]))
 
 
-def older(name: str, version: int) -> Function | None:
-    """What stands for an operator's name in an archive of a version, if that is a program."""
-    since, text = RENAMED.get(name, (0, ""))
-    return _compiled(text) if version < since else None
+def older(name: str, version: int) -> tuple[Function, ...]:
+    """What stands for an operator's name in an archive of a version: overloads; none as a rule."""
+    since, texts = RENAMED.get(name, (0, ()))
+    return tuple(map(_compiled, texts)) if version < since else ()
 
 
 def _inline_older(node: Node) -> None:

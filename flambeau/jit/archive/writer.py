@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 from flambeau.jit.archive import upgraders
+from flambeau.jit.archive.names import check_written
+from flambeau.jit.archive.origins import places_pickle
 from flambeau.jit.archive.pickle_writer import ValuePickler
+from flambeau.jit.errors import warn_of_age
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import CompilationUnit, Function, FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Graph
@@ -31,10 +33,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         AttributeError: it is not compiled.
         RuntimeError: it holds something that archives cannot.
     """
-    later = sys.version_info >= (3, 14)
-    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
-    warnings.warn(f"`torch.jit.save` is {state}. Please switch to `torch.export`.",
-                  DeprecationWarning, stacklevel=2)  # fmt: skip
+    warn_of_age("torch.jit.save", "`torch.export`")
     module = placeholder(m._function) if isinstance(m, ScriptFunction) else m
     if not isinstance(module, ScriptModule) or "_type" not in module.__dict__:
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
@@ -71,11 +70,13 @@ def write_module(module: ScriptModule, f: Any, extra_files: dict[str, Any]) -> N
     storages, constant_storages = SavedStorages(), SavedStorages()
     data = ValuePickler(storages, name_of).dump(module, module._type)
     code = ArchiveCode([module._type, *classes])
+    for entry in code.entries:
+        if isinstance(entry, T.Type):
+            check_written(entry)
     values = tuple(code.constants)
     constants_type = T.TupleType(tuple(map(type_of, values)))
     constants = ValuePickler(constant_storages, name_of).dump(values, constants_type)
     version = upgraders.version_needed(_graphs(code))
-    files = code.files
     with _open_sink(f) as sink:
         writer = ArchiveWriter(sink, _folder_name(f))
         for name, content in extra_files.items():
@@ -83,8 +84,9 @@ def write_module(module: ScriptModule, f: Any, extra_files: dict[str, Any]) -> N
             writer.write(f"extra/{name}", raw)
         _write_storages(writer, _contents("data", storages))
         writer.write("data.pkl", data)
-        for path, text in files.items():
+        for path, text in code.files.items():
             writer.write(path, text.encode())
+            writer.write(f"{path}.debug_pkl", places_pickle(code.pieces[path]))
         _write_storages(writer, _contents("constants", constant_storages))
         writer.write("constants.pkl", constants)
         writer.write("byteorder", sys.byteorder.encode())

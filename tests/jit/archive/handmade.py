@@ -5,7 +5,7 @@ import textwrap
 
 import flambeau
 from flambeau.serialization.archive_writer import ArchiveWriter
-from tests.serialization.attack_files import Raw, code, named, tensor  # noqa: F401
+from tests.serialization.attack_files import Raw, call, code, named, tensor  # noqa: F401
 
 EMPTY_TUPLE = b"\x80\x02)."
 FILE = "code/__torch__.py"

@@ -43,11 +43,13 @@ BODIES = {
     "large tensor": "x = torch.zeros([1000000000])\nreturn torch.len(x)",
     "larger than memory": "x = torch.zeros([4611686018427387904, 4])\nreturn torch.len(x)",
     "range": "x = torch.arange(1000000000000)\nreturn torch.len(x)",
-    "outside of its storage": "x = torch.as_strided(torch.zeros([1]), [10], [100000])\nreturn 3\n",
+    "outside of its storage": "return int(torch.sum(torch.as_strided(torch.ones([1]), [9], [9])))",
+    "before its storage": "return int(torch.sum(torch.as_strided(torch.ones([9]), [3], [-9], 0)))",
+    "an object as a key": "return torch.hash(self)",
 }
 
 
-@pytest.mark.parametrize("name", [name for name in BODIES if not name.startswith("outside")])
+@pytest.mark.parametrize("name", BODIES)
 def test_programs(name):
     with pytest.raises(REFUSALS):
         handmade.run(BODIES[name], limits=LIMITS)
@@ -61,7 +63,7 @@ def classes(fields="", before=""):
 
 
 RESERVED = ("_type", "_parameters", "_modules", "_data", "__class__", "__array_interface__",
-            "_forward_hooks", "_concrete", "forward", 'a"b', "")  # fmt: skip
+            "_forward_hooks", "_concrete", "forward", "a\nb", "")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RESERVED)
