@@ -11,11 +11,6 @@ import torch
 import flambeau
 from conformance.module_samples import MODULES, assert_near, ours, samples
 
-FAST_PATH = frozenset(
-    "MultiheadAttention TransformerEncoder TransformerEncoderLayer TransformerDecoderLayer "
-    "Transformer".split()
-)
-"""Layers whose text differs: torch's asks first whether its fast path for inference is open."""
 RANDOM = frozenset(("FractionalMaxPool2d", "FractionalMaxPool3d"))
 """Layers that draw numbers by torch's generator in their own way."""
 SKIPPED_SAMPLES = 6
@@ -66,7 +61,7 @@ def our_methods(module):
     return [(name, module.__getattr__(name).code) for name in module._type.methods]
 
 
-@pytest.mark.parametrize("name", sorted(set(MODULES) - FAST_PATH))
+@pytest.mark.parametrize("name", sorted(MODULES))
 def test_code_agrees(name):
     """Every method of the module and of its submodules reads the same."""
     for sample in thinned(name):

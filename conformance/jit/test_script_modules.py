@@ -398,6 +398,86 @@ class Overloaded(nn.Module):
 m = torch.jit.script(Overloaded())
 show(m.code, m(1, 2.5))
 """,
+    "what Python has and programs have not": """
+class Child(Net):
+    def forward(self, x):
+        return super().forward(x)
+class Grandchild(Net):
+    def forward(self, x):
+        return x + self.helper(1)
+    def helper(self, x: int):
+        return super().helper(x)
+def backwards(x: List[int]):
+    return list(reversed(x))
+class Never(nn.Module):
+    def forward(self, x):
+        return x
+def made_here(x):
+    return Never()(x)
+def no_class(x: int):
+    return frozenset(x)
+for thing in (Child(), Grandchild(), backwards, made_here, no_class):
+    fails(torch.jit.script, thing)
+""",
+    "torch.ops and torch.special": """
+def operators(x):
+    return torch.ops.aten.relu(x) + torch.special.expit(x) + torch.ops.aten.add(x, x, alpha=2)
+def number(x: int):
+    return torch.ops.prim.NumToTensor(x)
+s = torch.jit.script(operators)
+show(s.code, s(torch.ones(2)).tolist(), torch.jit.script(number).code)
+def overload(x):
+    return torch.ops.aten.add.Tensor(x, x)
+def unknown(x):
+    return torch.ops.aten.nothing_of_that_name(x)
+def nowhere(x):
+    return torch.ops.nowhere.relu(x)
+for function in (overload, unknown, nowhere):
+    fails(torch.jit.script, function)
+""",
+    "types in common": """
+def tuples(a: int, b: str, n: Optional[int]):
+    return [(a, b), (b, a)], {"a": (1, b), "b": (2.0, b)}, [(1, None), (None, a)], [(n, 1)]
+show(torch.jit.script(tuples).code)
+def branches(x: bool, a: Tuple[int, str], b: Tuple[float, str]):
+    if x:
+        y = a
+    else:
+        y = b
+    return y
+def choice(x: bool, a: int, b: str):
+    return (a, 1.0) if x else (b, 2.0)
+for function in (branches, choice):
+    fails(torch.jit.script, function)
+""",
+    "the grad mode": """
+def off(x):
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    return x * 2, before, torch.is_grad_enabled()
+s = torch.jit.script(off)
+y, *modes = s(torch.ones(1, requires_grad=True))
+show(s.code, y.requires_grad, modes, torch.is_grad_enabled())
+torch.set_grad_enabled(True)
+def off_and_raise(x: int):
+    torch.set_grad_enabled(False)
+    if x > 0:
+        raise ValueError("positive")
+    torch.set_grad_enabled(True)
+s = torch.jit.script(off_and_raise)
+s(0)
+show(torch.is_grad_enabled())
+try:
+    s(1)
+except Exception:
+    show(torch.is_grad_enabled())
+torch.set_grad_enabled(True)
+def as_block(x):
+    with torch.set_grad_enabled(False):
+        y = x * 2
+    return y
+fails(torch.jit.script, as_block)
+""",
     "text": """
 unit = torch.jit.CompilationUnit('''
 def foo(x): return x + 1

@@ -24,12 +24,6 @@ from .reading import numbered
 
 FUNCTIONS = {function.__name__ for function in programs.FUNCTIONS}
 MODULES = {type(module).__name__: module for module in programs.MODULES}
-OTHER_WORDS = {
-    "no_grad_block",  # `with torch.no_grad()` is not compiled yet
-}
-OTHER_PATHS = {
-    "Recurrent", "TransformerEncoderLayer",  # no fast path of attention here
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +50,7 @@ def scripted(library: Any, thing: Any) -> Any:
         return library.jit.script(thing)
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS - OTHER_WORDS))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_function(name: str, ours: ModuleType) -> None:
     """The code is the same; temporaries have the same order."""
     mine = scripted(flambeau, getattr(ours, name)).code
@@ -71,7 +65,7 @@ def lines_of(text: str) -> list[str]:
     return [line for line in lines if " : Final[" not in line] + constants
 
 
-@pytest.mark.parametrize("name", sorted(MODULES.keys() - OTHER_PATHS))
+@pytest.mark.parametrize("name", sorted(MODULES))
 def test_archive(name: str, ours: ModuleType) -> None:
     """The files of code in an archive, their order and their texts are the same."""
     module = next(m for m in ours.MODULES if type(m).__name__ == name)

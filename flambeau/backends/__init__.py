@@ -3,9 +3,9 @@
 Flags can be set, as many programs do at their start, and are kept; they govern nothing here.
 """
 
-from flambeau.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
+from flambeau.backends import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum
 
-__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
 
 def __getattr__(name: str) -> object:

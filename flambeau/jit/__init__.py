@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
+from types import ModuleType
 from typing import Any
 
 FILES = {
@@ -58,9 +60,7 @@ __all__ = [  # noqa: PLE0604, PLE0605
 def __getattr__(name: str) -> Any:
     file = HOME.get(name)
     if file is not None and _is_there(file):
-        found = getattr(importlib.import_module(f"{__name__}.{file}"), name)
-        # A package of that name may have been put here by the import: the function wins.
-        globals()[name] = found
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{file}"), name)
         return found
     from flambeau._core.missing import missing
 
@@ -73,3 +73,17 @@ def _is_there(file: str) -> bool:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *HOME})
+
+
+class _Package(ModuleType):
+    """This package: where a package in it is imported that has a function of its own name, as
+    `trace` has, the function stands here, and not the package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and name in HOME:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -72,10 +72,8 @@ FAMILIES = {
     "layers.rnn": "RNNBase RNN LSTM GRU",
     "layers.rnn_cells": "RNNCellBase RNNCell LSTMCell GRUCell",
     "parallel": "DataParallel",
-    "layers.transformer": (
-        "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
-        "TransformerDecoderLayer"
-    ),
+    "layers.transformer": "Transformer TransformerEncoder TransformerDecoder",
+    "layers.transformer_layers": "TransformerEncoderLayer TransformerDecoderLayer",
 }
 """File below `flambeau.nn` and the classes in it."""
 

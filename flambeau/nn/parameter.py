@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.device import CPU, check_available, device
 from flambeau._core.layout import Size, preserve_format
 from flambeau._ops.namespace import ops
+from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, _TensorMeta, new, storage_of, wrap
 
 CANNOT_REQUIRE_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
@@ -37,6 +39,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     _is_param = True
+    __torch_function__ = staticmethod(overriding.disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
@@ -73,6 +76,8 @@ def _as_parameter(cls: Any, data: Tensor, requires_grad: bool) -> Parameter:
     result = new(cls)
     result._data = data._data
     result._storage = storage_of(data)
+    if data._inference:
+        result._inference = True
     if requires_grad:
         if data._data.dtype not in GRAD_DTYPES:
             raise RuntimeError(CANNOT_REQUIRE_GRAD)
@@ -108,6 +113,8 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
     result = new(Parameter)
     result._data = np.empty(shape, numpy_dtype)
     result._requires_grad = True
+    if modes.grad.inference:
+        result._inference = True
     return result  # type: ignore[no-any-return]
 
 
@@ -125,6 +132,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     `persistent=False` leaves it out of the `state_dict`.
     """
+
+    __torch_function__ = staticmethod(overriding.disabled)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:
@@ -241,6 +250,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
     """A buffer of a lazy module before the first batch has told its shape."""
 
     cls_to_become = Tensor
+    __torch_function__ = staticmethod(overriding.disabled)
 
     def __new__(
         cls,

@@ -21,6 +21,8 @@ from flambeau.jit.operators.matching import Argument, emit_builtin
 
 MAX_TRIPS = 2**63 - 1
 """The number of rounds of a loop that only its condition ends."""
+NUMBERS: dict[type, T.Type] = {int: T.INT, float: T.FLOAT, complex: T.COMPLEX}
+"""Types of numbers that programs write down."""
 
 
 class Resolver(Protocol):
@@ -184,8 +186,9 @@ class Compiler:
         if known is None:
             top = self.graph.block.end.after
             assert top is not None
-            with self.graph.inserting(top), self.graph.at(where):
-                known = self.constants[key] = self.graph.constant(value)
+            node = self.graph.create("prim::Constant", (), (NUMBERS[type(value)],), value=value)
+            node.source = where
+            known = self.constants[key] = node.insert_before(top).output
         return known
 
 

@@ -51,9 +51,10 @@ def compile_function(function: Function, definition: ast.FunctionDef, source: So
     Raises:
         ScriptError, FrontendError: TorchScript does not allow the program.
     """
-    with compiling(function.name):
+    class_type = class_type or owner_of(function)
+    owner = "" if class_type is None else f"{class_type.name}."
+    with compiling(f"{owner}{function.name}"):
         check_syntax(definition, source, closures=function.unit.is_foreign)
-        class_type = class_type or owner_of(function)
         apply_type_comment(definition, source, is_method=class_type is not None)
         graph = Graph()
         c = Compiler(graph, source, resolver)

@@ -39,7 +39,7 @@ class Frame:
         self.parent = parent
         self.types: dict[str, T.Type] = {}
         self.sugared: dict[str, SugaredValue] = {}
-        self.errors: dict[str, ScriptError] = {}  # why a variable cannot be used
+        self.errors: dict[str, tuple[str, SourceRange]] = {}  # why a variable cannot be used
 
     def type_of(self, name: str) -> T.Type | None:
         """The type of a variable of this block or one around it."""
@@ -121,7 +121,7 @@ class Environment:
         frame: Frame | None = self.frame
         while frame is not None:
             if name in frame.errors:
-                return frame.errors[name]
+                return ScriptError(*frame.errors[name])
             frame = frame.parent
         return None
 

@@ -46,19 +46,18 @@ class _Exits:
         with graph.inserting(first):
             self.true = graph.constant(True)
             self.false = graph.constant(False)
-        self.unset: dict[tuple[T.Type, bool], Value] = {}
+        self.unset: dict[int, Value] = {}
         self.never = self.uninitialized(T.BOOL)
 
     def uninitialized(self, type: T.Type) -> Value:
         """A value of a type that nobody will look at."""
-        key = (type, getattr(type, "inferred", False))  # one each, as in torch
-        found = self.unset.get(key)
+        found = self.unset.get(id(type))  # equal types are not one, as in torch
         if found is None:
             node = self.graph.create("prim::Uninitialized", (), (type,))
             node.source = None
             first = self.graph.block.end.after
             assert first is not None
-            found = self.unset[key] = node.insert_before(first).output
+            found = self.unset[id(type)] = node.insert_before(first).output
         return found
 
     def like(self, values: Sequence[Value]) -> list[Value]:
@@ -213,7 +212,7 @@ def add_outputs(node: Node, if_true: Sequence[Value], if_false: Sequence[Value])
     for one, other in zip(if_true, if_false, strict=True):
         node.blocks[0].add_output(one)
         node.blocks[1].add_output(other)
-        type = T.unify(one.type, other.type) or T.union((one.type, other.type))
+        type = T.common(one.type, other.type)
         made.append(node.add_output(type))
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flambeau.jit.frontend.compiler import Compiler, expression
+from flambeau.jit.frontend.compiler import NUMBERS, Compiler, expression
 from flambeau.jit.frontend.conditions import condition
 from flambeau.jit.frontend.simple_value import BuiltinFunction, shown
 from flambeau.jit.frontend.special_forms import Magic, SpecialForm
@@ -125,7 +125,8 @@ def common_type(values: list[Value]) -> T.Type:
     """The type that values have in common; a union if there is nothing narrower."""
     found = values[0].type
     for value in values[1:]:
-        found = T.unify(found, value.type) or T.union((found, value.type))
+        if value.type is not found:
+            found = T.common(found, value.type)
     return found
 
 
@@ -183,11 +184,21 @@ def _unary(c: Compiler, node: ast.UnaryOp, wanted: T.Type | None) -> Value:
     if isinstance(node.op, ast.Not):
         return condition(c, node).value
     where = c.place(node)
+    operand = node.operand
+    is_number = isinstance(operand, ast.Constant) and type(operand.value) in NUMBERS
+    if is_number and isinstance(node.op, ast.USub):
+        return _negative(c, operand, where)
     name, method = UNARY[type(node.op)]
     called = Magic(method, BuiltinFunction(f"aten::{name}"))
     argument = Argument(c.value(node.operand), c.place(node.operand))
     value = called.call(c.graph, where, [argument], [], 0).as_value(c.graph, where)
     return _folded(c, value, where)
+
+
+def _negative(c: Compiler, number: ast.expr, where: SourceRange) -> Value:
+    """`-1` is a constant."""
+    positive = c.value(number)
+    return c.constant(-positive.constant, where, positive.type)
 
 
 def _folded(c: Compiler, value: Value, where: SourceRange) -> Value:

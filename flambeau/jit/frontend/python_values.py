@@ -16,6 +16,7 @@ from flambeau.jit.frontend.special_forms import ExceptionClass, SpecialForm
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler, sugar_of
 from flambeau.jit.ir.graph import Graph, Value
 from flambeau.jit.ir.source import ScriptError, SourceRange
+from flambeau.jit.operators import table
 from flambeau.jit.operators.matching import Argument
 
 
@@ -72,6 +73,8 @@ class PythonModule(SugaredValue):
         )  # fmt: skip
 
     def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        if name == "ops" and self.module.__name__ == "flambeau":
+            return OperatorNamespaces()
         missing = object()
         found = getattr(self.module, name, missing)
         if found is missing:
@@ -83,6 +86,22 @@ class PythonModule(SugaredValue):
 
     def has_attr(self, graph: Graph, where: SourceRange, name: str) -> bool:
         return hasattr(self.module, name)
+
+
+class OperatorNamespaces(SugaredValue):
+    """`torch.ops`: `torch.ops.aten.relu` is the operator `aten::relu`. namespace: `aten`."""
+
+    kind = "module"
+
+    def __init__(self, namespace: str = "") -> None:
+        self.namespace = namespace
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        if not self.namespace:
+            return OperatorNamespaces(name)
+        if not table.overloads(f"{self.namespace}::{name}"):
+            raise ScriptError(f"object has no attribute {name}", where)
+        return BuiltinFunction(f"{self.namespace}::{name}")
 
 
 def attribute_sugar(value: Any, where: SourceRange) -> SugaredValue:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from flambeau.jit.ir.source import Source, SourceRange
+from flambeau.jit.ir.source import Source, SourceRange, characters_before
 
 KEYWORDS: dict[type[ast.AST], str] = {
     ast.If: "if", ast.For: "for", ast.While: "while", ast.Return: "return", ast.Raise: "raise",
@@ -96,14 +96,16 @@ class Places:
         self.source = source
         self.starts = line_starts(source.text)
         self.known: dict[ast.AST, SourceRange] = {}
+        self.columns: dict[int, Sequence[int]] = {}  # of lines: which character each byte is in
 
     def offset(self, line: int, column: int) -> int:
         """The index in the text of a line (from 1) and a column in UTF-8 bytes."""
         start = self.starts[min(line, len(self.starts)) - 1]
         if self.source.text.isascii():
             return start + column
-        encoded = self.source.text[start : start + column].encode()[:column]
-        return start + len(encoded.decode(errors="ignore"))
+        if line not in self.columns:
+            self.columns[line] = characters_before(self.source.text[start : self.starts[line]])
+        return start + self.columns[line][column]
 
     def token(self, node: Any, length: int) -> SourceRange:
         """The first characters of a node."""
@@ -123,6 +125,8 @@ class Places:
 
     def _find(self, node: Any) -> SourceRange:
         first = _beginning(node)
+        if isinstance(node, (ast.Constant, ast.Name)):
+            return self.token(node, first or 1)
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Subscript):
@@ -133,6 +137,9 @@ class Places:
             return self.over([node.left, *node.comparators])
         if isinstance(node, ast.Call):
             return self.over([node.func, *node.args, *(k.value for k in node.keywords)])
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):  # may be very long
+            items = node.values if isinstance(node, ast.Dict) else node.elts
+            return self.over(items[-1:], self.token(node, 1))
         children = list(_children(node))
         if first is not None:
             return self.over(children, self.token(node, first))

@@ -258,7 +258,7 @@ def _tolist(c: Compiler, node: ast.Call, it: SpecialForm, wanted: T.Type | None)
     element, depth = wanted, 0
     while isinstance(element, T.ListType):
         element, depth = element.element, depth + 1
-    numbers = {T.INT: 0, T.FLOAT: 1, T.BOOL: 2, T.COMPLEX: 3}
+    numbers: dict[T.Type, int] = {T.INT: 0, T.FLOAT: 1, T.BOOL: 2, T.COMPLEX: 3}
     if element not in numbers:
         raise ScriptError(
             f"{shown(element)} is not one of the supported element types for tolist: "

@@ -79,7 +79,7 @@ class _Variables:
             for block, type in zip(node.blocks, types, strict=True):
                 assert type is not None
                 self.output(block, name, type)
-            unified = T.unify(*types) or T.union(types)  # type: ignore[arg-type]
+            unified = T.common(*types)  # type: ignore[arg-type]
             self.result(node, name, unified)
             self.scope.types[name] = unified
 

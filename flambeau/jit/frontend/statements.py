@@ -318,9 +318,8 @@ def _join(c: Compiler, where: SourceRange, blocks: list[Block], frames: list[Fra
             if frames[1 - side].has(name) or exits[1 - side]:
                 defined.add(name)
             else:
-                c.environment.frame.errors[name] = ScriptError(
-                    f"{name} is not defined in the {name_of_other} branch", where
-                )
+                reason = f"{name} is not defined in the {name_of_other} branch"
+                c.environment.frame.errors[name] = (reason, where)
     for name in sorted(defined):
         _join_variable(c, where, name, blocks, frames, exits)
 
@@ -350,10 +349,10 @@ def _join_variable(c: Compiler, where: SourceRange, name: str, blocks: list[Bloc
         c.environment.frame.types[name] = unified
         c.environment.frame.sugared.pop(name, None)
         return
-    error = ScriptError(
+    reason = (
         f"Type mismatch: {name} is set to type {shown(one)} in the true branch and type "
-        f"{shown(other)} in the false branch", where
-    )  # fmt: skip
+        f"{shown(other)} in the false branch"
+    )
     if c.environment.frame.has(name):
-        raise error
-    c.environment.frame.errors[name] = error
+        raise ScriptError(reason, where)
+    c.environment.frame.errors[name] = (reason, where)

@@ -79,8 +79,9 @@ class _Checker:
         rule = RULES.get(type(node))
         if rule is not None:
             rule(self, node)
-        for child in ast.iter_child_nodes(node):
-            self.check(child)
+        if not isinstance(node, ast.Constant):  # of which there may be very many
+            for child in ast.iter_child_nodes(node):
+                self.check(child)
 
     def unsupported(self, node: Any, reason: str = "") -> None:
         name, token = NAMES.get(type(node), (type(node).__name__, " "))

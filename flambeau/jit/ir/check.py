@@ -66,7 +66,7 @@ class _Check:
 
     def _define(self, value: Value, visible: set[Value]) -> None:
         self._expect(value not in self.defined, f"{value} is defined twice")
-        known, counted = Counter(value.users), self.uses.get(value, Counter())
+        known, counted = Counter(list(value.users)), self.uses.get(value, Counter())
         self._expect(known == counted, f"{value} does not know its users")
         self.defined.add(value)
         visible.add(value)

@@ -39,7 +39,7 @@ class Value:
         self.node = node  # what computes it; None for an input of a block
         self.block = block  # the block that it is an input of; None for others
         self.name = name  # the variable's name in the program; "" for a temporary
-        self.users: list[tuple[Node | Block, int]] = []
+        self.users: dict[tuple[Node | Block, int], None] = {}
 
     def replace_by(self, other: Value) -> None:
         """Let everything that uses this value use another one."""
@@ -90,14 +90,14 @@ class Node:
 
     def add_input(self, value: Value) -> None:
         """One more input."""
-        value.users.append((self, len(self.inputs)))
+        value.users[self, len(self.inputs)] = None
         self.inputs.append(value)
 
     def set_input(self, index: int, value: Value) -> None:
         """Another value for an input."""
-        self.inputs[index].users.remove((self, index))
+        del self.inputs[index].users[self, index]
         self.inputs[index] = value
-        value.users.append((self, index))
+        value.users[self, index] = None
 
     def remove_input(self, index: int) -> None:
         """Leave an input out; those behind it move up."""
@@ -109,7 +109,7 @@ class Node:
     def remove_all_inputs(self) -> None:
         """Leave all inputs out."""
         for index, value in enumerate(self.inputs):
-            value.users.remove((self, index))
+            del value.users[self, index]
         self.inputs = []
 
     def add_output(self, type: Type = TENSOR, name: str = "") -> Value:
@@ -204,14 +204,14 @@ class Block:
 
     def add_output(self, value: Value) -> None:
         """One more result."""
-        value.users.append((self, len(self.outputs)))
+        value.users[self, len(self.outputs)] = None
         self.outputs.append(value)
 
     def set_output(self, index: int, value: Value) -> None:
         """Another value for a result."""
-        self.outputs[index].users.remove((self, index))
+        del self.outputs[index].users[self, index]
         self.outputs[index] = value
-        value.users.append((self, index))
+        value.users[self, index] = None
 
     def remove_output(self, index: int) -> None:
         """Leave a result out; those behind it move up."""
@@ -223,7 +223,7 @@ class Block:
     def remove_all_outputs(self) -> None:
         """Leave all results out."""
         for index, value in enumerate(self.outputs):
-            value.users.remove((self, index))
+            del value.users[self, index]
         self.outputs = []
 
     def append(self, node: Node) -> Node:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,22 @@ class SourceRange:
         if not self.source.filename:
             return ""
         return f'  File "{self.source.filename}", line {self.line}\n'
+
+
+def characters_before(text: str) -> Sequence[int]:
+    """How many characters end before each byte of a text in UTF-8, and in all."""
+    if text.isascii():
+        return range(len(text) + 1)
+    widths = (len(character.encode(errors="replace")) for character in text)
+    found = [index for index, width in enumerate(widths) for _ in range(width)]
+    return [*found, len(text)]
+
+
+def bytes_before(text: str) -> Sequence[int]:
+    """How many bytes of UTF-8 stand before each character of a text, and in all."""
+    if text.isascii():
+        return range(len(text) + 1)
+    return [0, *accumulate(len(character.encode(errors="replace")) for character in text)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,12 @@ class SimpleType(Type):
     def __str__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SimpleType) and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # asked for very often
+
     @property
     def annotation(self) -> str:
         return self.spelled or self.name
@@ -419,12 +425,12 @@ def is_subtype(one: Type, other: Type) -> bool:
     """
     if one is other or one in (other, NO_RETURN) or other == ANY:
         return True
+    if isinstance(one, SimpleType) and isinstance(other, SimpleType):
+        return other == NUMBER and one in (INT, FLOAT, COMPLEX)
     if isinstance(one, (OptionalType, UnionType)):
         return all(is_subtype(part, other) for part in _flattened((one,)))
     if isinstance(other, (OptionalType, UnionType)):
         return any(is_subtype(one, part) for part in _flattened((other,)))
-    if other == NUMBER:
-        return one in (INT, FLOAT, COMPLEX)
     if isinstance(one, TupleType) and isinstance(other, TupleType):
         return _is_subtuple(one, other)
     return _is_subclass(one, other)
@@ -450,11 +456,13 @@ def _is_subclass(one: Type, other: Type) -> bool:
     return other == ANY_ENUM and isinstance(one, EnumType)
 
 
-def unify(one: Type, other: Type, wanted: Type | None = None) -> Type | None:
+def unify(one: Type, other: Type, wanted: Type | None = None, to_union: bool = False
+          ) -> Type | None:  # fmt: skip
     """The type that both branches of an `if` have in common, or None.
 
     A subtype gives way; None and T make Optional[T]; tuples are unified element by element.
-    `wanted`: a type that has been annotated and is taken if both fit.
+    `wanted`: a type that has been annotated and is taken if both fit. `to_union`: what has nothing
+    narrower in common, within tuples too, makes a Union.
     """
     if wanted is not None and is_subtype(one, wanted) and is_subtype(other, wanted):
         return wanted
@@ -468,13 +476,22 @@ def unify(one: Type, other: Type, wanted: Type | None = None) -> Type | None:
         return one
     if isinstance(other, OptionalType) and is_subtype(one, other.inner):
         return other
+    found = None
     if isinstance(one, TupleType) and isinstance(other, TupleType):
-        return _unify_tuples(one, other)
-    return None
+        found = _unify_tuples(one, other, to_union)
+    return union((one, other)) if found is None and to_union else found
 
 
-def _unify_tuples(one: TupleType, other: TupleType) -> Type | None:
+def common(one: Type, other: Type) -> Type:
+    """The type that two values have in common; a Union, perhaps within tuples, if nothing else."""
+    found = unify(one, other, to_union=True)
+    assert found is not None
+    return found
+
+
+def _unify_tuples(one: TupleType, other: TupleType, to_union: bool) -> Type | None:
     if len(one.elements) != len(other.elements):
         return None
-    parts = [unify(a, b) for a, b in zip(one.elements, other.elements, strict=True)]
+    pairs = zip(one.elements, other.elements, strict=True)
+    parts = [unify(*pair, to_union=to_union) for pair in pairs]
     return None if None in parts else TupleType(tuple(parts))  # type: ignore[arg-type]

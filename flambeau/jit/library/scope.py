@@ -15,21 +15,19 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import PYTHON_UNIT, Function, FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.ir.source import SourceRange
-from flambeau.jit.library.reader import definitions
+from flambeau.jit.library.reader import PLACES, definitions
 from flambeau.jit.operators import table
 from flambeau.jit.operators.matching import Argument, match_one
 
 AS_LISTS = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}
 """Functions that make lists of sizes, and how long they are."""
-ALSO = ("torch.nn.functional", "torch.nn._reduction", "torch.functional", "torch.nn.modules.rnn")
-"""Where a name is looked for after the file's own module."""
 
 
 class LibraryScope:
     """The names of a module of torch. `torch.x` is the operator of that name where there is one."""
 
     def __init__(self, place: str) -> None:
-        self.places = dict.fromkeys((place, *ALSO))
+        self.places = dict.fromkeys((place, *PLACES))
 
     def value(self, name: str, graph: Graph, where: SourceRange) -> SugaredValue | None:
         """What a name means as a value."""

@@ -124,7 +124,11 @@ def python_class(value: Any, where: SourceRange) -> SugaredValue | None:
     name = str(value.__name__)
     if known is None and getattr(sys.modules["flambeau"], name, None) is value:
         return BuiltinFunction(f"aten::{name}")  # torch looks for an operator of the name
-    return None if known is None else ClassValue(known)
+    if known is not None:
+        return ClassValue(known)
+    from flambeau.jit.modules.python_calls import PythonClass
+
+    return None if issubclass(value, BaseException) else PythonClass(value)
 
 
 @sugar_handler

@@ -7,11 +7,11 @@ import functools
 import inspect
 import sys
 import textwrap
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.jit import markers
+from flambeau.jit.errors import warn_of_age
 from flambeau.jit.frontend.source import Definition, definition_of
 from flambeau.jit.frontend.sugar import SugaredValue
 from flambeau.jit.ir import types as T
@@ -216,14 +216,7 @@ class ScriptMethodStub:
 
 def script_method(fn: Callable[..., Any]) -> Any:
     """Mark a method of a `ScriptModule` class to be compiled once `__init__` is done."""
-    later = sys.version_info >= (3, 14)
-    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
-    warnings.warn(
-        f"`torch.jit.script_method` is {state}. "
-        "Please switch to `torch.compile` or `torch.export`.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    warn_of_age("torch.jit.script_method")
     frame = sys._getframe(2) if sys._getframe(1).f_back is not None else sys._getframe(1)
     return ScriptMethodStub(fn, {**frame.f_globals, **frame.f_locals})
 

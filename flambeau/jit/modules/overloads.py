@@ -22,17 +22,24 @@ def declarations(owner: type) -> dict[str, list[Any]]:
     flambeau. A method that overrides one with declarations has none.
     """
     found: dict[str, list[Any]] = {}
-    seen = set()
+    before: list[type] = []
     for base in owner.__mro__:
-        form = form_of(base)
-        own = {} if form is None else form.overloads
-        place = f"{base.__module__}.{base.__qualname__}"
-        for name in [*base.__dict__, *own]:
-            declared = own.get(name) or markers.method_overloads.get(f"{place}.{name}")
-            if declared and name not in seen:
+        for name, declared in _declared_in(base).items():
+            if not any(name in other.__dict__ for other in before):
                 found[name] = declared
                 _check_implemented(base, name, declared)
-            seen.add(name)
+        before.append(base)
+    return found
+
+
+def _declared_in(base: type) -> dict[str, list[Any]]:
+    form = form_of(base)
+    found: dict[str, list[Any]] = {} if form is None else {**form.overloads}
+    start = f"{base.__module__}.{base.__qualname__}."
+    for place, declared in markers.method_overloads.items():
+        name = place.removeprefix(start)
+        if place.startswith(start) and name in base.__dict__ and declared:
+            found.setdefault(name, declared)
     return found
 
 

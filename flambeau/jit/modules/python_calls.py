@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau.jit import markers
+from flambeau.jit.frontend.errors import FrontendError
+from flambeau.jit.frontend.python_values import PythonValue
 from flambeau.jit.frontend.simple_value import SimpleValue
 from flambeau.jit.frontend.sugar import SugaredValue
 from flambeau.jit.ir import types as T
@@ -13,6 +15,7 @@ from flambeau.jit.ir.function import FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Graph, Value
 from flambeau.jit.ir.source import SourceRange
 from flambeau.jit.operators.matching import Argument, emit_builtin, match_one
+from flambeau.nn import Module
 
 NOT_RUN = "This Python function is annotated to be ignored and cannot be run"
 
@@ -74,20 +77,36 @@ class PythonCallable(SugaredValue):
 
     kind = "python value"
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str = "<python_value>") -> None:
         self.function = function
+        self.name = name
 
     def call(self, graph: Graph, where: SourceRange, args: Sequence[Argument],
              kwargs: Sequence[Argument], n_binders: int = 1) -> SugaredValue:  # fmt: skip
         parameters = tuple(Parameter(str(index), T.TENSOR) for index in range(len(args)))
-        schema = FunctionSchema("<python_value>", "", parameters, (Parameter("", T.TENSOR),))
+        schema = FunctionSchema(self.name, "", parameters, (Parameter("0", T.TENSOR),))
         with graph.at(where):
             args = [argument.in_graph(graph) for argument in args]
         match = match_one(schema, graph, where, args, kwargs)
         with graph.at(where):
             node = graph.insert("prim::PythonOp", match.inputs, (T.TENSOR,),
-                                name="<python_value>", function=self.function)  # fmt: skip
+                                name=self.name, function=self.function)  # fmt: skip
         return SimpleValue(node.output)
+
+
+class PythonClass(PythonValue):
+    """A class that programs know nothing of: its call is one of Python, from tensors to a tensor.
+
+    So `super()` is a tensor, as in torch, and has no `forward`.
+    """
+
+    def call(self, graph: Graph, where: SourceRange, args: Sequence[Argument],
+             kwargs: Sequence[Argument], n_binders: int = 1) -> SugaredValue:  # fmt: skip
+        if issubclass(self.value, Module):
+            name = self.value.__name__
+            raise FrontendError(where, f"Cannot instantiate class '{name}' in a script function")
+        called = PythonCallable(self.value, self.value.__name__)
+        return called.call(graph, where, args, kwargs, n_binders)
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any] | None:

@@ -152,8 +152,8 @@ def entry_points(module: Module) -> list[MethodSource]:
     if forward is not None and own and not markers.is_ignored(forward):
         names.append("forward")
     ignored = set(getattr(module, "__jit_ignored_attributes__", ()))
-    for name in dir(owner):
-        if name not in ignored and is_exported(getattr(owner, name, None)):
+    for name, function in marked_functions(owner).items():
+        if name not in ignored and is_exported(function):
             names.append(name)
     declared = overloads.declarations(owner)
     found = [variant for name in declared for variant in _variants(owner, name, declared[name])]
@@ -161,6 +161,15 @@ def entry_points(module: Module) -> list[MethodSource]:
         if name not in declared:
             found.append(_method_of(module, name))
     return found
+
+
+def marked_functions(owner: type) -> dict[str, Any]:
+    """The methods of a class with a mark for the compiler, by name."""
+    found: dict[str, Any] = {}
+    for base in reversed(owner.__mro__):
+        found.update(base.__dict__)
+    marked = [name for name, item in found.items() if hasattr(item, "_torchscript_modifier")]
+    return {name: found[name] for name in sorted(marked) if inspect.isfunction(found[name])}
 
 
 def _method_of(module: Module, name: str) -> MethodSource:
@@ -260,12 +269,9 @@ def _add_container_methods(made: ScriptModule, module: Module, concrete: Concret
 
 def _copy_python(made: ScriptModule, module: Module, concrete: ConcreteType) -> None:
     """Methods that stay Python: those that are ignored, and those of containers."""
-    for name in dir(type(module)):
-        if name in concrete.ignored:
-            continue
-        static = inspect.getattr_static(type(module), name, None)
-        if inspect.isfunction(static) and markers.is_ignored(static):
-            made.__dict__[name] = static.__get__(made)
+    for name, function in marked_functions(type(module)).items():
+        if name not in concrete.ignored and markers.is_ignored(function):
+            made.__dict__[name] = function.__get__(made)
     add_methods(made, kind_of(module), concrete.type.methods)
     for name in concrete.ignored:
         if name in module.__dict__:

@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from flambeau.jit import markers
+from flambeau.jit.errors import warn_of_age
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.nn import Module
@@ -38,13 +39,7 @@ def script(
     Raises:
         RuntimeError: TorchScript does not allow the program; the message shows the line.
     """
-    later = sys.version_info >= (3, 14)
-    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
-    warnings.warn(
-        f"`torch.jit.script` is {state}. Please switch to `torch.compile` or `torch.export`.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    warn_of_age("torch.jit.script")
     if optimize is not None:
         warnings.warn(
             "`optimize` is deprecated and has no effect. "

@@ -7,24 +7,27 @@ padded positions hold on the way is never looked at, and in the end they are zer
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
+from flambeau._ops import fast_attention
+from flambeau._ops.fast_attention import FeedForward, Heads, Norm
 from flambeau._tensor.tensor import Tensor
-from flambeau.jit.operators.layers import functional
 from flambeau.jit.operators.registry import implements
 
 MASK = "_valid_positions"
 """Under this name a padded tensor's `__dict__` has its mask (N, L), true where there is a value."""
-SRC_MASK, PADDING_MASK = 0, 1
-"""Kinds of masks: (L, L) for all sequences, (N, L) for all queries; others are (N, heads, L, L)."""
+
+
+@implements("prim::is_nested")
+def is_nested(tensor: Tensor) -> bool:
+    """Whether the tensor has padded positions that do not count."""
+    return MASK in tensor.__dict__
 
 
 @implements("_nested_tensor_from_mask_left_aligned")
 def is_left_aligned(tensor: Any, mask: Any) -> bool:
     """Whether in each row of a mask (N, L) no valid position follows a padded one."""
-    falls = mask[:, 1:] & ~mask[:, :-1]
-    return not bool(falls.any())
+    return fast_attention.is_left_aligned(mask)
 
 
 @implements("_nested_tensor_from_mask")
@@ -61,47 +64,27 @@ def marked(tensor: Tensor, mask: Any) -> Tensor:
     return tensor
 
 
-def _blocked(mask: Any, kind: int | None, valid: Any) -> Any:
-    """Where no attention is paid, as bool that broadcasts to (N, heads, L, L); None for nowhere.
-
-    Torch takes a mask of numbers as one of bools: whatever is not 0 blocks.
-    """
-    if mask is None:
-        return None if valid is None else ~valid[:, None, None, :]
-    mask = mask if mask.dtype.name == "bool" else mask != 0
-    if kind == PADDING_MASK:
-        return mask[:, None, None, :]
-    return mask[None, None] if kind == SRC_MASK or mask.ndim == 2 else mask
+def _closed(mask: Any, kind: int | None, valid: Any) -> Any:
+    """Where no attention is paid: what a mask says or, if there is none, at padded positions."""
+    if mask is None and valid is not None:
+        return fast_attention.blocked(~valid, fast_attention.PADDING_MASK)
+    return fast_attention.blocked(mask, kind)
 
 
 @implements("_native_multi_head_attention")
 def attention(query: Any, key: Any, value: Any, embed_dim: int, heads: int, qkv_weight: Any,
               qkv_bias: Any, proj_weight: Any, proj_bias: Any, mask: Any, need_weights: bool,
               average_weights: bool, mask_type: int | None) -> tuple[Any, Any]:  # fmt: skip
-    """Attention of several heads (Vaswani et al. 2017) on (N, L, D), projections included; the
-    result and, if they are wanted, the weights (N, L, S), or (N, heads, L, S) of each head.
+    """Attention of several heads on (N, L, D), projections included; the result and, if they are
+    wanted, the weights (N, L, S), or (N, heads, L, S) of each head.
     """
-    F = functional()  # noqa: N806
-    weights = [qkv_weight[i * embed_dim : (i + 1) * embed_dim] for i in range(3)]
-    biases = [qkv_bias[i * embed_dim : (i + 1) * embed_dim] for i in range(3)]
-    parts = [_heads(F.linear(x, w, b), heads)
-             for x, w, b in zip((query, key, value), weights, biases, strict=True)]  # fmt: skip
-    scores = (parts[0] * (1 / sqrt(embed_dim // heads))) @ parts[1].transpose(-2, -1)
+    weights = Heads(embed_dim, heads, qkv_weight, qkv_bias, proj_weight, proj_bias)
     valid = query.__dict__.get(MASK)
-    blocked = _blocked(mask, mask_type, valid)
-    if blocked is not None:
-        scores = scores.masked_fill(blocked, float("-inf"))
-    paid = scores.softmax(-1)
-    mixed = (paid @ parts[2]).transpose(1, 2).flatten(2)
-    result = marked(F.linear(mixed, proj_weight, proj_bias), valid)
+    closed = _closed(mask, mask_type, valid)
+    result, paid = fast_attention.attention(query, key, value, weights, closed)
     if not need_weights:
-        return result, None
-    return result, paid.mean(1) if average_weights else paid
-
-
-def _heads(tensor: Any, heads: int) -> Any:
-    """(N, L, D) as (N, heads, L, D / heads)."""
-    return tensor.unflatten(-1, (heads, -1)).transpose(1, 2)
+        return marked(result, valid), None
+    return marked(result, valid), paid.mean(1) if average_weights else paid
 
 
 @implements("_transformer_encoder_layer_fwd")
@@ -111,26 +94,13 @@ def encoder_layer(src: Any, embed_dim: int, heads: int, qkv_weight: Any, qkv_bia
                   ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any,
                   mask: Any, mask_type: int | None) -> Any:  # fmt: skip
     """One layer of an encoder on (N, L, D), without dropout."""
-    F = functional()  # noqa: N806
     valid = src.__dict__.get(MASK)
-
-    def attend(x: Any) -> Any:
-        return attention(marked(x, valid), x, x, embed_dim, heads, qkv_weight, qkv_bias,
-                         proj_weight, proj_bias, mask, False, True, mask_type)[0]  # fmt: skip
-
-    def feed_forward(x: Any) -> Any:
-        inner = F.linear(x, ffn_weight_1, ffn_bias_1)
-        inner = F.gelu(inner) if use_gelu else F.relu(inner)
-        return F.linear(inner, ffn_weight_2, ffn_bias_2)
-
-    def norm_1(x: Any) -> Any:
-        return F.layer_norm(x, [embed_dim], norm_weight_1, norm_bias_1, eps)
-
-    def norm_2(x: Any) -> Any:
-        return F.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
-
-    if norm_first:
-        between = src + attend(norm_1(src))
-        return marked(between + feed_forward(norm_2(between)), valid)
-    between = norm_1(src + attend(src))
-    return marked(norm_2(between + feed_forward(between)), valid)
+    result = fast_attention.encoder_layer(
+        src,
+        Heads(embed_dim, heads, qkv_weight, qkv_bias, proj_weight, proj_bias),
+        (Norm(norm_weight_1, norm_bias_1, eps), Norm(norm_weight_2, norm_bias_2, eps)),
+        FeedForward(ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, use_gelu),
+        norm_first,
+        _closed(mask, mask_type, valid),
+    )
+    return marked(result, valid)

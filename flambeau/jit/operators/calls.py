@@ -12,10 +12,12 @@ from flambeau.jit.operators import (  # noqa: F401  (each notes its implementati
     attention,
     containers,
     formatting,
+    identities,
     layers,
     number_functions,
     numbers,
     session,
+    stored,
     strings,
     tensors,
     variants,
@@ -43,7 +45,7 @@ def find(schema: FunctionSchema) -> Form | None:
     """The form of an operator, or None."""
     name = schema.full_name
     if name not in _forms:
-        _forms[name] = _written(schema) or derive(schema)
+        _forms[name] = _written(schema) or derive(schema) or _storing(schema)
     return _forms[name]
 
 
@@ -56,6 +58,15 @@ def _written(schema: FunctionSchema) -> Form | None:
         if key in FUNCTIONS:
             return Form(FUNCTIONS[key], passing, starred=True)
     return None
+
+
+def _storing(schema: FunctionSchema) -> Form | None:
+    """The form of an overload with `out`, of another one that computes the result."""
+    computing = stored.computing(schema)
+    if computing is None or find(computing) is None:
+        return None
+    passing = tuple(Passing(p.name, index) for index, p in enumerate(schema.arguments))
+    return Form(stored.storing(implementation(computing), computing), passing, starred=True)
 
 
 @cache

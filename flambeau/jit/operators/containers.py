@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.registry import implements, in_scope, pieces
 
 KEYS = ("str", "int", "bool", "float", "complex", "Tensor")
@@ -241,11 +240,3 @@ pieces({
     "dict.Tensor": "dict({0})", "keys.Tensor": "list({0})", "values.Tensor": "list({0}.values())",
     "items.Tensor": "list({0}.items())",
 })  # fmt: skip
-
-
-@implements("hash.generic")
-def hash_of(value: Any) -> int:
-    """Equal values have equal hashes; which number it is differs from torch's."""
-    if isinstance(value, Tensor):
-        return id(value)
-    return hash(tuple(value)) if isinstance(value, list) else hash(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.types import FunctionType
+from flambeau.jit.operators.identities import number_of
 from flambeau.jit.operators.registry import implements
 
 SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
@@ -41,7 +42,7 @@ def text_of(value: Any) -> str:
         return value.function.name
     declared = getattr(value, "_type", None)
     if declared is not None:
-        return f"<{declared} object at {id(value):#x}>"
+        return f"<{declared} object at {number_of(value):#x}>"
     return str(value)
 
 

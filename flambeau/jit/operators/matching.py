@@ -173,7 +173,7 @@ def spelled(schema: FunctionSchema) -> str:
             parts.append("*")
         default = "" if argument.default is REQUIRED else f"={_constant_text(argument.default)}"
         parts.append(f"{argument.type} {argument.name}{default}")
-    returns = ", ".join(str(result.type) for result in schema.returns)
+    returns = ", ".join(f"{r.type} {r.name}".rstrip() for r in schema.returns)
     if len(schema.returns) != 1 or (returns[0] == "(" and returns[-1] == ")"):
         returns = f"({returns})"
     name = (

@@ -98,9 +98,3 @@ def make_generator(place: Any, seed: int | None) -> Generator:
     if seed is not None:
         made.manual_seed(seed)
     return made
-
-
-@implements("prim::id")
-def identity(value: Any) -> int:
-    """A number of its own for each object."""
-    return 0 if value is None else id(value)

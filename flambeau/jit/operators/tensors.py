@@ -28,7 +28,7 @@ pieces({
     "grad": "{0}.grad", "prim::data data": "{0}.data",
     "prim::is_cuda": "({0}.device.type == 'cuda')", "prim::is_meta": "({0}.device.type == 'meta')",
     " ".join(f"prim::is_{kind}" for kind in NO_DEVICES): "False",
-    "prim::is_quantized prim::is_mkldnn prim::is_nested": "False",
+    "prim::is_quantized prim::is_mkldnn": "False",
     "prim::is_sparse": "{0}.is_sparse", "prim::is_sparse_csr": "False", "prim::name": "None",
     "prim::itemsize": "{0}.dtype.itemsize", "prim::nbytes": "({0}.dtype.itemsize * {0}.numel())",
     "prim::index": "{0}.index", "prim::type": "{0}.type",

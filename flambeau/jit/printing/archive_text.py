@@ -10,28 +10,31 @@ from flambeau.jit.ir.function import Function
 from flambeau.jit.printing.classes import write_class
 from flambeau.jit.printing.code_text import CodeWriter, Dependencies
 from flambeau.jit.printing.constants import ConstantTable
+from flambeau.jit.printing.marks import Marks, Piece
 
 
 class ArchiveCode:
     """What an archive says of classes and functions. Torch begins with `classes_of(module)`.
 
     files: the code by path, `code/__torch__/models.py`, in the order in which torch writes them.
+    pieces: what the code of a path is made of, each with its place in the original program.
     constants: what the code calls `CONSTANTS.c0`, …
     """
 
     def __init__(self, roots: Iterable[T.Type | Function]) -> None:
         self._constants = ConstantTable()
         self._dependencies = Dependencies()
+        self._marks = Marks()
         self._writers: dict[str, CodeWriter] = {}
+        self.files: dict[str, str] = {}
+        self.pieces: dict[str, list[Piece]] = {}
         for root in roots:
             self._dependencies.add(root)
         for entry in self._dependencies.found:  # grows while classes are written
             self._write(entry)
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The texts by path."""
-        return {_path(place): writer.text() for place, writer in self._writers.items()}
+        for place, writer in self._writers.items():
+            path = _path(place)
+            self.files[path], self.pieces[path] = self._marks.taken_apart(writer.text())
 
     @property
     def entries(self) -> list[T.Type | Function]:
@@ -47,7 +50,7 @@ class ArchiveCode:
         place = entry.qualified_name.rpartition(".")[0]
         writer = self._writers.get(place)
         if writer is None:
-            writer = CodeWriter(self._constants, self._dependencies)
+            writer = CodeWriter(self._constants, self._dependencies, self._marks)
             self._writers[place] = writer
         if isinstance(entry, Function):
             writer.function(entry, typed_self=True)

@@ -11,6 +11,7 @@ from flambeau.jit.ir.values import type_of
 from flambeau.jit.printing.code_text import CodeWriter
 from flambeau.jit.printing.constants import constant_text
 from flambeau.jit.printing.identifiers import is_identifier
+from flambeau.jit.printing.literals import name_text
 
 
 def write_class(writer: CodeWriter, type: T.Type) -> None:
@@ -28,8 +29,9 @@ def write_class(writer: CodeWriter, type: T.Type) -> None:
     elif isinstance(type, T.EnumType):
         _head(writer, type, "(Enum)")
         for member in type.python:
-            quote = '"' if isinstance(member.value, str) else ""
-            writer.line(f"  {member.name} = {quote}{member.value}{quote}")
+            value = member.value
+            shown = name_text(value) if isinstance(value, str) else str(value)
+            writer.line(f"  {member.name} = {shown}")
     else:
         raise TypeError(f"{type} has no definition")
 
@@ -51,7 +53,7 @@ def _write_class(writer: CodeWriter, type: T.ClassType) -> None:
             continue
         if index == 0:
             writer.line("__annotations__ = []")
-        writer.line(f'__annotations__["{name}"] = {annotation}')
+        writer.line(f"__annotations__[{name_text(name)}] = {annotation}")
     for name, value in type.constants.items():
         _write_constant(writer, name, value)
     for method in type.methods.values():
@@ -71,7 +73,7 @@ def _write_lists(writer: CodeWriter, type: T.ClassType) -> None:
 
 
 def _write_names(writer: CodeWriter, title: str, names: Iterable[str]) -> None:
-    listed = "".join(f'"{name}", ' for name in names)
+    listed = "".join(f"{name_text(name)}, " for name in names)
     writer.line(f"{title} = [{listed}]")
 
 

@@ -12,16 +12,19 @@ def f(x: Tensor,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, Function, Parameter
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
+from flambeau.jit.ir.source import SourceRange
 from flambeau.jit.printing.constants import ConstantTable, constant_text
 from flambeau.jit.printing.expressions import expression, joined
 from flambeau.jit.printing.identifiers import UniqueNames, base_name
 from flambeau.jit.printing.inlining import inlined_nodes
+from flambeau.jit.printing.marks import Marks, unmarked
 
 CHOICES = (T.OptionalType, T.UnionType)
 LONG_LINE = 40
@@ -80,9 +83,12 @@ class Dependencies:
 class CodeWriter:
     """Writes functions, one below the other."""
 
-    def __init__(self, constants: ConstantTable, dependencies: Dependencies | None = None) -> None:
+    def __init__(self, constants: ConstantTable, dependencies: Dependencies | None = None,
+                 marks: Marks | None = None) -> None:  # fmt: skip
         self.constants = constants
         self.dependencies = dependencies or Dependencies()
+        self.marks = marks
+        self.place: SourceRange | None = None  # what is written now was in the program
         self.lines: list[str] = []
         self.level = 0
         self.names = UniqueNames()
@@ -94,11 +100,22 @@ class CodeWriter:
 
     def text(self) -> str:
         """What has been written."""
-        return "".join(f"{line}\n" for line in self.lines)
+        return "".join(self.lines)
 
     def line(self, text: str) -> None:
         """One more line, indented."""
-        self.lines.append("  " * self.level + text)
+        self.lines.append(self.marked(f"{'  ' * self.level}{text}\n", self.place))
+
+    def marked(self, text: str, place: SourceRange | None) -> str:
+        """The text with marks that tell its place, if they are wanted."""
+        return text if self.marks is None else self.marks.around(text, place)
+
+    @contextmanager
+    def at(self, node: Node) -> Iterator[None]:
+        """Let lines be those of a node."""
+        saved, self.place = self.place, node.source
+        yield
+        self.place = saved
 
     # ---- functions
 
@@ -163,7 +180,7 @@ class CodeWriter:
             self._variables[value] = self.names.unique(wanted)
 
     def is_long(self, text: str) -> bool:
-        return len(text) + 2 * self.level >= LONG_LINE
+        return len(unmarked(text)) + 2 * self.level >= LONG_LINE
 
     def split_long(self, values: Sequence[Value]) -> None:
         """Give long expressions variables."""
@@ -184,7 +201,8 @@ class CodeWriter:
         """Assign an expression to the results of a node."""
         self.name(node.outputs)
         results = joined(node.outputs, self.use)
-        self.line(f"{results} = {text}" if results else text)
+        with self.at(node):
+            self.line(f"{results} = {text}" if results else text)
 
     # ---- statements
 
@@ -203,10 +221,11 @@ class CodeWriter:
         for value in node.inputs:
             self._waiting.pop(value, None)
         statement = STATEMENTS.get(node.kind)
-        if statement is not None:
-            statement(self, node)
-        else:
+        if statement is None:
             self.operation(node)
+            return
+        with self.at(node):
+            statement(self, node)
 
     def operation(self, node: Node) -> None:
         self.note_callee(node)
@@ -215,7 +234,7 @@ class CodeWriter:
         if node not in self.inlined or (is_constant and self.is_long(text)):
             self.define(node, text)
             return
-        self._expressions[node.output] = text
+        self._expressions[node.output] = self.marked(text, node.source)
         if not is_constant:
             self._waiting[node.output] = None
 

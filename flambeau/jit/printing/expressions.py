@@ -8,11 +8,12 @@ from typing import Any
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema
 from flambeau.jit.ir.graph import Node, Value
-from flambeau.jit.printing.constants import ConstantTable, annotated, constant_text
+from flambeau.jit.printing.constants import ConstantTable, constant_text
 from flambeau.jit.printing.identifiers import is_identifier
 from flambeau.jit.printing.literals import string_text
 
 RENAMED = {"aten::backward": "torch.autograd.backward", "aten::grad": "torch.autograd.grad"}
+UNTOLD = (T.OptionalType, T.UnionType, T.InterfaceType)
 Uses = Callable[[Value], str]
 
 
@@ -130,13 +131,32 @@ def _tuple_slice(node: Node, use: Uses) -> str:
 
 
 def _list(node: Node, use: Uses) -> str:
-    return annotated(f"[{joined(node.inputs, use)}]", node.output.type, bool(node.inputs))
+    text = f"[{joined(node.inputs, use)}]"
+    return text if _tell(node.inputs, node.output.type) else _typed(node, text)
 
 
 def _dictionary(node: Node, use: Uses) -> str:
     keys, values = node.inputs[::2], node.inputs[1::2]
     pairs = [f"{use(k)}: {use(v)}" for k, v in zip(keys, values, strict=True)]
-    return annotated(f"{{{', '.join(pairs)}}}", node.output.type, bool(pairs))
+    text = f"{{{', '.join(pairs)}}}"
+    return text if _tell(values, node.output.type) else _typed(node, text)
+
+
+def _tell(values: Sequence[Value], type: T.Type) -> bool:
+    """Whether the elements tell the type of a list or dictionary; torch writes it down where they
+    may be None or of several types.
+    """
+    element = type.parts[-1]
+    if not values or isinstance(element, UNTOLD) or element == T.ANY:
+        return False
+    found = values[0].type
+    for value in values[1:]:
+        found = T.common(found, value.type)
+    return found == element
+
+
+def _typed(node: Node, text: str) -> str:
+    return f"annotate({node.output.type.annotation}, {text})"
 
 
 def _object(node: Node, use: Uses) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 
 RESERVED = frozenset((
@@ -17,15 +18,15 @@ IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def is_identifier(name: str) -> bool:
     """Whether an attribute of that name can be written behind a dot."""
-    return IDENTIFIER.fullmatch(name) is not None
+    return IDENTIFIER.fullmatch(name) is not None and not keyword.iskeyword(name)
 
 
 def base_name(name: str) -> str:
-    """The variable that a value was: `x` of `x.12`, as an identifier."""
+    """The variable that a value was: `x` of `x.12`, as an identifier, `_` for each other byte."""
     base, dot, digits = name.rpartition(".")
     if dot and digits.isdecimal():
         name = base
-    valid = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    valid = re.sub(r"[^A-Za-z0-9_]", lambda found: "_" * len(found.group().encode()), name)
     return valid if valid and not valid[0].isdigit() else f"_{valid}"
 
 

@@ -61,7 +61,7 @@ def _may_be_inlined(value: Value) -> bool:
     assert node is not None
     if len(node.outputs) != 1 or len(value.users) != 1 or node.blocks:
         return False
-    user, index = value.users[0]
+    ((user, index),) = value.users
     if value.name and not isinstance(user, Block):
         return False
     if isinstance(user, Node):

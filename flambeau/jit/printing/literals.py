@@ -32,6 +32,12 @@ def string_text(text: str) -> str:
     return f'"{"".join(map(_escaped, text))}"'
 
 
+def name_text(name: str) -> str:
+    """The same for a name in a declaration, where what is beyond ASCII stands as it is."""
+    shown = (_escaped(character) if character.isascii() else character for character in name)
+    return f'"{"".join(shown)}"'
+
+
 def _escaped(character: str) -> str:
     if character in ESCAPES:
         return ESCAPES[character]

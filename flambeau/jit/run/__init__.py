@@ -49,11 +49,12 @@ def entry_of(function: Function) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def set_limits(unit: Any, limits: Limits | None) -> None:
-    """Let the functions of a compilation unit run under limits, or without."""
+def set_limits(unit: Any, limits: Limits | None) -> Any:
+    """Let the functions of a compilation unit run under limits, or without. Returns the meter."""
     unit.meter = None if limits is None else Meter(limits)
     for function in _functions(unit):
         function.compiled.clear()
+    return unit.meter
 
 
 def _functions(unit: Any) -> list[Function]:
@@ -77,7 +78,7 @@ def entry(*args, **kwargs):
         return {result}
     raise raised
 """
-PLAIN_CLASSES = {T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STRING: str}
+PLAIN_CLASSES: dict[T.Type, type] = {T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STRING: str}
 
 
 def _make_entry(function: Function) -> Callable[..., Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +22,20 @@ class Limits:
     steps: operators and rounds of loops.
     memory: bytes of the results of operators, together, that one call may make.
     depth: calls within each other.
+    code: characters of the code of an archive, together; it is compiled while it is loaded.
     """
 
     steps: int | None = None
     memory: int | None = None
     depth: int | None = 200
+    code: int | None = 1 << 24
+
+    @staticmethod
+    def for_loading(size: int) -> Limits:
+        """What an archive of `size` bytes may do while it is loaded, if nobody says otherwise: run
+        its `__setstate__`, which put together what a file holds in parts.
+        """
+        return Limits(steps=10_000_000, memory=(1 << 30) + 32 * size)
 
 
 class Meter:
@@ -51,6 +62,16 @@ class Meter:
     def leave(self) -> None:
         """A function ends."""
         self.depth -= 1
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all calls inside count as one."""
+        self.reset()
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     def tick(self) -> None:
         """One step."""

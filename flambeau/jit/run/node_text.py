@@ -125,8 +125,14 @@ def write_raise(w: Writer, node: Node) -> None:
 
 @writes("prim::Uninitialized")
 def write_uninitialized(w: Writer, node: Node) -> None:
-    """A value that is never used."""
-    w.assign(node, "None")
+    """A value that is never used; of a tuple the elements may be taken, which are not used."""
+    w.assign(node, _nothing(node.output.type))
+
+
+def _nothing(type: T.Type) -> str:
+    if not isinstance(type, T.TupleType):
+        return "None"
+    return f"({''.join(f'{_nothing(element)}, ' for element in type.elements)})"
 
 
 @writes("prim::Enter")

@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._ops.namespace import ops
+from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, wrap
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
@@ -35,6 +36,7 @@ class CausalBias(Tensor):
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int
+    __torch_function__ = staticmethod(overriding.disabled)
 
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> CausalBias:
         if not isinstance(variant, CausalVariant):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.autocast import settings
+from flambeau._ops.fast_attention import Heads, attention, blocked, switch
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.layers.linear import NonDynamicallyQuantizableLinear
 from flambeau.nn.module import Module
-from flambeau.nn.parameter import empty_parameter
+from flambeau.nn.parameter import Parameter, empty_parameter
 
 
 class MultiheadAttention(Module):
@@ -118,6 +122,9 @@ class MultiheadAttention(Module):
         `key_padding_mask` (N, S) is True where a key is left out, `attn_mask` (L, S) or
         (N·heads, L, S) where a pair is; float masks are added to the scores.
         """
+        if self._is_fast(query, key, value, attn_mask, key_padding_mask):
+            return self._fast(query, (attn_mask, key_padding_mask), need_weights,
+                              average_attn_weights)  # fmt: skip
         swapped = self.batch_first and query.ndim == 3
         if swapped:
             query, key, value = _swapped(query, key, value)
@@ -153,6 +160,36 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swapped else output), weights
 
+    def _is_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
+        """Whether one operator does: attention of a batch to itself, for inference."""
+        return (
+            query is key and key is value and query.ndim == 3 and self.batch_first
+            and not self.training and self._can_be_fast and self.num_heads % 2 == 0
+            and all(mask is None or mask.dtype is dt.bool_ for mask in masks)
+            and may_be_fast(query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight,
+                            self.out_proj.bias)
+        )  # fmt: skip
+
+    @property
+    def _can_be_fast(self) -> bool:
+        """Whether nothing in its construction is in the way of the fast path."""
+        extras = self.bias_k is not None or self.bias_v is not None or self.add_zero_attn
+        return self._qkv_same_embed_dim and self.in_proj_bias is not None and not extras
+
+    def _heads(self) -> Heads:
+        """The weights, for the fast path."""
+        projection = self.out_proj
+        return Heads(self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
+                     projection.weight, projection.bias)  # fmt: skip
+
+    def _fast(self, query: Tensor, masks: Any, need_weights: bool, average: bool
+              ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        mask, kind = self.merge_masks(masks[0], masks[1], query)
+        result, weights = attention(query, query, query, self._heads(), blocked(mask, kind))
+        if not need_weights:
+            return result, None
+        return result, weights.mean(1) if average else weights
+
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
@@ -171,6 +208,17 @@ class MultiheadAttention(Module):
             padding = key_padding_mask.view(batch, 1, 1, length)
             merged = merged + padding.expand(-1, self.num_heads, -1, -1)
         return merged, 2
+
+
+def may_be_fast(*tensors: Any) -> bool:
+    """Whether a layer may take its fast path with these inputs and parameters: it is allowed, no
+    subclass has a say, all have one dtype, and no gradient is wanted.
+    """
+    first = tensors[0]
+    plain = all(type(t) in (Tensor, Parameter) and t.dtype is first.dtype for t in tensors)
+    if not plain or not switch.enabled or settings.enabled["cuda"]:
+        return False
+    return not (modes.grad.enabled and any(t.requires_grad for t in tensors))
 
 
 def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,227 +8,24 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._ops.fast_attention import is_left_aligned
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.containers import ModuleList
-from flambeau.nn.layers.attention import MultiheadAttention
-from flambeau.nn.layers.dropout import Dropout
-from flambeau.nn.layers.linear import Linear
+from flambeau.nn.layers.attention import may_be_fast
 from flambeau.nn.layers.normalization import LayerNorm
+from flambeau.nn.layers.transformer_layers import (
+    Activation,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    as_float_mask,
+)
 from flambeau.nn.module import Module
-
-Activation = str | Callable[[Tensor], Tensor]
-
-
-def _get_activation_fn(name: str) -> Callable[[Tensor], Tensor]:
-    if name not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {name}")
-    return getattr(F, name)  # type: ignore[no-any-return]
 
 
 def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
-
-
-def _as_float_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
-    """A mask to be added to scores; where a bool mask is True, minus infinity."""
-    if mask is None or mask.dtype.is_floating_point:
-        return mask
-    if mask.dtype is not dt.bool_:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    zeros = ops.zeros(mask.shape, dtype=like.dtype)
-    return zeros.masked_fill(mask, float("-inf"))  # type: ignore[no-any-return]
-
-
-class _Layer(Module):
-    """What encoder and decoder layers share."""
-
-    __constants__ = ["norm_first"]
-    norm_first: bool
-
-    def _set_activation(self, activation: Activation) -> None:
-        if isinstance(activation, str):
-            activation = _get_activation_fn(activation)
-        self.activation = activation
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
-
-    def _attend(
-        self, attention: Module, query: Tensor, memory: Tensor, masks: tuple[Any, Any], causal: bool
-    ) -> Tensor:
-        attn_mask, padding = masks
-        return attention(  # type: ignore[no-any-return]
-            query,
-            memory,
-            memory,
-            attn_mask=attn_mask,
-            key_padding_mask=padding,
-            is_causal=causal,
-            need_weights=False,
-        )[0]
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention and two linear maps, each with dropout, residual and layer norm.
-
-    (T, N, d_model), or (N, T, d_model) with `batch_first`; `norm_first` normalizes before.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, **options
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self._set_activation(activation)
-        self.activation_relu_or_gelu = _kind_of_activation(self.activation)
-
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        padding = _as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
-        masks = (_as_float_mask(src_mask, "src_mask", src), padding)
-        x = src
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), *masks, is_causal=is_causal)
-            return x + self._ff_block(self.norm2(x))
-        x = self.norm1(x + self._sa_block(x, *masks, is_causal=is_causal))
-        return self.norm2(x + self._ff_block(x))  # type: ignore[no-any-return]
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return self.dropout2(x)  # type: ignore[no-any-return]
-
-
-def _kind_of_activation(activation: Any) -> int:
-    """1 for ReLU, 2 for GELU, 0 for others."""
-    from flambeau.nn.layers.activation import GELU, ReLU
-
-    if activation is F.relu or isinstance(activation, ReLU):
-        return 1
-    return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
-
-
-class TransformerDecoderLayer(_Layer):
-    """As the encoder's layer, with attention over the encoder's output in between."""
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        attention = {"dropout": dropout, "batch_first": batch_first, **options}
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.linear1 = Linear(d_model, dim_feedforward, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self._set_activation(activation)
-
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
-        x = tgt
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), *own)
-            x = x + self._mha_block(self.norm2(x), memory, *other)
-            return x + self._ff_block(self.norm3(x))
-        x = self.norm1(x + self._sa_block(x, *own))
-        x = self.norm2(x + self._mha_block(x, memory, *other))
-        return self.norm3(x + self._ff_block(x))  # type: ignore[no-any-return]
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
-
-    def _mha_block(
-        self,
-        x: Tensor,
-        mem: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout2(self._attend(self.multihead_attn, x, mem, masks, is_causal))  # type: ignore[no-any-return]
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return self.dropout3(x)  # type: ignore[no-any-return]
 
 
 NESTED_CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -238,11 +35,11 @@ NESTED_CHECKS: dict[str, Callable[[Any], bool]] = {
     "encoder_layer.norm_first was True": lambda layer: layer.norm_first,
     "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference "
     "performance)": lambda layer: not layer.self_attn.batch_first,
-    "encoder_layer.self_attn.in_proj_bias was None": lambda layer: (
-        layer.self_attn.in_proj_bias is None
-    ),
     "encoder_layer.self_attn._qkv_same_embed_dim was not True": lambda layer: (
         not layer.self_attn._qkv_same_embed_dim
+    ),
+    "encoder_layer.self_attn was passed bias=False": lambda layer: (
+        layer.self_attn.in_proj_bias is None
     ),
     "encoder_layer.activation_relu_or_gelu was not True": lambda layer: (
         not layer.activation_relu_or_gelu
@@ -291,14 +88,30 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        padding = _as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
-        mask = _as_float_mask(mask, "mask", src)
+        padding: Any = as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
+        mask = as_float_mask(mask, "mask", src)
+        dropped = None
+        if mask is None and padding is not None and self._drops_padding(src, padding):
+            dropped = padding != 0
         output = src
         for layer in self.layers:
             output = layer(
                 output, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=padding
             )
+        if dropped is not None:
+            output = output.masked_fill(dropped.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _drops_padding(self, src: Tensor, padding: Any) -> bool:
+        """Whether padded positions are zeros in the end: torch packs the others for its fast path,
+        which it may do if the padding stands behind each sequence.
+        """
+        first = self.layers[0]
+        if not self.use_nested_tensor or first.training or src.ndim != 3:
+            return False
+        if self.mask_check and not is_left_aligned(padding == 0):
+            return False
+        return may_be_fast(src, *first._weights())
 
 
 class TransformerDecoder(Module):

@@ -37,7 +37,7 @@ FILES = {
     "pooling": ("layers.pooling",),
     "rnn": ("layers.rnn", "layers.rnn_cells"),
     "sparse": ("layers.sparse",),
-    "transformer": ("layers.transformer",),
+    "transformer": ("layers.transformer", "layers.transformer_layers"),
     "upsampling": ("layers.upsampling",),
     "utils": ("layers.sizes",),
 }

@@ -1,0 +1,254 @@
+"""The layers of encoders and decoders: attention, two linear maps, norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flambeau._core import dtype as dt
+from flambeau._ops.fast_attention import FeedForward, Norm, blocked, encoder_layer
+from flambeau._ops.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.nn import functional as F
+from flambeau.nn.layers.attention import MultiheadAttention, may_be_fast
+from flambeau.nn.layers.dropout import Dropout
+from flambeau.nn.layers.linear import Linear
+from flambeau.nn.layers.normalization import LayerNorm
+from flambeau.nn.module import Module
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+def _get_activation_fn(name: str) -> Callable[[Tensor], Tensor]:
+    if name not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {name}")
+    return getattr(F, name)  # type: ignore[no-any-return]
+
+
+def as_float_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+    """A mask to be added to scores; where a bool mask is True, minus infinity."""
+    if mask is None or mask.dtype.is_floating_point:
+        return mask
+    if mask.dtype is not dt.bool_:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    zeros = ops.zeros(mask.shape, dtype=like.dtype)
+    return zeros.masked_fill(mask, float("-inf"))  # type: ignore[no-any-return]
+
+
+class _Layer(Module):
+    """What encoder and decoder layers share."""
+
+    __constants__ = ["norm_first"]
+
+    def _set_activation(self, activation: Activation) -> None:
+        if isinstance(activation, str):
+            activation = _get_activation_fn(activation)
+        self.activation = activation
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
+
+    def _attend(
+        self, attention: Module, query: Tensor, memory: Tensor, masks: tuple[Any, Any], causal: bool
+    ) -> Tensor:
+        attn_mask, padding = masks
+        return attention(  # type: ignore[no-any-return]
+            query,
+            memory,
+            memory,
+            attn_mask=attn_mask,
+            key_padding_mask=padding,
+            is_causal=causal,
+            need_weights=False,
+        )[0]
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and two linear maps, each with dropout, residual and layer norm.
+
+    (T, N, d_model), or (N, T, d_model) with `batch_first`; `norm_first` normalizes before.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        super().__init__()
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **options
+        )
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self._set_activation(activation)
+        self.activation_relu_or_gelu = _kind_of_activation(self.activation)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        padding = as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
+        masks = (as_float_mask(src_mask, "src_mask", src), padding)
+        if self._is_fast(src):
+            return self._fast(src, masks)
+        x = src
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *masks, is_causal=is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, *masks, is_causal=is_causal))
+        return self.norm2(x + self._ff_block(x))  # type: ignore[no-any-return]
+
+    def _is_fast(self, src: Tensor) -> bool:
+        """Whether one operator does the whole layer: for inference, without hooks inside."""
+        attention = self.self_attn
+        return (
+            not self.training and src.ndim == 3 and attention.batch_first
+            and attention.in_proj_bias is not None and attention._qkv_same_embed_dim
+            and attention.num_heads % 2 == 0 and bool(self.activation_relu_or_gelu)
+            and self.norm1.eps == self.norm2.eps
+            and not any(m._forward_hooks or m._forward_pre_hooks for m in self.modules())
+            and may_be_fast(src, *self._weights())
+        )  # fmt: skip
+
+    def _weights(self) -> Iterator[Tensor]:
+        """The parameters that the fast path uses."""
+        yield from (self.self_attn.in_proj_weight, self.self_attn.in_proj_bias)
+        for part in (self.self_attn.out_proj, self.norm1, self.norm2, self.linear1, self.linear2):
+            yield from (part.weight, part.bias)
+
+    def _fast(self, src: Tensor, masks: Any) -> Tensor:
+        mask, kind = self.self_attn.merge_masks(masks[0], masks[1], src)
+        norms = [Norm(norm.weight, norm.bias, norm.eps) for norm in (self.norm1, self.norm2)]
+        linear1, linear2 = self.linear1, self.linear2
+        forward = FeedForward(linear1.weight, linear1.bias, linear2.weight, linear2.bias,
+                              self.activation_relu_or_gelu == 2)  # fmt: skip
+        heads = self.self_attn._heads()
+        return encoder_layer(  # type: ignore[no-any-return]
+            src, heads, (norms[0], norms[1]), forward, self.norm_first, blocked(mask, kind)
+        )
+
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        masks = (attn_mask, key_padding_mask)
+        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self.dropout2(x)  # type: ignore[no-any-return]
+
+
+def _kind_of_activation(activation: Any) -> int:
+    """1 for ReLU, 2 for GELU, 0 for others."""
+    from flambeau.nn.layers.activation import GELU, ReLU
+
+    if activation is F.relu or isinstance(activation, ReLU):
+        return 1
+    return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+
+
+class TransformerDecoderLayer(_Layer):
+    """As the encoder's layer, with attention over the encoder's output in between."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        attention = {"dropout": dropout, "batch_first": batch_first, **options}
+        super().__init__()
+        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self._set_activation(activation)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        x = tgt
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), memory, *other)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, memory, *other))
+        return self.norm3(x + self._ff_block(x))  # type: ignore[no-any-return]
+
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        masks = (attn_mask, key_padding_mask)
+        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        masks = (attn_mask, key_padding_mask)
+        return self.dropout2(self._attend(self.multihead_attn, x, mem, masks, is_causal))  # type: ignore[no-any-return]
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self.dropout3(x)  # type: ignore[no-any-return]
