@@ -2,17 +2,16 @@
 somebody looks.
 
 Their public function is the row's body itself, and nothing stands between a caller and it. So that
-this costs nothing, the code of each body is exchanged while a recording is on for code that reports
-the call and runs the old, and put back afterwards.
+this costs nothing, the bodies are redirected while a recording is on (`_ops/redirection.py`).
 """
 
 from __future__ import annotations
 
-import warnings
-from types import CodeType, FunctionType
+from functools import partial
 from typing import Any
 
 from flambeau._ops.op import LISTENERS, REGISTRY, Op
+from flambeau._ops.redirection import Redirection
 from flambeau._tensor.tensor import Tensor
 from flambeau.profiler.active import Shared, active
 
@@ -32,39 +31,31 @@ QUESTIONS = frozenset((
 METHODS = ("copy_", "detach_", "fill_", "item", "normal_", "random_", "to", "uniform_", "zero_")
 """Methods of tensors that are operators in PyTorch and no rows here."""
 
-_plain: dict[FunctionType, CodeType] = {}
+_redirection = Redirection()
 
 
 def _report() -> None:
     """From now on, composites tell the recorder of their thread."""
     for op in list(REGISTRY.values()):
-        _exchange_row(op)
+        _redirect(op)
     for name in METHODS:
-        _exchange(name, vars(Tensor).get(name), None)
-    LISTENERS.append(_exchange_row)
+        _redirection.add(vars(Tensor).get(name), partial(_reported, name, None))
+    LISTENERS.append(_redirect)
 
 
 def _report_no_more() -> None:
-    LISTENERS.remove(_exchange_row)
-    for function, code in _plain.items():
-        function.__code__ = code
-    _plain.clear()
+    LISTENERS.remove(_redirect)
+    _redirection.end()
 
 
 reporting = Shared(_report, _report_no_more)
 """While it is entered, composites tell the recorder of their thread."""
 
 
-def _exchange_row(op: Op) -> None:
+def _redirect(op: Op) -> None:
     name = _name(op)
     if name is not None:
-        _exchange(name, op.body, op)
-
-
-def _exchange(name: str, function: Any, op: Op | None) -> None:
-    if isinstance(function, FunctionType) and function not in _plain:
-        _plain[function] = function.__code__
-        function.__code__ = _reporting_code(name, op, _copy(function))
+        _redirection.add(op.body, partial(_reported, name, op))
 
 
 def _name(op: Op) -> str | None:
@@ -79,23 +70,6 @@ def _name(op: Op) -> str | None:
     return name
 
 
-def _copy(body: FunctionType) -> FunctionType:
-    """A function with the same code, for whatever happens to the other's."""
-    copy = FunctionType(body.__code__, body.__globals__, body.__name__, body.__defaults__,
-                        body.__closure__)  # fmt: skip
-    copy.__kwdefaults__ = body.__kwdefaults__
-    return copy
-
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", SyntaxWarning)  # a string that is called: it is exchanged
-    _TEMPLATE: CodeType = compile(
-        "def report(*args, **kwargs):\n    return 'the report'(args, kwargs)",
-        f"<flambeau {__name__}>",
-        "exec",
-    ).co_consts[0]
-
-
 def _in_order(op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments in the order of the schema; None for what is left out before another."""
     if not kwargs or op is None:
@@ -105,25 +79,18 @@ def _in_order(op: Op | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     return (*args, *[kwargs.get(name) for name in names[: max(given, default=-1) + 1]])
 
 
-def _reporting_code(name: str, op: Op | None, body: FunctionType) -> CodeType:
-    """Code that calls `body`, between the words to the recorder of its thread."""
-
-    def report(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        recorder = active.recorder
-        if recorder is None:
-            return body(*args, **kwargs)
-        values = _in_order(op, args, kwargs)
-        seen = recorder.before(name, values, True)
-        try:
-            result = body(*args, **kwargs)
-        except BaseException:
-            recorder.failed()
-            raise
-        recorder.after(name, values, result, seen)
-        return result
-
-    constants = tuple(
-        report if constant == "the report" else constant for constant in _TEMPLATE.co_consts
-    )
-    free = body.__code__.co_freevars  # as many as the function has, though it reads none
-    return _TEMPLATE.replace(co_consts=constants, co_name=name, co_freevars=free)
+def _reported(name: str, op: Op | None, body: Any, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:  # fmt: skip
+    """Call `body`, between the words to the recorder of this thread."""
+    recorder = active.recorder
+    if recorder is None:
+        return body(*args, **kwargs)
+    values = _in_order(op, args, kwargs)
+    seen = recorder.before(name, values, True)
+    try:
+        result = body(*args, **kwargs)
+    except BaseException:
+        recorder.failed()
+        raise
+    recorder.after(name, values, result, seen)
+    return result

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit import state
+from flambeau.jit.errors import warn_of_age
 from flambeau.jit.ir.function import PYTHON_UNIT, CompilationUnit, Function
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.names import qualified_name
@@ -47,7 +47,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
             grad is neither parameter nor input.
         TracingCheckError: a second trace differs.
     """
-    _warn_of_age("torch.jit.trace")
+    warn_of_age("torch.jit.trace")
     if isinstance(func, ScriptModule) and "_type" in func.__dict__:
         warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. "
                       "Returning the object as is.", stacklevel=2)  # fmt: skip
@@ -84,7 +84,7 @@ def trace_module(mod: Any, inputs: dict[str, Any], optimize: Any = None, check_t
                  _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False,
                  _store_inputs: bool = True) -> Any:  # fmt: skip
     """As `trace`, for several methods of a Module: `inputs` maps their names to example inputs."""
-    _warn_of_age("torch.jit.trace_method")
+    warn_of_age("torch.jit.trace_method")
     return _module_trace(mod, inputs, check_trace, check_inputs, check_tolerance, strict,
                          example_inputs_is_kwarg)  # fmt: skip
 
@@ -109,16 +109,6 @@ def _module_trace(mod: Any, inputs: Any, check_trace: bool, check_inputs: Any, t
 def _again(mod: Any, name: str, by_name: bool, strict: bool, given: Any) -> Any:
     """The method of a second trace."""
     return getattr(_methods_trace(mod, {name: given}, by_name, strict, CompilationUnit()), name)
-
-
-def _warn_of_age(name: str) -> None:
-    later = sys.version_info >= (3, 14)
-    status = "not supported in Python 3.14+ and may break" if later else "deprecated"
-    warnings.warn(
-        f"`{name}` is {status}. Please switch to `torch.compile` or `torch.export`.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
 
 
 def as_tuple(inputs: Any) -> tuple[Any, ...]:

@@ -1,93 +1,47 @@
-"""Every public operator, redirected for as long as a trace runs.
+"""Every public operator, redirected to the tracer for as long as a trace runs.
 
-A trace has to see `torch.relu(x)`, `x.relu()`, `F.relu(x)` and a `relu` that a file has imported by
-name, and an operator may not pay for it while nobody traces. All of them are Python functions, so
-it is the functions' code that is exchanged: as long as a trace is active, each runs a line that
-hands its arguments to the tracer; afterwards it has its own code again. References to a function
-keep their meaning, whoever holds them.
+`_ops/redirection.py` says how; here is what a trace sees.
 """
 
 from __future__ import annotations
 
 import threading
-import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from flambeau._ops import loading, namespace
+from flambeau._ops.redirection import Redirection
 from flambeau._tensor.conversion import from_numpy, tensor
 from flambeau._tensor.tensor import Tensor
 
 Handler = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 """What is called instead: with the public name, the operator itself, and its arguments."""
 
-
-class Exchange:
-    """The functions whose code is exchanged now, and what they had before."""
-
-    def __init__(self, handler: Handler) -> None:
-        self.handler = handler
-        self.before: dict[Any, types.CodeType] = {}
-
-    def redirect(self, name: str, function: Any) -> None:
-        """Let a function hand its arguments to the handler."""
-        if name.removeprefix("Tensor.") in QUIET:
-            return
-        if not isinstance(function, types.FunctionType) or function in self.before:
-            return
-        self.before[function] = function.__code__
-        itself = types.FunctionType(function.__code__, function.__globals__, function.__name__,
-                                    function.__defaults__, function.__closure__)  # fmt: skip
-        itself.__kwdefaults__ = function.__kwdefaults__
-        handler = self.handler
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return handler(name, itself, args, kwargs)
-
-        function.__code__ = _line(call, function)
-
-    def restore(self) -> None:
-        """Give every function its own code again."""
-        for function, code in self.before.items():
-            function.__code__ = code
-        self.before.clear()
-
-
-def _line(target: Callable[..., Any], function: types.FunctionType) -> types.CodeType:
-    """Code that calls `target`, for a function with just as many closure cells."""
-    constants = tuple(target if c == TARGET else c for c in _template.__code__.co_consts)
-    code = function.__code__
-    return _template.__code__.replace(co_consts=constants, co_name=code.co_name,
-                                      co_freevars=code.co_freevars)  # fmt: skip
-
-
-TARGET = "what is called instead"
-
-
-def _template(*args: Any, **kwargs: Any) -> Any:
-    target: Any = "what is called instead"
-    return target(*args, **kwargs)
-
-
 lock = threading.RLock()
-"""One trace at a time: functions belong to the whole process."""
+"""One trace at a time: `torch.jit.is_tracing` speaks of the whole process."""
 
 
 @contextmanager
 def redirected(handler: Handler) -> Iterator[None]:
     """Redirect what has been built so far, and what is built meanwhile."""
-    exchange = Exchange(handler)
+    redirection = Redirection()
+
+    def redirect(name: str, function: Any) -> None:
+        if name.removeprefix("Tensor.") not in QUIET:
+            redirection.add(function, partial(handler, name))
+
     with lock:
         try:
             for name, function in _functions():
-                exchange.redirect(name, function)
-            loading.on_build.append(exchange.redirect)
+                redirect(name, function)
+            loading.on_build.append(redirect)
             yield
         finally:
-            if exchange.redirect in loading.on_build:
-                loading.on_build.remove(exchange.redirect)
-            exchange.restore()
+            if redirect in loading.on_build:
+                loading.on_build.remove(redirect)
+            redirection.end()
 
 
 def _functions() -> Iterator[tuple[str, Any]]:

@@ -74,7 +74,7 @@ class Trace:
             return itself(*args, **kwargs)
         from flambeau.jit.trace import programs, recipes_of_functional, recipes_of_nn, regions  # noqa: F401
 
-        saved, frame = self.frame, sys._getframe(3)
+        saved, frame = self.frame, sys._getframe(2)
         if str(frame.f_globals.get("__name__", "")) not in RECIPES:
             self.frame = frame
         try:

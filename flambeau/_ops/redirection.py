@@ -1,0 +1,99 @@
+"""Functions whose calls go elsewhere for a while, whoever holds a reference to them.
+
+Traces and recordings have to see `torch.relu(x)`, `x.relu()`, `F.relu(x)` and a `relu` that a file
+has imported by name, and an operator may not pay for it while nobody looks. All of them are Python
+functions, so it is a function's code that is exchanged for one line that hands its arguments over,
+and put back afterwards. Several may look at once, and stop in any order: each hands on to who was
+there before, the first of them to the function's own code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+Through = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+"""What is called instead: with a function that does what was done before, and the arguments."""
+
+_befores: dict[FunctionType, list[FunctionType]] = {}
+"""For each redirected function: what was done before each redirection, the newest last."""
+_lock = threading.Lock()
+
+
+class Redirection:
+    """Functions that are redirected together, and together left alone again."""
+
+    def __init__(self) -> None:
+        self.befores: dict[FunctionType, FunctionType] = {}
+
+    def add(self, function: Any, through: Through, unless: Any = None) -> None:
+        """Redirect a function, once; what is no Python function is left alone.
+
+        `unless`: a set of classes; calls with arguments of these alone are not redirected.
+        """
+        if not isinstance(function, FunctionType) or function in self.befores:
+            return
+        with _lock:
+            before = self.befores[function] = _copy(function)
+            _befores.setdefault(function, []).append(before)
+            function.__code__ = _line(through, before, unless)
+
+    def end(self) -> None:
+        """Leave all functions alone."""
+        with _lock:
+            for function, before in self.befores.items():
+                _take_out(function, before)
+            self.befores.clear()
+
+
+def _take_out(function: FunctionType, before: FunctionType) -> None:
+    """Let whoever came next, or the function itself, do what was done before."""
+    befores = _befores[function]
+    place = befores.index(before)
+    following = befores[place + 1] if place + 1 < len(befores) else function
+    following.__code__ = before.__code__
+    del befores[place]
+    if not befores:
+        del _befores[function]
+
+
+def _copy(function: FunctionType) -> FunctionType:
+    """A function with the same code, for whatever happens to the other's."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__,
+                        function.__defaults__, function.__closure__)  # fmt: skip
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _line(through: Through, before: FunctionType, unless: Any) -> CodeType:
+    """Code that calls `through`, for a function with just as many closure cells."""
+    values = {"through": through, "before": before, "map": map, "type": type}
+    template = _template.__code__
+    if unless is not None:
+        values["known"] = unless.issuperset
+        template = _template_unless.__code__
+    constants = tuple(
+        values.get(constant, constant) if isinstance(constant, str) else constant
+        for constant in template.co_consts
+    )
+    code = before.__code__
+    return template.replace(co_consts=constants, co_name=code.co_name,
+                            co_freevars=code.co_freevars)  # fmt: skip
+
+
+def _template(*args: Any, **kwargs: Any) -> Any:
+    through: Any = "through"
+    return through("before", args, kwargs)
+
+
+def _template_unless(*args: Any, **kwargs: Any) -> Any:
+    known: Any = "known"
+    before: Any = "before"
+    every: Any = "map"  # constants: the function's module may have a `type` of its own
+    kind: Any = "type"
+    if known(every(kind, args)) and (not kwargs or known(every(kind, kwargs.values()))):
+        return before(*args, **kwargs)
+    through: Any = "through"
+    return through(before, args, kwargs)
