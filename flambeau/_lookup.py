@@ -16,7 +16,7 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
-    "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug", "profiler",
+    "_C", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug", "profiler",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -53,6 +53,7 @@ FILES = {
         "get_autocast_xla_dtype set_autocast_xla_dtype get_autocast_gpu_dtype "
         "set_autocast_gpu_dtype"
     ),
+    "_C": "DisableTorchFunction DisableTorchFunctionSubclass",
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "hook": "install uninstall",
     "serialization": "save load",

@@ -25,7 +25,7 @@ LIBRARIES = {"torch": reference, "flambeau": flambeau}
 def load(path: Path, library: str) -> types.ModuleType:
     """A file of programs as a module; `torch` in it is the library."""
     torch = LIBRARIES[library]
-    module = types.ModuleType(path.stem)
+    module = types.ModuleType(f"programs_{path.stem}")  # a name that no other module has
     module.__file__ = str(path)
     names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "Tensor": torch.Tensor}
     module.__dict__.update(names)

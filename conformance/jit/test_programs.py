@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import io
 import warnings
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ NAMES = [
     for file in FILES
     for name in load(file, "torch").PROGRAMS
 ]
-each_program = pytest.mark.parametrize(("file", "name"), NAMES)
+each_program = pytest.mark.parametrize(("file", "name"), NAMES, scope="module")
+"""All tests of one program follow each other, so that they share what `lru_cache` keeps."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,18 +35,31 @@ def _deprecated() -> Iterator[None]:
         yield
 
 
-@cache
+@lru_cache(4)
+def compiled(file: Path, name: str, library: str) -> tuple[dict[str, str], bytes]:
+    """The code of a script that is never run, and its archive."""
+    script = Program(file, name, library).scripted()
+    return methods(script, library), archived(script, library).getvalue()
+
+
+@lru_cache(4)
 def expected(file: Path, name: str) -> list[Outcome]:
     """What PyTorch's script does."""
     program = Program(file, name, "torch")
     return program.outcomes(program.scripted())
 
 
-@cache
+@lru_cache(4)
 def expected_of_archive(file: Path, name: str) -> list[Outcome]:
     """What PyTorch's archive does in PyTorch: defaults and names of fields may be gone."""
-    program = Program(file, name, "torch")
-    return program.outcomes(LIBRARIES["torch"].jit.load(archived(program.scripted(), "torch")))
+    return outcomes_of_archive(file, name, "torch", "torch")
+
+
+def outcomes_of_archive(file: Path, name: str, writer: str, reader: str) -> list[Outcome]:
+    """What an archive of one library does in one."""
+    _, archive = compiled(file, name, writer)
+    loaded = LIBRARIES[reader].jit.load(io.BytesIO(archive))
+    return Program(file, name, reader).outcomes(loaded)
 
 
 def assert_same(found: Any, wanted: Any, where: str = "result") -> None:
@@ -94,9 +109,9 @@ def assert_texts(found: dict[str, str], wanted: dict[str, str]) -> None:
 @each_program
 def test_code(file: Path, name: str) -> None:
     """The code of every function and method that the program reaches is torch's."""
-    ours, theirs = (Program(file, name, library).scripted() for library in ("flambeau", "torch"))
-    assert_texts(methods(ours, "flambeau"), methods(theirs, "torch"))
-    assert_texts(texts(archived(ours, "flambeau")), texts(archived(theirs, "torch")))
+    ours, theirs = (compiled(file, name, library) for library in ("flambeau", "torch"))
+    assert_texts(ours[0], theirs[0])
+    assert_texts(*[texts(io.BytesIO(archive)) for _, archive in (ours, theirs)])
 
 
 @each_program
@@ -119,9 +134,7 @@ def test_without_optimiser(file: Path, name: str) -> None:
                                                 ("flambeau", "flambeau")])  # fmt: skip
 def test_archive(file: Path, name: str, writer: str, reader: str) -> None:
     """The archive of one library does in the other what the program did before."""
-    archive = archived(Program(file, name, writer).scripted(), writer)
-    loaded = LIBRARIES[reader].jit.load(archive)
-    found = Program(file, name, reader).outcomes(loaded)
+    found = outcomes_of_archive(file, name, writer, reader)
     assert_outcomes(found, expected_of_archive(file, name), same_source=False)
 
 

@@ -13,7 +13,8 @@ import pytest
 from conformance.jit import both
 from conformance.jit.reading import numbered
 
-FILE = Path(__file__).with_name("torch_functions.py")
+FILES = sorted(Path(__file__).with_name("torch_functions").glob("*.py"))
+PROGRAMS = [pytest.param(file, name, id=name) for file in FILES for name in both.functions(file)]
 IN_BFLOAT16 = "autocast_region"
 """A program whose result NumPy has no type for."""
 
@@ -30,10 +31,10 @@ def flat(result: Any) -> list[Any]:
         result.detach().numpy())]  # fmt: skip
 
 
-def run(library: str, name: str) -> tuple[str, list[Any]]:
+def run(library: str, file: Path, name: str) -> tuple[str, list[Any]]:
     """The code of a program and its results."""
     torch = both.LIBRARIES[library]
-    function = both.compiled(FILE, name, library)
+    function = both.compiled(file, name, library)
     values = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
     torch.manual_seed(0)
     with warnings.catch_warnings():
@@ -41,10 +42,12 @@ def run(library: str, name: str) -> tuple[str, list[Any]]:
         return function.code, flat(function(torch.from_numpy(values)))
 
 
-@pytest.mark.parametrize("name", both.functions(FILE))
-def test_programs(name: str) -> None:
+@pytest.mark.parametrize(("file", "name"), PROGRAMS)
+def test_programs(file: Path, name: str) -> None:
     """The code is torch's, but for the numbers of temporaries and overloads; so are the results."""
-    (our_code, ours), (their_code, theirs) = run("flambeau", name), run("torch", name)
+    (our_code, ours), (their_code, theirs) = (
+        run(library, file, name) for library in ("flambeau", "torch")
+    )
     codes = [re.sub(r"\.___torch_mangle_\d+", "", code) for code in (our_code, their_code)]
     assert numbered(codes[0], r"\b_\d+\b") == numbered(codes[1], r"\b_\d+\b")
     for one, other in zip(ours, theirs, strict=True):

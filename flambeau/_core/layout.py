@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -95,6 +96,11 @@ class Size(tuple[int, ...]):
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides in elements of a new row-major tensor; a dim of size 0 counts as 1."""
+    return _contiguous_strides(tuple(shape))
+
+
+@lru_cache(4096)  # programs repeat their shapes
+def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides = []
     step = 1
     for size in reversed(shape):

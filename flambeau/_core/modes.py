@@ -7,37 +7,48 @@ from typing import Any
 
 
 class GradState(threading.local):
-    """Per thread: whether operators are recorded for backward, and inference mode."""
+    """Per thread: whether operators are recorded for backward; None in inference mode.
 
-    enabled: bool = True
-    inference: bool = False
+    It is one field because operators read it once; reading it costs as much as a short function.
+    """
+
+    enabled: bool | None = True
+
+    @property
+    def inference(self) -> bool:
+        """Whether inference mode is on."""
+        return self.enabled is None
 
 
 class Watch:
     """Whether anything stands between a caller and an operator.
 
-    `active` counts the reasons in the whole process (autocast regions, traces, saved-tensor hooks,
-    `__torch_function__` classes, observers). It is one test in every operator; what is active
-    in which thread is found out behind it. `nodes` does the same for the nodes of backward.
-    `quiet` counts those of the reasons that leave alone what plain tensors compute.
+    `active` counts the reasons in the whole process (autocast regions, traces, function modes,
+    observers). It is one test in every operator; what is active in which thread is found out behind
+    it. `nodes` does the same for the nodes of backward, and `results` for what operators give:
+    tensors that gained history from a write, and regions of inference mode.
     `places` is the emulation of other devices, once it is on: it says where operators work.
     """
 
-    __slots__ = ("active", "anomaly", "inference_tensors", "nodes", "places", "quiet", "saving")
+    __slots__ = (
+        "active", "anomaly", "inference_tensors", "nodes", "overriding", "places", "results",
+        "saving",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.active = 0
-        self.quiet = 0  # inference mode, and classes with `__torch_function__`
         self.nodes = 0  # anomaly mode, observers, emulated devices
+        self.results = 0
         self.places: Any = None  # see `flambeau.cuda.emulation.places`
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
         self.inference_tensors = False
+        self.overriding = False  # whether classes with `__torch_function__` exist
 
     def interferes(self) -> bool:
         """Whether anything may change, or wants to see, what operators on plain tensors compute or
         save."""
-        return self.active > self.quiet or self.saving > self.inference_tensors
+        return bool(self.active) or self.saving > self.inference_tensors
 
 
 class Observer:
@@ -80,9 +91,8 @@ watch = Watch()
 stacks = Stacks()
 
 
-def mark_inference(tensor: Any) -> None:
-    """Make a new tensor an inference tensor; from now on what is saved for backward is checked."""
-    tensor._inference = True
+def expect_inference_tensors() -> None:
+    """From now on what is saved for backward is checked: it may be an inference tensor."""
     if not watch.inference_tensors:
         watch.inference_tensors = True
         watch.saving += 1

@@ -214,6 +214,7 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 Tensor.cpu = _cpu  # type: ignore[attr-defined]
+_cpu.__name__ = "cpu"
 
 
 @method

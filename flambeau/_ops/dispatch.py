@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops import binder, pointwise
+from flambeau._ops import binder, overrides, pointwise
 from flambeau._ops.op import Op
 from flambeau._ops.outputs import check_out, inplace_array, write_out
 from flambeau._ops.recording import build as build_recorder
@@ -81,6 +81,9 @@ def otherwise(
     tensors, if one is among the arguments. Else the error, in torch's words if it is a TypeError.
     """
     if not isinstance(error, NotStrided):
+        taken, result = overrides.taken_over(op, values, out, inplace=inplace)
+        if taken:
+            return result
         raise explain(op, values, error) from None
     from flambeau._ops.coo import table
 
@@ -117,6 +120,9 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
 
     if isinstance(error, NotStrided):
         return otherwise(op, values, error)
+    taken, result = overrides.taken_over(op, values)
+    if taken:
+        return result
     result = get(op.fallback)(*values)
     if result is NotImplemented:
         raise explain(op, values, error) from None
@@ -158,18 +164,7 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], funct
         if result is not NotImplemented:
             return result
     places = modes.watch.places
-    result = plain(*values) if places is None else places.run(op, plain, values)
-    if modes.grad.inference:
-        _mark_inference(result, values)
-    return result
-
-
-def _mark_inference(result: Any, values: tuple[Any, ...]) -> None:
-    """New tensors become inference tensors: not views, not what was written to in place."""
-    given = set(map(id, values))
-    for item in result if isinstance(result, (tuple, list)) else (result,):
-        if isinstance(item, Tensor) and item._root is None and id(item) not in given:
-            modes.mark_inference(item)
+    return plain(*values) if places is None else places.run(op, plain, values)
 
 
 def make(op: Op) -> Callable[..., Any]:
@@ -428,15 +423,28 @@ def argument_text(op: Op, argument: Any) -> str:
 def _record_lines(op: Op, listed: str) -> list[str]:
     if op.kind == "view":
         return _view_record_lines(op, listed)
-    if not op.backward:
-        return []
-    if op.kind == "composite":
-        condition = "recorded"
-    else:
-        flags = [_flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
-        condition = f"({' or '.join([*flags, 'rewritten.count'])}) and grad_state.enabled"
     results = "*result" if len(op.schema.returns) > 1 else "result"
-    return [f"    if {condition}:", f"        recorder.call({listed}, {results})"]
+    call = f"recorder.call({listed}, {results})"
+    if op.kind == "composite":
+        return ["    if recorded:", f"        {call}"] if op.backward else []
+    flags = [_flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+    return result_lines(call if op.backward else None, flags, op.schema.return_types == ("Tensor",))
+
+
+def result_lines(call: str | None, flags: list[str], is_tensor: bool = True) -> list[str]:
+    """What is done with a result of inputs that have one of `flags`: `call` records it, or it
+    becomes an inference tensor. Outside of inference mode the latter costs nothing."""
+    mark = "    result._inference = True"
+    if call is None:
+        test = "    if watch.results and grad_state.enabled is None:"
+        return [test, f"    {mark}"] if is_tensor else []
+    return [
+        f"    if {' or '.join([*flags, 'watch.results'])}:",
+        "        enabled = grad_state.enabled",
+        "        if enabled:",
+        f"            {call}",
+        *(["        elif enabled is None:", f"        {mark}"] if is_tensor else []),
+    ]
 
 
 def _view_record_lines(op: Op, listed: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops import binder, dispatch, outputs
+from flambeau._ops import binder, dispatch, outputs, overrides
 from flambeau._ops import elementwise_text as texts
 from flambeau._ops import pointwise as kind
 from flambeau._ops.compiled import LargeKernels
@@ -57,12 +57,13 @@ class Path:
             return long_way
         found: Callable[..., Any] | None = self.__dict__.get("without_modes")
         if found is None:
-            ways = dict.fromkeys(("inplace", "operator"), long_way)
+            ways = dict.fromkeys(WAYS, long_way)
             scope = {
                 **self.scope(),
                 **ways,
                 "watch": modes.Watch(),
                 "general": lambda *values, out=None: long_way(*values),
+                "foreign": lambda *values, out=None: long_way(*values),
             }
             found = dispatch.compile_function(self.op.full_name, self.text, scope, name)
             self.without_modes = found
@@ -74,6 +75,8 @@ class Path:
             **dispatch.base_scope(self.op), "kernels": self.kernels, "general": self.general,
             "large": self.large, "with_factor": self.with_factor,
             "inplace": self.inplace, "operator": self.operator, "recorder": self.recorder,
+            "foreign": self.foreign, "foreign_inplace": self.foreign_inplace,
+            "foreign_operator": self.foreign_operator,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
             "broadcast_error": broadcast_error, "scaled": scaled,
         }  # fmt: skip
@@ -93,11 +96,32 @@ class Path:
             return dispatch.otherwise(self.op, values, error, out)
         return result if out is None else outputs.write_out(self.op, out, result, values)
 
+    def foreign(self, *values: Any, out: Any = None) -> Any:
+        """A call with arguments that are no plain tensors: their classes may take it over."""
+        taken, result = overrides.taken_over(self.op, values, out)
+        return result if taken else self.general(*values, out=out)
+
+    def foreign_operator(self, *values: Any) -> Any:
+        """The same for Python's operators, which ask the other operand if nobody takes over."""
+        try:
+            taken, result = overrides.taken_over(self.op, values)
+        except TypeError:
+            return NotImplemented
+        return result if taken else self.operator(*values)
+
+    def foreign_inplace(self, *values: Any) -> Any:
+        """The same in place."""
+        taken, result = overrides.taken_over(self.op, values, inplace=True)
+        return result if taken else self.inplace(*values)
+
     def plain(self, *values: Any) -> Tensor:
         """The long way without modes."""
-        values = tuple(self._checked(values))
-        operands = self._operands(values)
-        result = kind.compute(self.op, self.kernels, self.large, operands)
+        if self.takes_tensors and {*map(type, values)} == ONLY_TENSORS:
+            operands: Any = values
+        else:
+            values = tuple(self._checked(values))
+            operands = self._operands(values)
+        result = kind.compute(self.kernels, self.large, operands)
         if self.recorder is not None and kind.wants_grad(values):
             element = kind.compute_dtype(self.op, operands)
             self.recorder.call(*kind.as_tensors(self.op, list(values), element), result)
@@ -111,23 +135,26 @@ class Path:
         if out.requires_grad or kind.wants_grad(values):
             return False
         operands = self._operands(tuple(self._checked(values)))
-        prepared = kind.Prepared(self.op, operands)
+        plan = kind.plan_of(self.kernels, operands)
         data = out._data
-        fits = data.shape == prepared.shape and data.dtype == prepared.result.numpy_dtype
-        if not fits or not kind.supports(self.op, prepared.compute):
+        fits = data.shape == plan.shape and data.dtype == plan.result.numpy_dtype
+        if not fits or not plan.supported:
             return False
         outputs.check_overlap(data)
         outputs.check_partial_overlap(out, operands)
-        if prepared.write(self.large, data) is None:
+        if plan.write(operands, self.large, data) is None:
             return False
         bump(out)
         return True
 
     def with_factor(self, x: Any, y: Any, alpha: Any, out: Any, inplace: bool) -> Tensor | None:
         """`x + alpha * y` for tensors of one float type that need no recording, else None."""
+        if x.__class__ is not Tensor or y.__class__ is not Tensor:
+            taken, result = overrides.taken_over(self.op, (x, y, alpha), out, inplace=inplace)
+            return result if taken else None
         if alpha.__class__ not in (float, int) or out is not None or modes.watch.active:
             return None
-        if x.__class__ is not Tensor or y.__class__ is not Tensor or kind.wants_grad((x, y)):
+        if kind.wants_grad((x, y)):
             return None
         a, b = x._data, y._data
         dtype = a.dtype
@@ -201,6 +228,8 @@ class Path:
             raise TypeError(f"descriptor '__{self.name}__' for 'torch._C.TensorBase' objects "
                             f"doesn't apply to a '{type(values[0]).__name__}' object")  # fmt: skip
         for value in values:
+            if value.__class__ is Tensor:
+                continue
             known = isinstance(value, (Tensor, np.ndarray)) or kind.number_of(value) is not None
             if not known:
                 return NotImplemented
@@ -238,27 +267,38 @@ class Path:
         return target
 
     @cached_property
+    def takes_tensors(self) -> bool:
+        """Whether all parameters are operands, about which nothing else is asked."""
+        return self.op.check_operands is None and all(
+            argument.is_tensor and kind.is_operand(argument) for argument in self.arguments
+        )
+
+    @cached_property
     def needs_before(self) -> bool:
         """Whether formulas use the target's values from before the write."""
         return Plan(self.op).uses_self()
 
     def _overwrite(self, target: Tensor, operands: list[Any]) -> None:
         """Write the new values; shapes and types are checked before anything is written."""
-        prepared = kind.Prepared(self.op, operands)
-        outputs.check_cast(prepared.result.numpy_dtype, target._data.dtype)
-        if prepared.shape != target._data.shape:
-            outputs.check_inplace_shape(target._data.shape, prepared.shape)
+        plan = kind.plan_of(self.kernels, operands)
+        outputs.check_cast(plan.result.numpy_dtype, target._data.dtype)
+        if plan.shape != target._data.shape:
+            outputs.check_inplace_shape(target._data.shape, plan.shape)
         outputs.check_overlap(target._data)
-        if not kind.supports(self.op, prepared.compute):
-            raise kind.refusal(self.op, prepared.compute)
-        if prepared.write(self.large, target._data) is not None:
+        if not plan.supported:
+            raise kind.refusal(self.op, plan.compute)
+        if plan.write(operands, self.large, target._data) is not None:
             return
         with cpu.quiet():
-            data = self.kernels[prepared.compute.numpy_dtype](*prepared.arrays, out=...)
-        if data.dtype.kind not in "cb" and prepared.result.is_complex:
+            data = self.kernels[plan.compute.numpy_dtype](*plan.arrays(operands), out=...)
+        if data.dtype.kind not in "cb" and plan.result.is_complex:
             raise RuntimeError(f"In-place {self.op.name} is not supported for complex tensors.")
         outputs.inplace_array(target, data)
 
+
+ONLY_TENSORS = frozenset((Tensor,))
+WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
+"""The long ways round that take no `out`, by their names in generated text."""
 
 SCALARS: dict[Any, Tensor] = {}
 """Numbers beside float tensors, as 0-dim tensors: (number, its class, dtype) -> tensor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau._ops import binder
 from flambeau._ops import pointwise as kind
+from flambeau._ops.dispatch import result_lines
 from flambeau._ops.op import Op
 
 
@@ -42,7 +43,7 @@ def unary(op: Op, names: list[str]) -> str:
         "    try:",
         f"        a = {x}._data",
         "    except AttributeError:",
-        f"        return general({x}, out=out)",
+        f"        return foreign({x}, out=out)",
         f"    if watch.active or out is not None or {irregular('a')}:",
         f"        return general({x}, out=out)",
         *_kernel_lines(f"{chosen(op, ['a'], 'a.dtype')}(a, out=...)", "raise"),
@@ -93,11 +94,12 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     x, y = names
     scaling = has_alpha(op) and not operator
     general = f"operator({x}, {y})" if operator else f"general({x}, {y}, out=out)"
+    foreign = f"foreign_operator({x}, {y})" if operator else f"foreign({x}, {y}, out=out)"
     out_test = "" if operator else "out is not None or "
     lines = [
         f"def {op.public.rpartition('.')[2]}({x}, {y}):" if operator else _head(op),
         *(_scaling_lines(x, y, "out", False) if scaling else []),
-        *_operand_lines(op, x, y, general),
+        *_operand_lines(op, x, y, general, foreign),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
         f"            or {irregular('a')}",
         f"            or {irregular('b', 'dims := b.ndim')}):",
@@ -111,7 +113,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
+def _operand_lines(op: Op, x: str, y: str, general: str, foreign: str) -> list[str]:
     """The arrays of two operands; a number beside a tensor becomes a cached 0-dim tensor."""
     number = [
         "        if kind is not Tensor and (kind is float or kind is int):",
@@ -130,15 +132,15 @@ def _operand_lines(op: Op, x: str, y: str, general: str) -> list[str]:
         *(number if op.numbers != "none" else []),
         f"        b = {y}._data",
         "    except AttributeError:",
-        f"        return {general}",
+        f"        return {foreign}",
     ]
 
 
-def _mixed_lines(names: list[str], count: int, general: str) -> list[str]:
+def _mixed_lines(names: list[str], count: int, general: str, foreign: str) -> list[str]:
     """The arrays of `count` tensors of one type, and 0-dim arrays of the numbers that follow."""
     lines = ["    try:", f"        a = {names[0]}._data", "        dtype = a.dtype"]
     lines += [f"        a{i} = {names[i]}._data" for i in range(1, count)]
-    lines += ["    except AttributeError:", f"        return {general}"]
+    lines += ["    except AttributeError:", f"        return {foreign}"]
     for i in range(1, count):
         lines += [f"    if a{i}.dtype is not dtype or {irregular(f'a{i}')}:",
                   f"        return {general}"]  # fmt: skip
@@ -170,7 +172,7 @@ def numbers(op: Op, names: list[str]) -> str:
     kernel = f"{chosen(op, sized, 'dtype')}({_mixed_arrays(names, count)}, out=...)"
     lines = [
         _head(op),
-        *_mixed_lines(names, count, general),
+        *_mixed_lines(names, count, general, general.replace("general", "foreign")),
         "    if watch.active or out is not None or (a.ndim > 1 and not a.flags.c_contiguous):",
         f"        return {general}",
         *_kernel_lines(kernel, f"return {general}"),
@@ -195,17 +197,13 @@ def _kernel_lines(call: str, failure: str) -> list[str]:
 
 
 def _record(op: Op, flags: str, arguments: str) -> list[str]:
-    if not op.backward:
-        return []
-    return [
-        f"    if ({flags} or rewritten.count) and grad_state.enabled:",
-        f"        recorder.call({arguments}{', 1' if has_alpha(op) else ''}, result)",
-    ]
+    call = f"recorder.call({arguments}{', 1' if has_alpha(op) else ''}, result)"
+    return result_lines(call if op.backward else None, [flags])
 
 
 def long(op: Op, names: list[str]) -> str:
     """No short way: every call is general."""
-    return f"{_head(op)}\n    return general({', '.join(names)}, out=out)\n"
+    return f"{_head(op)}\n    return foreign({', '.join(names)}, out=out)\n"
 
 
 def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
@@ -218,7 +216,7 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     lines = [
         head,
-        *_mixed_lines(names, count, general),
+        *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference{views} or not a.flags.c_contiguous",
         f"            or (({wanted} or {x}._creation) and grad_state.enabled)):",
@@ -241,7 +239,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
     lines = [
         head,
         *(_scaling_lines(x, y, "None", True) if has_alpha(op) else []),
-        *_operand_lines(op, x, y, f"inplace({x}, {y})"),
+        *_operand_lines(op, x, y, f"inplace({x}, {y})", f"foreign_inplace({x}, {y})"),
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {x}._root is not None or not a.flags.c_contiguous",
         f"            or {y}._root is not None and ({y}._root is {x} or not b.flags.c_contiguous)",

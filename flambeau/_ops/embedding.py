@@ -133,7 +133,7 @@ def sum_rows(rows: np.ndarray, indices: np.ndarray, count: int, mean: bool = Fal
 )
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place."""
-    check_inplace(input, modes.grad.enabled and input.requires_grad)
+    check_inplace(input, bool(modes.grad.enabled) and input.requires_grad)
     table = input._data
     chosen = np.unique(indices._data)
     _check_indices(chosen, table.shape[0])

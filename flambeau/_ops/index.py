@@ -64,6 +64,7 @@ nn.functional.embedding nn.functional.embedding_bag
 empty empty_like empty_permuted empty_strided full full_like new_empty new_empty_strided new_full
 new_ones new_zeros ones ones_like zeros zeros_like
 """,
+    "fast_attention": "",
     "fft": """
 _fft_c2c _fft_c2r _fft_r2c _resize_ends fft.fft fft.fft2 fft.fftfreq fft.fftn fft.fftshift
 fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.ihfft2
@@ -175,6 +176,7 @@ nn.functional.normalize
     "norms": """
 dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
 """,
+    "overrides": "",
     "padding": """
 _pad_circular constant_pad_nd nn.functional.pad reflection_pad1d reflection_pad1d_backward
 reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward

@@ -21,6 +21,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import REGISTRY
 from flambeau._ops.scalars import scalar_array
 from flambeau._runtime import cpu
+from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, method, new, wrap
 from flambeau.autograd.history import bump, limit_view, rewritten, view_of
 
@@ -106,6 +107,10 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
             return found
     if index.__class__ is Tensor and 0 < index._data.ndim <= self._data.ndim:
         return _get_advanced(self, [index])
+    if watch.overriding:
+        taken, result = overriding.asked(__getitem__, (self, index), {})
+        if taken:
+            return result  # type: ignore[no-any-return]
     if not wants_recording(self):
         part = _short_view(self._data, index)
         if part is not None:
@@ -247,6 +252,8 @@ def _plain_value(self: Tensor, value: Any) -> Any:
 
 def set_general(self: Tensor, index: Any, value: Any) -> None:
     """Any index and value, recorded or not."""
+    if watch.overriding and overriding.asked(__setitem__, (self, index, value), {})[0]:
+        return
     if not isinstance(value, Tensor):
         value = wrap(scalar_array(value, self._data.dtype))
     if index is False:

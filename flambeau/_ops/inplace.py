@@ -25,7 +25,7 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
         f"def {name}({parameters}):",
         "    try:",
         f"        return inplace({listed})",
-        "    except NotStrided as error:",
+        "    except (AttributeError, TypeError) as error:",
         f"        return otherwise(op, ({listed},), error, inplace=True)",
         "",
     ]

@@ -19,8 +19,8 @@ PACKAGE = "flambeau._ops"
 MACHINERY = frozenset((
     "autocast", "binder", "coo", "dims", "dispatch", "elementwise_path", "elementwise_text",
     "geometry", "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace",
-    "op", "operators", "outputs", "pointwise", "recording", "scalars", "schema", "write_index",
-    "writers",
+    "op", "operators", "outputs", "pointwise", "recording", "redirection", "scalars", "schema",
+    "write_index", "writers",
 ))  # fmt: skip
 """Modules that hold no rows."""
 
@@ -67,7 +67,7 @@ def indexed_names() -> Iterator[str]:
 
 
 on_build: list[Callable[[str, Any], None]] = []
-"""What is told of every public function that comes into being: see `jit.trace.interception`."""
+"""What is told of every public function that comes into being: who redirects them listens."""
 
 
 def announce(name: str, function: Any) -> None:

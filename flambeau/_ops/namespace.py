@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flambeau._ops import binder, loading
@@ -10,6 +11,7 @@ from flambeau._ops.dispatch import make
 from flambeau._ops.elementwise_path import make_inplace, make_operator
 from flambeau._ops.inplace import make_kernel_inplace
 from flambeau._ops.op import ALIASES, BY_NAME, REGISTRY, Op
+from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor
 
@@ -63,7 +65,16 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
                 if op.full_name not in built:
                     built[op.full_name] = build(op)
                 return built[op.full_name]
+        if overriding.overloaded((*args, *kwargs.values())):
+            return ask
         raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs)
+
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        """Let a class among the arguments take over a call that fits no overload."""
+        taken, result = overriding.asked(overloaded, args, kwargs)
+        if not taken:
+            raise binder.no_overload_error(name.rpartition(".")[2], ops, args, kwargs)
+        return result
 
     overloaded.__name__ = overloaded.__qualname__ = name.rpartition(".")[2]
     overloaded.__module__ = "torch"
@@ -137,7 +148,8 @@ def method_of(name: str) -> Callable[..., Any]:
 def attach_operators() -> None:
     """Give Tensor those operators of Python that are rows."""
     for dunder, name in OPERATORS.items():
-        setattr(Tensor, dunder, LazyMethod(dunder, lambda name=name: _operator(name)))  # type: ignore[misc]
+        build = partial(_operator, name, dunder)
+        setattr(Tensor, dunder, LazyMethod(dunder, build))
     for dunder, name in INPLACE_OPERATORS.items():
         setattr(Tensor, dunder, LazyMethod(dunder, lambda name=name: get_inplace(name)))  # type: ignore[misc]
 
@@ -167,9 +179,12 @@ def _make_inplace(op: Op) -> Callable[..., Any]:
     return make_inplace(op) if op.kind == "pointwise" else make_kernel_inplace(op)
 
 
-def _operator(name: str) -> Callable[..., Any]:
+def _operator(name: str, dunder: str) -> Callable[..., Any]:
     loading.load(name.partition(".")[0])
-    return make_operator(REGISTRY[name])
+    function = make_operator(REGISTRY[name])
+    if dunder not in overriding.CALLED:  # there it goes by the method's name
+        function.__name__ = dunder
+    return function
 
 
 OPERATORS = {

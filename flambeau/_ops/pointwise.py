@@ -6,7 +6,7 @@ covers tensors of one dtype (and numbers beside a float tensor); everything else
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -44,6 +44,7 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         super().__init__()
         self.op = op
         self.names = [a.name for a in op.schema.arguments if is_operand(a)]
+        self.plans: dict[Any, CallPlan] = {}
         self.tables.append(self)
 
     tables: list[Kernels] = []
@@ -77,6 +78,7 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
 def _forget_kernels() -> None:
     for table in Kernels.tables:
         table.clear()
+        table.plans.clear()
 
 
 dt.on_default_change.append(_forget_kernels)
@@ -222,75 +224,121 @@ def _broadcast_strides(sizes: tuple[int, ...], old: tuple[int, ...],
     return tuple(strides)
 
 
-class Prepared:
-    """The operands of one call, broadcast-checked, and the type that they are promoted to."""
+class CallPlan:
+    """What types, shapes and strides of operands settle: the type that is computed in, how each
+    operand comes to it, and the result's shape, type and layout."""
 
-    __slots__ = ("compute", "layouts", "numbers", "op", "operands", "result", "shape")
+    __slots__ = ("casts", "compute", "loose", "relaid", "result", "shape", "size", "steps",
+                 "strides", "supported", "uncast")  # fmt: skip
 
-    def __init__(self, op: Op, operands: list[Any]) -> None:
-        self.op = op
-        self.operands = operands
+    def __init__(self, op: Op, operands: Sequence[Any]) -> None:
         self.compute = compute_dtype(op, operands)
+        self.supported = supports(op, self.compute)
         self.result = dt.bool_ if op.promote == "bool" else self.compute
-        tensors = [operand for operand in operands if isinstance(operand, Tensor)]
-        self.numbers = len(tensors) < len(operands)
-        self.shape = broadcast_shape([tensor._data.shape for tensor in tensors])
-        self.layouts = [tensor._data for tensor in tensors]
-        if len(operands) == 1 and self.layouts[0].dtype != self.compute.numpy_dtype:
-            self.layouts = [converted_layout(self.layouts[0])]
+        layouts = [operand._data for operand in operands if isinstance(operand, Tensor)]
+        self.shape = broadcast_shape([data.shape for data in layouts])
+        self.size = prod(self.shape)
+        if len(operands) == 1 and layouts[0].dtype != self.compute.numpy_dtype:
+            layouts = [converted_layout(layouts[0])]
+        strides = None
+        if len(self.shape) > 1:
+            strides = result_strides(layouts, self.shape, len(layouts) < len(operands))
+        self.strides = strides  # in elements; None: row-major
+        wanted = contiguous_strides(self.shape) if strides is None else strides
+        self.steps = tuple([step * self.result.numpy_dtype.itemsize for step in wanted])
+        places = range(len(operands))
+        self.casts = tuple([self._cast(op, k, operands[k], True) for k in places])
+        self.loose = tuple([self._cast(op, k, operands[k], False) for k in places])
+        self.uncast = all(cast is None for cast in self.casts)  # a float64 == None
+        self.relaid = False
 
-    @property
-    def arrays(self) -> list[np.ndarray]:
-        """The operands in the type that is computed in."""
-        return self._arrays(True)
-
-    def _arrays(self, convert: bool) -> list[np.ndarray]:
-        return [self._array(place, operand, convert) for place, operand in enumerate(self.operands)]
-
-    def _array(self, place: int, operand: Any, convert: bool) -> np.ndarray:
+    def _cast(self, op: Op, place: int, operand: Any, convert: bool) -> Any:
+        """The type that an operand is cast to, None if it stays; without `convert` all do that
+        have dims."""
         numpy_dtype = self.compute.numpy_dtype
         data = operand._data if isinstance(operand, Tensor) else None
         if data is not None and (data.dtype == numpy_dtype or (data.ndim > 0 and not convert)):
-            return data
-        if self.compute in dt.HALVES and not self.op.rounds[place] and (
-            data is None or data.ndim == 0
-        ):  # fmt: skip
-            numpy_dtype = FLOAT32
-        return number_array(operand, numpy_dtype) if data is None else data.astype(numpy_dtype)
+            return None
+        if self.compute in dt.HALVES and not op.rounds[place] and (data is None or data.ndim == 0):
+            return FLOAT32
+        return numpy_dtype
 
-    def write(self, large: Any, out: np.ndarray | None) -> np.ndarray | None:
+    def arrays(self, operands: Sequence[Any]) -> list[np.ndarray]:
+        """The operands in the type that is computed in."""
+        if self.uncast:
+            return [operand._data for operand in operands]
+        return [_cast_to(cast, x) for cast, x in zip(self.casts, operands, strict=True)]
+
+    def write(
+        self, operands: Sequence[Any], large: Any, out: np.ndarray | None
+    ) -> np.ndarray | None:
         """The result of a compiled kernel, in `out` or in new memory with torch's strides; None
         where NumPy has to compute."""
-        if prod(self.shape) < large.limit:
+        if self.size < large.limit:
             return None
         fusion = large.fusion(self.compute.numpy_dtype)
         if fusion is None:
             return None
+        arrays = [_cast_to(cast, x) for cast, x in zip(self.loose, operands, strict=True)]
         if out is None:
-            strides = None
-            if len(self.shape) > 1:
-                strides = result_strides(self.layouts, self.shape, self.numbers)
-            wanted = contiguous_strides(self.shape) if strides is None else strides
-            out = cpu.empty_strided(self.shape, wanted, self.result.numpy_dtype)
-        arrays = self._arrays(False)
+            if self.strides is None:
+                results = fusion.run(arrays)
+                return None if results is None else results[0]  # type: ignore[no-any-return]
+            out = self._empty(self.result.numpy_dtype)
         return None if fusion.run(arrays, (out,)) is None else out
 
-    def run(self, kernel: Callable[..., np.ndarray]) -> np.ndarray:
+    def run(self, operands: Sequence[Any], kernel: Callable[..., np.ndarray]) -> np.ndarray:
         """The result in new memory, with torch's strides."""
-        data = kernel(*self.arrays, out=...)
+        arrays = self.arrays(operands)
+        if self.relaid:
+            return kernel(*arrays, out=self._empty(self.result.numpy_dtype))
+        data = kernel(*arrays, out=...)
         if self.compute in dt.HALVES and data.dtype == FLOAT32:
             data = data.astype(self.result.numpy_dtype)
+        if data.base is None and (data.strides == self.steps or not self.size):
+            return data
         if not self.shape:
             return data if data.base is None else np.array(data)
-        strides = None
-        if len(self.shape) > 1:
-            strides = result_strides(self.layouts, self.shape, self.numbers)
-        wanted = contiguous_strides(data.shape) if strides is None else strides
-        if data.base is None and cpu.element_strides(data) == wanted:
+        placed = self._empty(data.dtype)
+        if data.base is None and data.strides == placed.strides:
             return data
-        placed = cpu.empty_strided(data.shape, wanted, data.dtype)
+        self.relaid = data.dtype == self.result.numpy_dtype
         placed[...] = data
         return placed
+
+    def _empty(self, numpy_dtype: np.dtype[Any]) -> np.ndarray:
+        strides = contiguous_strides(self.shape) if self.strides is None else self.strides
+        return cpu.empty_strided(self.shape, strides, numpy_dtype)
+
+
+def _cast_to(cast: Any, operand: Any) -> np.ndarray:
+    if cast is None:
+        return operand._data  # type: ignore[no-any-return]
+    if isinstance(operand, Tensor):
+        return operand._data.astype(cast)  # type: ignore[no-any-return]
+    return number_array(operand, cast)
+
+
+MOST_PLANS = 512
+"""Plans of one row."""
+
+
+def plan_of(kernels: Kernels, operands: Sequence[Any]) -> CallPlan:
+    """The plan of a call. Making one takes ten times as long as finding it
+    (benchmarks/op_overhead.py, "add of columns")."""
+    key: list[Any] = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            data = operand._data
+            key += (data.shape, data.strides, data.dtype.num)
+        else:
+            key.append(operand.__class__)
+    found = kernels.plans.get(tuple(key))
+    if found is None:
+        if len(kernels.plans) >= MOST_PLANS:
+            kernels.plans.clear()
+        found = kernels.plans[tuple(key)] = CallPlan(kernels.op, operands)
+    return found
 
 
 def converted_layout(data: np.ndarray) -> np.ndarray:
@@ -330,23 +378,26 @@ def row_dtype(op: Op, element: dt.dtype) -> dt.dtype:
     return element
 
 
-def compute_dtype(op: Op, operands: list[Any]) -> dt.dtype:
+def compute_dtype(op: Op, operands: Sequence[Any]) -> dt.dtype:
     """The type that the kernel works in."""
     if op.promote == "tensors":  # numbers are converted to the tensors' type
         operands = [operand for operand in operands if isinstance(operand, Tensor)]
     return row_dtype(op, common_dtype(operands))
 
 
-def compute(op: Op, kernels: Kernels, large: Any, operands: list[Any]) -> Tensor:
+def compute(kernels: Kernels, large: Any, operands: Sequence[Any]) -> Tensor:
     """A pointwise result by the general rules, not recorded."""
-    prepared = Prepared(op, operands)
-    if not supports(op, prepared.compute):
-        raise refusal(op, prepared.compute)
-    data = prepared.write(large, None)
-    if data is not None:
-        return wrap(data)
-    with cpu.quiet():
-        return wrap(prepared.run(kernels[prepared.compute.numpy_dtype]))
+    plan = plan_of(kernels, operands)
+    if not plan.supported:
+        raise refusal(kernels.op, plan.compute)
+    data = plan.write(operands, large, None)
+    if data is None:
+        token = cpu.enter_quiet(cpu.QUIET)
+        try:
+            data = plan.run(operands, kernels[plan.compute.numpy_dtype])
+        finally:
+            cpu.leave_quiet(token)
+    return wrap(data)
 
 
 def wants_grad(values: Any) -> bool:

@@ -15,8 +15,9 @@ from flambeau._core import layout as lay
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
 from flambeau._runtime.cpu import element_strides
+from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, method
-from flambeau.autograd.history import alias_of, bump, check_inplace
+from flambeau.autograd.history import bump, check_inplace, view_of
 
 
 @composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
@@ -167,9 +168,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     if not issubclass(cls, Tensor):
         raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor "
                         "is not possible. Make sure your class inherits from Tensor.")  # fmt: skip
-    if not self.requires_grad:
-        return alias_of(self, cls)
-    result = ops.alias(self)
+    with overriding.off():
+        result: Any = ops.alias(self) if self.requires_grad else view_of(self, self._data)
     result.__class__ = cls
     return result
 

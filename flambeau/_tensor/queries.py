@@ -200,7 +200,8 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     function = getattr(self.__class__, "_prefix", None)
     prefix = f"{function or 'tensor'}("
-    if self.__class__ is not Tensor and not self._is_param and function is None:
+    marked = "_is_param" in self.__dict__  # a Parameter of the user's subclass
+    if self.__class__ is not Tensor and (marked or not self._is_param) and function is None:
         prefix = f"{self.__class__.__name__}("
     title = None if self.grad_fn is None else _node_title(self.grad_fn)
     return printing.format_tensor(

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from flambeau._core import dtype as dt
 from flambeau._core.layout import Size, _Constant, sparse_coo
-from flambeau._tensor import printing
+from flambeau._tensor import overriding, printing
 from flambeau._tensor.queries import TYPE_NAMES, _checked_dim, _node_title
 from flambeau._tensor.tensor import Tensor, constructors, new
 
@@ -53,6 +53,7 @@ class SparseTensor(Tensor):
     _coalesced: bool
     _title: str | None = None  # the node's name where it differs from that of the entries' node
 
+    __torch_function__ = staticmethod(overriding.disabled)
     exists = False
     """Whether this process ever made one: optimizers need not look for them before."""
 

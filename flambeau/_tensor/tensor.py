@@ -19,14 +19,17 @@ watch = modes.watch
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _TensorMeta(type):
-    """Keeps an eye on subclasses that take operators over with `__torch_function__`."""
+constructors: dict[str, Callable[..., Any]] = {}
+"""What upper layers do for Tensor: made there, called here by name."""
 
-    def __init__(cls, name: str, bases: Any, namespace: dict[str, Any]) -> None:
-        super().__init__(name, bases, namespace)
-        if "__torch_function__" in namespace and name != "Tensor":
-            modes.watch.active += 1
-            modes.watch.quiet += 1
+
+class _TensorMeta(type):
+    """Puts what guards subclasses before Tensor: see `overriding`."""
+
+    def mro(cls) -> list[type]:
+        order = super().mro()
+        arrange = constructors.get("order_of_bases")
+        return order if arrange is None else arrange(cls, order)  # type: ignore[no-any-return]
 
 
 class Tensor(metaclass=_TensorMeta):
@@ -147,10 +150,6 @@ class Tensor(metaclass=_TensorMeta):
     name: Any = None
 
 
-constructors: dict[str, Callable[..., Any]] = {}
-"""What upper layers do for Tensor: made there, called here by name."""
-
-
 def provides(name: str) -> Callable[[Function], Function]:
     """Register a function of an upper layer under a name that Tensor calls."""
 
@@ -171,8 +170,8 @@ def wrap(data: Any) -> Tensor:
     """A new tensor over an ndarray (NumPy scalars become 0-dim arrays)."""
     result = new(Tensor)
     result._data = data if type(data) is np.ndarray else np.asarray(data)
-    if watch.active and modes.grad.inference:
-        modes.mark_inference(result)
+    if watch.results and modes.grad.enabled is None:
+        result._inference = True
     return result  # type: ignore[no-any-return]
 
 

@@ -186,6 +186,7 @@ def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = No
 
 
 Tensor.backward = _backward  # type: ignore[attr-defined]
+_backward.__name__ = "backward"
 del Tensor._backward  # type: ignore[attr-defined]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime import cpu
+from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided, SparseFirst
 from flambeau._tensor.tensor import Tensor, constructors, new
 from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
@@ -245,6 +246,9 @@ def backward(
     state = modes.grad
     before, outer = state.enabled, running.task
     state.enabled, running.task = create_graph, task
+    taking_part = modes.watch.overriding  # formulas take what was saved for plain tensors
+    if taking_part:
+        was_off, overriding.state.off = overriding.state.off, True
     try:
         for edge, grad in zip(roots, grads, strict=True):
             if needed is None or edge in needed or edge in captures:
@@ -253,6 +257,8 @@ def backward(
         return _finish(task, captured, len(inputs or ()), accumulate, create_graph)
     finally:
         state.enabled, running.task = before, outer
+        if taking_part:
+            overriding.state.off = was_off
 
 
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,

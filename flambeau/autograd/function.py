@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import (
     FREED,
@@ -104,7 +105,11 @@ class CustomNode(Node):
                 tools.zeros(*meta) if g is None and meta is not None else g
                 for g, meta in zip(grads, self.results, strict=True)
             ]
-        returned = _backward_of(self.function)(self.context, *grads)
+        backward = _backward_of(self.function)
+        if modes.watch.overriding:
+            returned = overriding.taking_part(backward, self.context, *grads)
+        else:
+            returned = backward(self.context, *grads)
         if not isinstance(returned, tuple):
             returned = (returned,)
         return self._checked(returned)
@@ -223,7 +228,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         node.sequence_number = next_sequence_number()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
-        recording = modes.grad.enabled and any(t.requires_grad for t in tensors)
+        recording = bool(modes.grad.enabled) and any(t.requires_grad for t in tensors)
         node.positions = tuple(isinstance(a, Tensor) for a in args)
         needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         context = node.context = Context(node, needs_input_grad)
@@ -235,7 +240,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
 def _run(cls: type[Function], context: Context, args: Any, kwargs: Any) -> Any:
     before = modes.grad.enabled
-    modes.grad.enabled = False
+    modes.grad.enabled = before and False  # None stays what it is: inference mode
     try:
         if cls.setup_context is Function.setup_context:
             return cls.forward(context, *args, **kwargs)

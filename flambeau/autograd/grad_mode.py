@@ -66,14 +66,14 @@ class no_grad(_Region):
 
     def __enter__(self) -> None:
         self.before = state.enabled
-        state.enabled = False
+        state.enabled = self.before and False  # None stays what it is: inference mode
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
 
 
 class enable_grad(_Region):
-    """Operators in this region are recorded again, inside `no_grad`."""
+    """Operators in this region are recorded again, inside `no_grad`; not in inference mode."""
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         region = super().__new__(cls)
@@ -81,7 +81,7 @@ class enable_grad(_Region):
 
     def __enter__(self) -> None:
         self.before = state.enabled
-        state.enabled = True
+        state.enabled = None if self.before is None else True
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
@@ -93,7 +93,7 @@ class set_grad_enabled(_Region):
     def __init__(self, mode: bool) -> None:
         self.before = state.enabled
         self.mode = bool(mode)
-        state.enabled = self.mode
+        self.__enter__()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         state.enabled = self.before
@@ -103,7 +103,7 @@ class set_grad_enabled(_Region):
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        state.enabled = self.mode
+        state.enabled = None if state.enabled is None else self.mode
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
@@ -131,25 +131,21 @@ class inference_mode(_Region):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self.before = (state.enabled, state.inference)
-        state.inference = self.mode
+        self.before = state.enabled
+        state.enabled = None if self.mode else True
         if self.mode:
-            state.enabled = False
-            modes.watch.active += 1
-            modes.watch.quiet += 1
-        else:
-            state.enabled = True
+            modes.watch.results += 1
+            modes.expect_inference_tensors()
 
     def __exit__(self, *exc: object) -> None:
-        state.enabled, state.inference = self.before
+        state.enabled = self.before
         if self.mode:
-            modes.watch.active -= 1
-            modes.watch.quiet -= 1
+            modes.watch.results -= 1
 
 
 def is_grad_enabled() -> bool:
     """Whether operators are recorded in this thread."""
-    return state.enabled
+    return bool(state.enabled)
 
 
 def is_inference_mode_enabled() -> bool:

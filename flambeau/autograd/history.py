@@ -40,11 +40,13 @@ class Rewritten:
         if key in self.refs:
             return
         self.count += 1
+        modes.watch.results += 1
         self.refs[key] = weakref.ref(base, lambda _: self.discard(key))
 
     def discard(self, key: int) -> None:
         if self.refs.pop(key, None) is not None:
             self.count -= 1
+            modes.watch.results -= 1
 
 
 rewritten = Rewritten()
@@ -340,9 +342,9 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
     return tuple(results)
 
 
-def alias_of(tensor: Tensor, cls: type = Tensor) -> Tensor:
+def alias_of(tensor: Tensor) -> Tensor:
     """A tensor over the same memory and version count, without history: `detach`."""
-    result: Any = new(cls)
+    result = new(Tensor)
     result._data = tensor._data
     result._root = tensor if tensor._root is None else tensor._root
     return result  # type: ignore[no-any-return]

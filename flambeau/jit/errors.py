@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class Error(RuntimeError):
     """What a program raises when it runs: the Python exception's name and message, and where."""
@@ -39,3 +42,11 @@ class TracingCheckError(Exception):
 
 def _indented(text: str) -> str:
     return "\n".join("\t" + line for line in text.splitlines())
+
+
+def warn_of_age(name: str, instead: str = "`torch.compile` or `torch.export`") -> None:
+    """Say that a function of TorchScript is deprecated, in the line that calls it."""
+    later = sys.version_info >= (3, 14)
+    state = "not supported in Python 3.14+ and may break" if later else "deprecated"
+    warnings.warn(f"`{name}` is {state}. Please switch to {instead}.", DeprecationWarning,
+                  stacklevel=3)  # fmt: skip

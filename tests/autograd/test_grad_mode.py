@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau._core import modes
 
 
 def test_regions_nest_and_end_with_errors() -> None:
@@ -87,3 +88,42 @@ def test_a_normal_tensor_written_to_in_inference_mode_stays_normal() -> None:
     assert not x.is_inference()
     x.add_(1)
     assert x.tolist() == [3.0, 3.0]
+
+
+def test_inference_mode_stands_in_nobodys_way() -> None:
+    with torch.inference_mode():
+        assert modes.watch.active == 0
+        assert modes.watch.results == 1
+    assert modes.watch.results == 0
+
+
+def test_regions_inside_of_inference_mode_record_nothing() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        with torch.no_grad():
+            assert (x * 2).is_inference()
+        with torch.enable_grad():
+            y = x * 2
+        with torch.set_grad_enabled(True):
+            z = x > 1
+        with torch.inference_mode(False):
+            w = x * 2
+    assert y.is_inference()
+    assert not y.requires_grad
+    assert z.is_inference()
+    assert w.requires_grad
+    assert torch.is_grad_enabled()
+
+
+def test_other_threads_are_not_in_inference_mode() -> None:
+    x, found = torch.ones(2, requires_grad=True), []
+
+    def work() -> None:
+        y = x * 2
+        found.extend((y.requires_grad, y.is_inference(), (x > 1).is_inference()))
+
+    with torch.inference_mode():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert found == [True, False, False]

@@ -68,7 +68,7 @@ def make_resnet():
     return ResNet([2, 2, 2, 2]).eval()
 
 
-def make_resnet_in_training():
+def make_small_resnet():
     return ResNet([1, 1, 1, 1])
 
 
@@ -198,7 +198,7 @@ class Detector(nn.Module):
 
 PROGRAMS = {
     "resnet": (make_resnet, [(torch.randn(1, 3, 32, 32),), (torch.randn(2, 3, 17, 33),)]),
-    "resnet_in_training": (make_resnet_in_training, [(torch.randn(4, 3, 32, 32),)]),
+    "resnet_in_training": (make_small_resnet, [(torch.randn(4, 3, 32, 32),)]),
     "unet": (UNet, [(torch.rand(1, 1, 8, 8),), (torch.rand(1, 1, 10, 9),)]),
     "vae": (VAE, [(torch.rand(3, 6),)]),
     "box_iou": (box_iou, [(torch.tensor([[0.0, 0.0, 2.0, 2.0]]), torch.tensor([[1.0, 1.0, 3.0, 3.0], [5.0, 5.0, 6.0, 6.0]]))]),

@@ -63,7 +63,7 @@ def sub(first: Any, second: Any) -> Any:
 @on_sparse("add_.Tensor")
 def add_(target: Any, other: Any) -> Any:
     """In place; a dense tensor is only touched at the places of `other`."""
-    recorded = modes.grad.enabled and (target.requires_grad or _wants_grad(other))
+    recorded = bool(modes.grad.enabled) and (target.requires_grad or _wants_grad(other))
     check_inplace(target, recorded)
     if is_sparse(target) and is_sparse(other):
         _check_result(target, other)

@@ -38,7 +38,7 @@ def escape(graph: Graph) -> None:
 def forget(graph: Graph) -> None:
     """A value that does not know its user."""
     first, _ = graph.block
-    first.output.users.pop()
+    first.output.users.popitem()
 
 
 def widen(graph: Graph) -> None:

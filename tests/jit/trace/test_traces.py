@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import warnings
 from typing import Any
@@ -205,3 +207,9 @@ def test_autocast_leaves_its_casts() -> None:
             return x @ x
 
     assert "torch.to" in traced(f, torch.ones(2, 2), check_trace=False).code
+
+
+def test_the_function_wins_over_the_package() -> None:
+    """`torch.jit.trace` stays the function when its package is imported first."""
+    program = "import flambeau.jit.trace as t, flambeau.jit as j; assert callable(j.trace), t"
+    subprocess.run([sys.executable, "-c", program], check=True)

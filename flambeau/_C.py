@@ -1,0 +1,16 @@
+"""`torch._C`: the few names that programs take from PyTorch's extension module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.missing import missing
+from flambeau._tensor.overriding import disabled as _disabled_torch_function_impl
+from flambeau._tensor.overriding import off as DisableTorchFunctionSubclass
+from flambeau._tensor.overriding import off_with_modes as DisableTorchFunction
+
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)
