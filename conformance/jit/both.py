@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
 import types
 import warnings
@@ -35,6 +37,18 @@ def load(path: Path, library: str) -> types.ModuleType:
     with entered(module):
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
     return module
+
+
+def passes_alone(request: Any) -> bool:
+    """Whether a test passes in a process of its own. Numbers in names of variables depend on which
+    classes share a file, hence on what was compiled before, and long names split lines.
+    """
+    if "TEST_ALONE" in os.environ:
+        return False
+    words = [sys.executable, "-m", "pytest", "-q", "-n0", request.node.nodeid]
+    done = subprocess.run(words, cwd=request.config.rootpath, capture_output=True, check=False,
+                          env={**os.environ, "TEST_ALONE": "1"})  # fmt: skip
+    return done.returncode == 0
 
 
 def _imports_torch(node: ast.stmt) -> bool:
