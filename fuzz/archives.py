@@ -31,12 +31,13 @@ with atheris.instrument_imports(
 from flambeau.jit.run import call
 from flambeau.serialization import description
 from flambeau.serialization.archive import ArchiveReader
+from flambeau.serialization.safetensors import SafetensorError
 from fuzz.choices import Choices
 from fuzz.readers import limit_memory
 from fuzz.zips import forged
 from tests.jit.archive import handmade
 
-REFUSALS = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
+REFUSALS = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError, SafetensorError)
 LIMITS = flambeau.jit.Limits(steps=2000, memory=1 << 24, depth=50)
 CLASSES = """
 class E(Enum):
