@@ -26,7 +26,6 @@ from flambeau.jit.optimise.fusion.symbols import (
     Source,
     Whole,
     parameter,
-    rebuilt_symbol,
 )
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Tracer, tracing
 from flambeau.jit.optimise.subgraphs import runner
@@ -258,7 +257,6 @@ class Maker:
         places.
         """
         tracer, made = self.tracer, {}
-        known: dict[int, Any] = {}
 
         def change(node: Expr) -> Any:
             found = self.candidates.get(id(node))
@@ -271,10 +269,7 @@ class Maker:
             made[place] = 0
             return parameter(source.name)
 
-        for step in tracer.steps:
-            if isinstance(step, Computed):
-                tracer.held.append(step.symbol)
-                step.symbol = rebuilt_symbol(step.symbol, change, known)
+        tracer.rebuild(change)
         return made
 
     def _find_kept(self, ahead: dict[int, int]) -> None:

@@ -25,6 +25,7 @@ from flambeau.jit.optimise.fusion.symbols import (
     leaves,
     parameter,
     rebuilt,
+    rebuilt_symbol,
 )
 
 COMPUTED = (np.dtype(np.float32), np.dtype(np.float64))
@@ -107,6 +108,14 @@ class Tracer:
         parts = symbol.parts if isinstance(symbol, Parts) else [symbol]
         found = [self.levels[self.sources[name].place] for p in parts for name in leaves(p.expr)]
         return max(found, default=0)
+
+    def rebuild(self, change: Callable[[Expr], Any]) -> None:
+        """Let what is computed read other expressions in the place of those that `change` knows."""
+        known: dict[int, Any] = {}
+        for step in self.steps:
+            if isinstance(step, Computed):
+                self.held.append(step.symbol)
+                step.symbol = rebuilt_symbol(step.symbol, change, known)
 
     def placed(self, symbol: Any) -> Source:
         """Where a symbol's values lie; a kernel computes them, if they lie nowhere."""

@@ -17,7 +17,6 @@ from flambeau.jit.optimise.fusion.symbols import (
     Source,
     Whole,
     parameter,
-    rebuilt_symbol,
 )
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, tracing
 from flambeau.jit.optimise.scans.form import Slope
@@ -276,7 +275,6 @@ class TracedRound:
     def _save(self) -> None:
         """Let the forward pass store what is worth it, where the backward pass reads it."""
         tracer = self.tracer
-        known: dict[int, Any] = {}
         stored = {id(step.symbol.expr): step for step in self.forward_steps
                   if isinstance(step, Computed) and isinstance(step.symbol, Whole)
                   and step.place in self.filled}  # fmt: skip
@@ -294,10 +292,7 @@ class TracedRound:
             self.forward_steps.append(Computed(place, found.symbol, found.level))
             return parameter(source.name)
 
-        for step in tracer.steps:
-            if isinstance(step, Computed):
-                tracer.held.append(step.symbol)
-                step.symbol = rebuilt_symbol(step.symbol, change, known)
+        tracer.rebuild(change)
 
 
 def _ops_of(expression: Any) -> set[str]:
