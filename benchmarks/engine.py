@@ -3,8 +3,11 @@
 Usage: python benchmarks/engine.py [patterns of group or case names] [--rounds N] [--keep-memory]
 
 Each side runs in a process of its own, both with all threads, in alternating rounds; both must
-compute the same. The ratio is torch's time over flambeau's: above 1, flambeau is faster. With
-`--keep-memory` torch runs with a glibc that keeps freed memory, which spares it page faults.
+compute the same. The times are medians of the rounds; the ratio is the median of each round's
+torch time over flambeau's: above 1, flambeau is faster. Rounds are short, so that both sides of
+one see the machine in the same state: what a virtual machine calls two cores may be two threads of
+one core for seconds, which halves every figure of both. With `--keep-memory` torch runs with a
+glibc that keeps freed memory, which spares it page faults.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from harness import show
 AIMS = {"pointwise": 3.0, "reductions": 1.0, "matmul float32": 1.0, "matmul bfloat16": 1.0,
         "conv2d": 1.0, "models": 1.2, "small": 1.0}  # fmt: skip
 MEAN_AIMS = {"reductions": 1.5, "conv2d": 1.3}
+ROUND = 0.05  # seconds of a side in a round
+PAUSE = 0.03  # seconds before it, in which the other side's threads stop looking for work
 KEEP = "glibc.malloc.mmap_threshold=2147483648:glibc.malloc.trim_threshold=4294967296"
 
 
@@ -104,7 +109,7 @@ class Side:
 
 
 def measured(sides: list[Side], group: str, case: str, rounds: int) -> dict[str, Any]:
-    """Medians of both sides, the ratio, and whether they agree."""
+    """Medians of both sides and of their ratio, and whether they agree."""
     built = [side.ask(do="build", group=group, case=case) for side in sides]
     tolerance = 0.05 if "bfloat16" in f"{group} {case}" else 2e-3
     agree = all(
@@ -115,16 +120,18 @@ def measured(sides: list[Side], group: str, case: str, rounds: int) -> dict[str,
     for side in sides:
         side.ask(do="time", count=1)
         once = side.ask(do="time", count=2)["seconds"]
-        counts.append(max(1, min(20000, round(0.15 / once))))
+        counts.append(max(1, min(20000, round(ROUND / once))))
     times: list[list[float]] = [[], []]
     peaks = [0, 0]
     for _ in range(rounds):
         for position, side in enumerate(sides):
+            time.sleep(PAUSE)
             reply = side.ask(do="time", count=counts[position])
             times[position].append(reply["seconds"])
             peaks[position] = reply["peak"]
     middle = [statistics.median(taken) for taken in times]
-    return {"times": middle, "ratio": middle[0] / middle[1], "agree": agree, "peaks": peaks}
+    ratio = statistics.median(theirs / ours for theirs, ours in zip(*times, strict=True))
+    return {"times": middle, "ratio": ratio, "agree": agree, "peaks": peaks}
 
 
 def table(group: str, options: argparse.Namespace) -> list[float]:
@@ -177,7 +184,7 @@ def main() -> None:
     """All groups, or those with the words of the command line in their names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", help="regular expressions that choose")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--keep-memory", action="store_true", help="a glibc that keeps memory")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

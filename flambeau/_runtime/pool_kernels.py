@@ -7,6 +7,7 @@ another ticket or no task and takes nothing, and nobody waits for a thread that 
 
 from __future__ import annotations
 
+import ctypes
 import platform
 
 from flambeau._compiler.language import (
@@ -34,11 +35,23 @@ BUSY = 16  # whether a job is under way
 SLEEPING = 24  # how many threads sleep that the next job may need
 FUNCTION, ARGUMENTS, TASKS, LIMIT = 32, 33, 34, 35  # the job; how many threads may take part
 SPIN = 36  # nanoseconds that a thread waits for more work before it sleeps
+THREADS = 40  # the place of the thread that began last
 MUTEX, CONDITION = 48, 64  # pthread's, with room to spare
 WORDS = 96
+
+# A thread's place, in words of 64 bits: what it is told when it begins, and what it tells.
+STATE, NUMBER = 0, 1
+HANDLE = 2  # pthread's name of it
+BEFORE = 3  # the place of the thread that began before it, or 0
+ASLEEP = 4  # whether it sleeps
+AWAY = 5  # 1 + the processor that it was kept from, or 0
+PLACE = 8
+
 ROUNDS = 256  # looks (of some 20 ns) between two looks at the clock
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
 CLOCK = 1 if platform.system() == "Linux" else 6  # CLOCK_MONOTONIC
+PLACED = hasattr(ctypes.pythonapi, "pthread_setaffinity_np")  # whether threads have processors
+SET = 16  # words of a set of processors
 
 
 @native
@@ -99,7 +112,29 @@ def spin(state, seen):
 
 
 @native
-def sleep(state, seen, number):
+def processor():
+    """The number of the processor that this thread runs on; 0 where the system does not say."""
+    number = i64(0)
+    if PLACED:
+        number = i64(external("sched_getcpu", i32))
+    return number
+
+
+@native
+def allow(handle, here, allowed):
+    """Say whether a thread may run on a processor: 1 if done, 0 if it has no other or none."""
+    done = i64(0)
+    bit = i64(1) << (here & 63)
+    places = stack(i64, SET)
+    size = i64(8 * SET)
+    if (here < 64 * SET) & (external("pthread_getaffinity_np", i32, handle, size, places) == 0):
+        places[here >> 6] = (places[here >> 6] | bit) ^ (bit * (1 - allowed))
+        done = i64(external("pthread_setaffinity_np", i32, handle, size, places) == 0)
+    return done
+
+
+@native
+def sleep(state, place, seen):
     """Wait without using the processor until there is a new job that this thread may join.
 
     A thread that the limit leaves out is not counted as sleeping: it costs no job a wake-up.
@@ -108,38 +143,63 @@ def sleep(state, seen, number):
     external("pthread_mutex_lock", i32, state + MUTEX)
     waiting = True
     while waiting:
-        counted = i64(number < atomic_load(state + LIMIT))
+        counted = i64(place[NUMBER] < atomic_load(state + LIMIT))
         atomic_add(state + SLEEPING, counted)
-        if (ticket_of(state) != seen) & (number < atomic_load(state + LIMIT)):
+        if (ticket_of(state) != seen) & (place[NUMBER] < atomic_load(state + LIMIT)):
             waiting = False
         else:
+            place[ASLEEP] = 1
             external("pthread_cond_wait", i32, state + CONDITION, state + MUTEX)
+            place[ASLEEP] = 0
         atomic_add(state + SLEEPING, -counted)
+    away = place[AWAY]
+    place[AWAY] = 0
     external("pthread_mutex_unlock", i32, state + MUTEX)
-
-
-@native
-def pool_worker(place: i64):
-    """The life of a thread: wait for a ticket, take part, wait again. `place` holds the address of
-    the state and the thread's number."""
-    state = words(words(place)[0])
-    number = words(place)[1]
-    seen = i64(0)
-    while True:
-        if number < atomic_load(state + LIMIT):
-            spin(state, seen)
-        if (ticket_of(state) == seen) | (number >= atomic_load(state + LIMIT)):
-            sleep(state, seen, number)
-        seen = ticket_of(state)
-        take(state, seen)
+    if PLACED:
+        if away > 0:
+            allow(place[HANDLE], away - 1, 1)
 
 
 @native
 def wake(state):
-    """Wake those that sleep."""
+    """Wake those that sleep.
+
+    Systems begin a woken thread on the processor of the one that woke it, above all in virtual
+    machines, whose idle processors look taken. It would wait there behind that thread, for a dozen
+    milliseconds before the system moves it: threads are kept from this processor first.
+    """
     external("pthread_mutex_lock", i32, state + MUTEX)
+    if PLACED:
+        here = processor()
+        other = state[THREADS]
+        while other != 0:
+            place = words(other)
+            joins = (place[ASLEEP] != 0) & (place[NUMBER] < atomic_load(state + LIMIT))
+            if joins & (place[AWAY] == 0):
+                place[AWAY] = (1 + here) * allow(place[HANDLE], here, 0)
+            other = place[BEFORE]
     external("pthread_cond_broadcast", i32, state + CONDITION)
     external("pthread_mutex_unlock", i32, state + MUTEX)
+
+
+@native
+def pool_worker(address: i64):
+    """The life of a thread: wait for a ticket, take part, wait again."""
+    place = words(address)
+    state = words(place[STATE])
+    external("pthread_mutex_lock", i32, state + MUTEX)
+    place[HANDLE] = external("pthread_self", i64)
+    place[BEFORE] = state[THREADS]
+    state[THREADS] = address
+    external("pthread_mutex_unlock", i32, state + MUTEX)
+    seen = i64(0)
+    while True:
+        if place[NUMBER] < atomic_load(state + LIMIT):
+            spin(state, seen)
+        if (ticket_of(state) == seen) | (place[NUMBER] >= atomic_load(state + LIMIT)):
+            sleep(state, place, seen)
+        seen = ticket_of(state)
+        take(state, seen)
 
 
 @native

@@ -60,7 +60,7 @@ class NativePool:
             self.started = max(self.started, wanted)
 
     def _start(self, number: int) -> bool:
-        place = (ctypes.c_int64 * 2)(self.state, number)
+        place = (ctypes.c_int64 * layout.PLACE)(self.state, number)
         thread = ctypes.c_void_p()
         failed = self.library.pthread_create(ctypes.byref(thread), None, self.life, place)
         if failed:
