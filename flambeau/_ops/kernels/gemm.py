@@ -138,6 +138,16 @@ def finish_tile(tile, tile_row, c, c_row, rows, columns, row, column, partial, p
                             1)  # fmt: skip
 
 
+@native
+def keep_sums(tile, tile_row, partial, partial_row, rows, columns, add):
+    """partial[i, j] = tile[i, j] (+ partial[i, j] where `add`), for i < rows, j < columns."""
+    for i in range(rows):
+        for j in range(columns):
+            sum = tile[i * tile_row + j]
+            place = partial + (i * partial_row + j)
+            place[0] = select(add, sum + place[0], sum)
+
+
 # ---- large products: both operands packed, one block of k after the other
 
 
@@ -212,8 +222,9 @@ def multiply_packed(packed_a: pointer(T), packed_b: pointer(T), c: pointer(O), p
 
 DEPTH = 1024
 """The most that `multiply_direct` sums over."""
-PACKED_ROWS = 48
-"""The most rows of a block whose A is packed."""
+PACKED = 56 * 1024
+"""The most elements of a block of A that is packed: with what else a tile reads it fits the second
+cache."""
 
 
 @native
@@ -221,22 +232,23 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     other: pointer(O), a_outer: i64, a_inner: i64, a_row: i64, a_step: i64,
                     pack_a: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     pack_b: i64, matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
-                    row_blocks: i64, column_blocks: i64, other_matrix: i64, other_row: i64,
-                    alpha: T, beta: T, task: i64, tasks: i64, S: static, O: static, T: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NV: static, W: static):  # fmt: skip
+                    row_blocks: i64, column_blocks: i64, depth_blocks: i64, other_matrix: i64,
+                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static,
+                    O: static, T: static, BIAS: static, SCALED: static, OTHER: static,
+                    ACTIVATION: static, MR: static, NV: static, W: static):  # fmt: skip
     """`matrices` products of [rows, depth] and [depth, columns], in two dims of batches.
 
     The units of work are blocks of row_blocks by column_blocks of each matrix. What is not packed
     is read where it lies (S is T then): A with at least MR rows, B with at least NR columns that
     follow each other; tiles at an edge reach back into the matrix then. Packed blocks have at most
-    PACKED_ROWS rows.
+    PACKED elements with an edge of less than MR rows. Only where both are packed, and C has the
+    type of the sums, may there be several blocks of k; C holds the sums of those that are done.
     """
     NR = NV * W
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
     units = matrices * row_blocks * column_blocks
-    panels = stack(T, (PACKED_ROWS + MR) * DEPTH)
+    panels = stack(T, PACKED)
     panel = stack(T, NR * DEPTH)
     tile = stack(T, MR * NR)
     FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
@@ -244,56 +256,69 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
         column_block = unit % column_blocks
         row_block = unit // column_blocks % row_blocks
         matrix = unit // (column_blocks * row_blocks)
-        left = a + (matrix // inner * a_outer + matrix % inner * a_inner)
-        right = b + (matrix // inner * b_outer + matrix % inner * b_inner)
         to = c + matrix * rows * columns
         added = other + matrix * other_matrix
         first = of_a * row_block // row_blocks
         last = of_a * (row_block + 1) // row_blocks
-        if pack_a != 0:
-            row = first * MR
-            pack_panels(left + row * a_row, a_row, a_step, smaller(rows, last * MR) - row, depth,
-                        panels, MR, W)  # fmt: skip
-        for j in range(of_b * column_block // column_blocks,
-                       of_b * (column_block + 1) // column_blocks):  # fmt: skip
-            column = j * NR
-            width = smaller(columns - column, NR)
-            b_from = panel
-            b_by = NR
-            from_column = column
-            if pack_b != 0:
-                pack_panel(right + column * b_column, b_column, b_step, width, depth, panel, NR, W)
-            if S is T:
-                if pack_b == 0:
-                    from_column = smaller(column, columns - NR)
-                    b_from = right + from_column
-                    b_by = b_step
-            for i in range(first, last):
-                row = i * MR
-                height = smaller(rows - row, MR)
-                a_from = panels + (i - first) * MR * depth
-                a_by = MR
-                a_next = 1
-                from_row = row
+        for depth_block in range(depth_blocks):
+            begin = depth * depth_block // depth_blocks
+            size = depth * (depth_block + 1) // depth_blocks - begin
+            add = depth_block > 0
+            ends = depth_block == depth_blocks - 1
+            left = a + (matrix // inner * a_outer + matrix % inner * a_inner + begin * a_step)
+            right = b + (matrix // inner * b_outer + matrix % inner * b_inner + begin * b_step)
+            if pack_a != 0:
+                row = first * MR
+                pack_panels(left + row * a_row, a_row, a_step, smaller(rows, last * MR) - row,
+                            size, panels, MR, W)  # fmt: skip
+            for j in range(of_b * column_block // column_blocks,
+                           of_b * (column_block + 1) // column_blocks):  # fmt: skip
+                column = j * NR
+                width = smaller(columns - column, NR)
+                b_from = panel
+                b_by = NR
+                from_column = column
+                if pack_b != 0:
+                    pack_panel(right + column * b_column, b_column, b_step, width, size, panel,
+                               NR, W)  # fmt: skip
                 if S is T:
-                    if pack_a == 0:
-                        from_row = smaller(row, rows - MR)
-                        a_from = left + from_row * a_row
-                        a_by = a_step
-                        a_next = a_row
-                # what reaches back is computed again, with the same bits
-                whole = (height == MR) | (pack_a == 0)
-                whole = whole & ((width == NR) | (pack_b == 0))
-                place = tile
-                step = NR
-                if FINISHES:
-                    whole = False
-                else:
-                    place = select(whole, to + (from_row * columns + from_column), tile)
-                    step = select(whole, columns, NR)
-                gemm_tile(a_from, a_next, a_by, b_from, b_by, depth, place, step, False, MR, NV, W)
-                if whole == False:  # noqa: E712
-                    sums = tile + ((row - from_row) * NR + column - from_column)
-                    finish_tile(sums, NR, to + (row * columns + column), columns, height, width,
-                                row, column, sums, 0, False, bias, added, other_row, alpha, beta,
-                                BIAS, SCALED, OTHER, ACTIVATION, NV, W)  # fmt: skip
+                    if pack_b == 0:
+                        from_column = smaller(column, columns - NR)
+                        b_from = right + from_column
+                        b_by = b_step
+                for i in range(first, last):
+                    row = i * MR
+                    height = smaller(rows - row, MR)
+                    a_from = panels + (i - first) * MR * size
+                    a_by = MR
+                    a_next = 1
+                    from_row = row
+                    if S is T:
+                        if pack_a == 0:
+                            from_row = smaller(row, rows - MR)
+                            a_from = left + from_row * a_row
+                            a_by = a_step
+                            a_next = a_row
+                    # what reaches back is computed again, with the same bits
+                    whole = (height == MR) | (pack_a == 0)
+                    whole = whole & ((width == NR) | (pack_b == 0))
+                    if FINISHES:
+                        whole = whole & (ends == False)  # noqa: E712
+                    place = tile
+                    step = NR
+                    partial = tile
+                    if O is T:
+                        place = select(whole, to + (from_row * columns + from_column), tile)
+                        step = select(whole, columns, NR)
+                        partial = to + (row * columns + column)
+                    gemm_tile(a_from, a_next, a_by, b_from, b_by, size, place, step, add & whole,
+                              MR, NV, W)  # fmt: skip
+                    if whole == False:  # noqa: E712
+                        sums = tile + ((row - from_row) * NR + column - from_column)
+                        if ends:
+                            finish_tile(sums, NR, to + (row * columns + column), columns, height,
+                                        width, row, column, partial, columns, add, bias, added,
+                                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                                        NV, W)  # fmt: skip
+                        else:
+                            keep_sums(tile, NR, partial, columns, height, width, add)

@@ -214,6 +214,12 @@ class Copied(Empty):
             self.dtype)  # fmt: skip
 
 
+def _collides(count: int, step: int) -> bool:
+    """Whether cache lines `step` bytes apart drive each other out of a first cache: it keeps lines
+    of equal addresses modulo 4096 in eight places, of which half are left for this."""
+    return count * step > 1 << 16 or count > 4 * (4096 // math.gcd(step, 4096))
+
+
 def _parts(count: int, size: int) -> int:
     return -(-count // size)
 
@@ -322,14 +328,18 @@ class Direct:
         foreign = self.source is not self.sums
         pack_a = foreign or rows < tile.rows or (a_step != 1 and depth * a_step > 1 << 14)
         pack_b = (foreign or b_column != 1 or columns < tile.columns
-                  or (rows > 4 * tile.rows and depth * b_step > 1 << 14))  # fmt: skip
+                  or (rows > 4 * tile.rows and _collides(depth, b_step * right.itemsize)))
         (outer, inner), (a_outer, a_inner), (b_outer, b_inner) = _folded(left, right)
-        blocks = _units(outer * inner, rows, columns, depth, pack_a, tile, threads)
+        depth_blocks = 1
+        if pack_a and pack_b and dtype == SUM_DTYPES[self.sums]:
+            depth_blocks = max(1, _parts(depth, DEPTH_BLOCK))
+        packed = (pack_a, pack_b, max(1, _parts(depth, depth_blocks)))
+        blocks = _units(outer * inner, (rows, columns, depth), packed, tile, threads)
         row_blocks, column_blocks, self.tasks = blocks
         self.numbers = (a_outer, a_inner, a_row, a_step, int(pack_a), b_outer, b_inner, b_step,
                         b_column, int(pack_b), outer * inner, inner, rows, columns, depth,
-                        row_blocks, column_blocks)  # fmt: skip
-        self.head = struct.pack("17q", *self.numbers)
+                        row_blocks, column_blocks, depth_blocks)  # fmt: skip
+        self.head = struct.pack("18q", *self.numbers)
         self.kernels: dict[Any, Kernel] = {}
 
     def kernel(self, finish: Finish) -> Kernel:
@@ -363,29 +373,47 @@ class Direct:
 
 _POINTERS = struct.Struct("5Q").pack
 _FACTORS = struct.Struct("2q2d").pack
-SHARE, TASK = 1 << 18, 1 << 20
-"""Multiply-adds for each thread from which work is shared (some 5 us; handing it over takes 1),
-and those of a task where there are more tasks than threads."""
+SHARE = 1 << 18
+"""Multiply-adds for each thread from which work is shared (some 5 us; handing it over takes 1)."""
+BLOCK = 40 * 1024
+"""Elements of A in a block of rows: what half a second cache holds. Of what a processor calls its
+own, other threads of the core may hold the other half."""
+PACKING = 8
+"""What it costs to pack an element, in multiply-adds."""
+TAIL = 0.25
+"""The part of a task that a thread waits for others in the end."""
 
 
-def _units(matrices: int, rows: int, columns: int, depth: int, pack_a: bool, tile: Tile,
+def _units(matrices: int, shape: tuple[int, int, int], packed: tuple[bool, bool, int], tile: Tile,
            threads: int) -> tuple[int, int, int]:  # fmt: skip
-    """Blocks of rows and columns of a matrix, and the number of tasks."""
-    row_panels = _parts(rows, tile.rows)
-    row_blocks = _parts(row_panels, kernels.PACKED_ROWS // tile.rows) if pack_a else 1
+    """Blocks of rows and columns of a matrix, and the number of tasks.
+
+    `packed`: whether A and B are, and a block's depth. Each unit packs what it reads, so that few
+    units pack little; many keep all threads busy to the end.
+    """
+    rows, columns, depth = shape
+    row_panels, panels = _parts(rows, tile.rows), _parts(columns, tile.columns)
+    high = max(ROW_BLOCK, BLOCK // packed[2])
+    if packed[0]:
+        high = min(high, kernels.PACKED // packed[2])
+    least = _parts(row_panels, max(1, high // tile.rows))
     work = matrices * rows * columns * depth
-    tasks = 1
-    if threads > 1 and work >= threads * SHARE:
-        tasks = max(threads, min(work // TASK, 4 * threads))
-    if tasks == 1 or matrices >= 4 * threads:
-        return row_blocks, 1, tasks
-    tasks = _parts(tasks, threads) * threads
-    panels = _parts(columns, tile.columns)
-    column_blocks = min(_parts(tasks, matrices * row_blocks), panels)
-    column_blocks = _parts(panels, _parts(panels, column_blocks))  # as many panels in each
-    if matrices * row_blocks * column_blocks < tasks:
-        row_blocks = min(_parts(tasks, matrices * column_blocks), row_panels)
-    return row_blocks, column_blocks, min(tasks, matrices * row_blocks * column_blocks)
+    if threads == 1 or work < threads * SHARE:
+        return least, 1, 1
+    if matrices >= 4 * threads:
+        return least, 1, min(matrices * least, 4 * threads)
+
+    def cost(blocks: tuple[int, int]) -> float:
+        high, wide = _parts(row_panels, blocks[0]), _parts(panels, blocks[1])
+        unit = high * wide * tile.rows * tile.columns * depth
+        unit += PACKING * depth * (high * tile.rows * packed[0] + wide * tile.columns * packed[1])
+        return unit * (_parts(matrices * blocks[0] * blocks[1], threads) + TAIL)
+
+    most = 4 * threads
+    choices = [(high, wide) for high in range(least, max(least, min(row_panels, most)) + 1)
+               for wide in range(1, min(panels, most) + 1) if high * wide <= max(most, least)]
+    row_blocks, column_blocks = min(choices, key=cost)
+    return row_blocks, column_blocks, matrices * row_blocks * column_blocks
 
 
 def _folded(left: np.ndarray, right: np.ndarray) -> Any:
