@@ -146,7 +146,7 @@ def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
 PLANS: dict[Any, Direct | Packed | Each | Copied | Empty] = {}
 """How to multiply operands of these shapes, strides and dtypes."""
 MOST_PLANS = 4096
-DIRECT, DIRECT_ACROSS = 1 << 27, 1 << 24
+DIRECT, DIRECT_ACROSS = 1 << 26, 1 << 24
 """Multiply-adds of one matrix up to which operands are read where they lie, or packed a block at
 a time; the second where A's rows lie across (benchmarks/matmul.py)."""
 
