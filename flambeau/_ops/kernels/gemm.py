@@ -225,13 +225,15 @@ DEPTH = 1024
 PACKED = 56 * 1024
 """The most elements of a block of A that is packed: with what else a tile reads it fits the second
 cache."""
+IN_PLACE, PACK, PANELS = 0, 1, 2
+"""How B comes: read where it lies, packed by each unit, or in panels that all units share."""
 
 
 @native
 def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
                     other: pointer(O), a_outer: i64, a_inner: i64, a_row: i64, a_step: i64,
                     pack_a: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
-                    pack_b: i64, matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
+                    b_form: i64, matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
                     row_blocks: i64, column_blocks: i64, depth_blocks: i64, other_matrix: i64,
                     other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static,
                     O: static, T: static, BIAS: static, SCALED: static, OTHER: static,
@@ -240,9 +242,10 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
 
     The units of work are blocks of row_blocks by column_blocks of each matrix. What is not packed
     is read where it lies (S is T then): A with at least MR rows, B with at least NR columns that
-    follow each other; tiles at an edge reach back into the matrix then. Packed blocks have at most
-    PACKED elements with an edge of less than MR rows. Only where both are packed, and C has the
-    type of the sums, may there be several blocks of k; C holds the sums of those that are done.
+    follow each other; tiles at an edge reach back into the matrix then. B may also be a matrix's
+    panels, one after the other (b_step is NR then). Packed blocks of A have at most PACKED elements
+    with an edge of less than MR rows. Only where neither is read where it lies, and C has the type
+    of the sums, may there be several blocks of k; C holds the sums of those that are done.
     """
     NR = NV * W
     of_a = (rows + MR - 1) // MR
@@ -278,11 +281,13 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                 b_from = panel
                 b_by = NR
                 from_column = column
-                if pack_b != 0:
+                if b_form == PACK:
                     pack_panel(right + column * b_column, b_column, b_step, width, size, panel,
                                NR, W)  # fmt: skip
                 if S is T:
-                    if pack_b == 0:
+                    if b_form == PANELS:
+                        b_from = right + column * depth
+                    if b_form == IN_PLACE:
                         from_column = smaller(column, columns - NR)
                         b_from = right + from_column
                         b_by = b_step
@@ -301,7 +306,7 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                             a_next = a_row
                     # what reaches back is computed again, with the same bits
                     whole = (height == MR) | (pack_a == 0)
-                    whole = whole & ((width == NR) | (pack_b == 0))
+                    whole = whole & ((width == NR) | (b_form == IN_PLACE))
                     if FINISHES:
                         whole = whole & (ends == False)  # noqa: E712
                     place = tile

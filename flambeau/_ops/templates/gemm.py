@@ -312,12 +312,13 @@ def _grid(rows: int, columns: int, tile: Tile, threads: int) -> tuple[int, int]:
 
 
 class Direct:
-    """All matrices of a batch in one launch."""
+    """All matrices of a batch in one launch. `panels`: B will be given as `Repeated` packs it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, threads: int) -> None:
+    def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, threads: int,
+                 panels: bool = False) -> None:  # fmt: skip
         rows, depth = left.shape[-2:]
         columns = right.shape[-1]
         self.shape, self.dtype = (*left.shape[:-1], columns), dtype
@@ -326,18 +327,22 @@ class Direct:
         a_row, a_step = _strides(left)[-2:]
         b_step, b_column = _strides(right)[-2:]
         foreign = self.source is not self.sums
-        pack_a = foreign or rows < tile.rows or (a_step != 1 and depth * a_step > 1 << 14)
+        pack_a = (foreign or rows < tile.rows or (a_step != 1 and depth * a_step > 1 << 14)
+                  or (panels and depth > DEPTH_BLOCK))  # fmt: skip
         pack_b = (foreign or b_column != 1 or columns < tile.columns
                   or (rows > 4 * tile.rows and _collides(depth, b_step * right.itemsize)))
+        b_form = kernels.PACK if pack_b else kernels.IN_PLACE
+        if panels:
+            b_form, b_step, b_column = kernels.PANELS, tile.columns, 1
         (outer, inner), (a_outer, a_inner), (b_outer, b_inner) = _folded(left, right)
         depth_blocks = 1
-        if pack_a and pack_b and dtype == SUM_DTYPES[self.sums]:
+        if pack_a and b_form != kernels.IN_PLACE and dtype == SUM_DTYPES[self.sums]:
             depth_blocks = max(1, _parts(depth, DEPTH_BLOCK))
-        packed = (pack_a, pack_b, max(1, _parts(depth, depth_blocks)))
+        packed = (pack_a, b_form == kernels.PACK, max(1, _parts(depth, depth_blocks)))
         blocks = _units(outer * inner, (rows, columns, depth), packed, tile, threads)
         row_blocks, column_blocks, self.tasks = blocks
         self.numbers = (a_outer, a_inner, a_row, a_step, int(pack_a), b_outer, b_inner, b_step,
-                        b_column, int(pack_b), outer * inner, inner, rows, columns, depth,
+                        b_column, b_form, outer * inner, inner, rows, columns, depth,
                         row_blocks, column_blocks, depth_blocks)  # fmt: skip
         self.head = struct.pack("18q", *self.numbers)
         self.kernels: dict[Any, Kernel] = {}
@@ -369,6 +374,34 @@ class Direct:
             run.entry(packed, 0, 1)
         else:
             threads.run(run, packed, self.tasks)
+
+
+class Repeated:
+    """One right operand of many products, [K, N] in float32 or float64, packed once."""
+
+    def __init__(self, right: np.ndarray) -> None:
+        sums = SUMS[right.dtype]
+        tile = tile_of(sums)
+        depth, columns = right.shape
+        self.right = right
+        self.panels = _aligned(_parts(columns, tile.columns) * tile.columns * depth, right.dtype)
+        pack = kernel(kernels.pack_operands, S=sums, T=sums, **tile.constants)
+        pack.parallel(max(1, min(right.size // 16384, 4 * settings.get_num_threads())), right,
+                      right, self.panels, self.panels, 0, 0, *_strides(right), 0, columns,
+                      depth)  # fmt: skip
+        self.plans: dict[Any, Direct] = {}
+
+    def after(self, left: np.ndarray, finish: Finish = NOTHING) -> np.ndarray:
+        """`left @ right` in new row-major memory, for `left` [M, K] of the same dtype."""
+        threads = settings.get_num_threads()
+        key = (left.shape, left.strides, threads)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = Direct(left, self.right, left.dtype, threads, panels=True)
+        out = np.empty(plan.shape, plan.dtype)
+        if out.size:
+            plan.run(left, self.panels, out, finish)
+        return out
 
 
 _POINTERS = struct.Struct("5Q").pack

@@ -15,7 +15,7 @@ from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent as kernels
 from flambeau._ops.templates import recurrent_rows
-from flambeau._ops.templates.gemm import Finish, gemm
+from flambeau._ops.templates.gemm import Finish, Repeated, gemm
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
 
@@ -54,9 +54,9 @@ def lstm(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: n
         recurrent_rows.lstm(from_input, weight, hidden, cell, outputs, cells, gates, backwards)
         return outputs, cells, gates
     step_kernel = _kernel(kernels.lstm_step, from_input.dtype)
-    across = weight.T.copy()
+    across = Repeated(weight.T)
     for step, last in _order(steps, backwards):
-        from_hidden = gemm(_states(hidden, outputs, last), across)
+        from_hidden = across.after(_states(hidden, outputs, last))
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], gates[step], from_hidden,
             _states(cell, cells, last), cells[step], outputs[step], rows, units,
@@ -84,13 +84,14 @@ def lstm_backward(grad: np.ndarray, grad_cell: np.ndarray | None, weight: np.nda
                                      backwards)  # fmt: skip
         of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
         return slopes, of_weight, of_hidden, of_cell
+    back = Repeated(weight)
     step_kernel = _kernel(kernels.lstm_step_backward, gates.dtype)
     for step, last in reversed(list(_order(steps, backwards))):
         step_kernel.parallel(
             _tasks(rows * units), slopes[step], _states(cell, cells, last), cells[step],
             grad[step], of_hidden, of_cell, rows, units,
         )  # fmt: skip
-        of_hidden = gemm(slopes[step], weight)
+        of_hidden = back.after(slopes[step])
     of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
     return slopes, of_weight, of_hidden, of_cell
 
@@ -114,11 +115,11 @@ def gru(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hid
     units = width // 3
     gates, from_hidden = np.empty_like(from_input), np.empty_like(from_input)
     outputs = np.empty((steps, rows, units), from_input.dtype)
-    across = weight.T.copy()
+    across = Repeated(weight.T)
     step_kernel = _kernel(kernels.gru_step, from_input.dtype)
     for step, last in _order(steps, backwards):
         before = _states(hidden, outputs, last)
-        from_hidden[step] = gemm(before, across, Finish(bias))
+        from_hidden[step] = across.after(before, Finish(bias))
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], gates[step], from_hidden[step], before,
             outputs[step], rows, units,
@@ -134,6 +135,7 @@ def gru_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outpu
     units = width // 3
     slopes, inner = gates.copy(), from_hidden.copy()
     of_hidden = np.zeros_like(hidden)
+    back = Repeated(weight)
     step_kernel = _kernel(kernels.gru_step_backward, gates.dtype)
     for step, last in reversed(list(_order(steps, backwards))):
         before = _states(hidden, outputs, last)
@@ -141,7 +143,7 @@ def gru_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outpu
             _tasks(rows * units), slopes[step], inner[step], before, grad[step], of_hidden,
             rows, units,
         )  # fmt: skip
-        of_hidden += gemm(inner[step], weight)
+        of_hidden += back.after(inner[step])
     of_weight = _weight_gradient(inner, hidden, outputs, backwards)
     return slopes, of_weight, inner.reshape(-1, width).sum(0), of_hidden
 
@@ -151,10 +153,10 @@ def plain(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: 
     """Outputs [T, N, H] of a layer without gates."""
     steps, rows, units = from_input.shape
     outputs = np.empty_like(from_input)
-    across = weight.T.copy()
+    across = Repeated(weight.T)
     step_kernel = _kernel(kernels.plain_step, from_input.dtype, RELU=relu)
     for step, last in _order(steps, backwards):
-        from_hidden = gemm(_states(hidden, outputs, last), across)
+        from_hidden = across.after(_states(hidden, outputs, last))
         step_kernel.parallel(
             _tasks(rows * units), from_input[step], outputs[step], from_hidden, rows * units
         )
@@ -167,10 +169,11 @@ def plain_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, out
     steps, rows, units = outputs.shape
     slopes = np.empty_like(outputs)
     of_hidden = np.zeros_like(hidden)
+    back = Repeated(weight)
     step_kernel = _kernel(kernels.plain_step_backward, outputs.dtype, RELU=relu)
     for step, _ in reversed(list(_order(steps, backwards))):
         step_kernel.parallel(
             _tasks(rows * units), outputs[step], grad[step], of_hidden, slopes[step], rows * units
         )
-        of_hidden = gemm(slopes[step], weight)
+        of_hidden = back.after(slopes[step])
     return slopes, _weight_gradient(slopes, hidden, outputs, backwards), of_hidden

@@ -99,6 +99,20 @@ def test_batches_broadcast(path: None, left: Any, right: Any, dtype: Any):
     check(gemm.gemm(a, b), a, b)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_right_operand_of_many_products(dtype: Any):
+    rng = np.random.default_rng(12)
+    for depth, columns in ((1, 1), (0, 4), (9, 17), (400, 33), (1100, 50)):
+        for layout in range(4):
+            right = matrix(rng, (depth, columns), dtype, layout)
+            repeated = gemm.Repeated(right)
+            bias = rng.standard_normal(columns).astype(dtype)
+            for rows in (0, 1, 6, 32, 70):
+                left = matrix(rng, (rows, depth), dtype, layout)
+                check(repeated.after(left), left, right)
+                check(repeated.after(left, gemm.Finish(bias=bias)), left, right, added=bias)
+
+
 def test_batches_of_permuted_heads():
     rng = np.random.default_rng(3)
     heads = rng.standard_normal((2, 24, 3, 32)).astype(np.float32).transpose(0, 2, 1, 3)
