@@ -104,6 +104,20 @@ def test_idle_threads_use_no_processor():
     assert time.process_time() - before < 0.05
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no processors to choose")
+def test_woken_threads_may_run_where_they_could_before():
+    """They are kept from the waking thread's processor only until they run."""
+    torch.set_num_threads(3)
+    assert ran_once(8)
+    threads_now = [int(task.name) for task in Path("/proc/self/task").iterdir()]
+    allowed = {task: os.sched_getaffinity(task) for task in threads_now}
+    for _ in range(30):
+        time.sleep(0.002)  # they sleep
+        assert ran_once(8)
+    time.sleep(0.01)
+    assert {task: os.sched_getaffinity(task) for task in threads_now} == allowed
+
+
 def test_threads_beyond_the_limit_sleep_while_others_work():
     """Three of the four threads are left out: they do not spin beside the work of one."""
     torch.set_num_threads(4)

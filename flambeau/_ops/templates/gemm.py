@@ -329,8 +329,12 @@ class Direct:
         foreign = self.source is not self.sums
         pack_a = (foreign or rows < tile.rows or (a_step != 1 and depth * a_step > 1 << 14)
                   or (panels and depth > DEPTH_BLOCK))  # fmt: skip
-        pack_b = (foreign or b_column != 1 or columns < tile.columns
-                  or (rows > 4 * tile.rows and _collides(depth, b_step * right.itemsize)))
+        pack_b = (
+            foreign
+            or b_column != 1
+            or columns < tile.columns
+            or (rows > 4 * tile.rows and _collides(depth, b_step * right.itemsize))
+        )
         b_form = kernels.PACK if pack_b else kernels.IN_PLACE
         if panels:
             b_form, b_step, b_column = kernels.PANELS, tile.columns, 1
@@ -443,8 +447,12 @@ def _units(matrices: int, shape: tuple[int, int, int], packed: tuple[bool, bool,
         return unit * (_parts(matrices * blocks[0] * blocks[1], threads) + TAIL)
 
     most = 4 * threads
-    choices = [(high, wide) for high in range(least, max(least, min(row_panels, most)) + 1)
-               for wide in range(1, min(panels, most) + 1) if high * wide <= max(most, least)]
+    choices = [
+        (high, wide)
+        for high in range(least, max(least, min(row_panels, most)) + 1)
+        for wide in range(1, min(panels, most) + 1)
+        if high * wide <= max(most, least)
+    ]
     row_blocks, column_blocks = min(choices, key=cost)
     return row_blocks, column_blocks, matrices * row_blocks * column_blocks
 
