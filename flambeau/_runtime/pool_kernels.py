@@ -122,15 +122,25 @@ def processor():
 
 @native
 def allow(handle, here, allowed):
-    """Say whether a thread may run on a processor: 1 if done, 0 if it has no other or none."""
+    """Say whether (0 or 1) a thread may run on a processor: 1 if that was otherwise before, and it
+    has a processor left."""
     done = i64(0)
-    bit = i64(1) << (here & 63)
     places = stack(i64, SET)
     size = i64(8 * SET)
     if (here < 64 * SET) & (external("pthread_getaffinity_np", i32, handle, size, places) == 0):
-        places[here >> 6] = (places[here >> 6] | bit) ^ (bit * (1 - allowed))
-        done = i64(external("pthread_setaffinity_np", i32, handle, size, places) == 0)
+        if (places[here >> 6] >> (here & 63)) & 1 != allowed:
+            places[here >> 6] = places[here >> 6] ^ (i64(1) << (here & 63))
+            done = i64(external("pthread_setaffinity_np", i32, handle, size, places) == 0)
     return done
+
+
+@native
+def be_anywhere(place):
+    """Give a thread back the processor that it was kept from."""
+    if PLACED:
+        if place[AWAY] > 0:
+            allow(place[HANDLE], place[AWAY] - 1, 1)
+            place[AWAY] = 0
 
 
 @native
@@ -148,16 +158,13 @@ def sleep(state, place, seen):
         if (ticket_of(state) != seen) & (place[NUMBER] < atomic_load(state + LIMIT)):
             waiting = False
         else:
+            be_anywhere(place)
             place[ASLEEP] = 1
             external("pthread_cond_wait", i32, state + CONDITION, state + MUTEX)
             place[ASLEEP] = 0
         atomic_add(state + SLEEPING, -counted)
-    away = place[AWAY]
-    place[AWAY] = 0
     external("pthread_mutex_unlock", i32, state + MUTEX)
-    if PLACED:
-        if away > 0:
-            allow(place[HANDLE], away - 1, 1)
+    be_anywhere(place)
 
 
 @native
