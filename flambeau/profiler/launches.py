@@ -16,7 +16,7 @@ _plain: list[tuple[type, str, Callable[..., Any]]] = []
 
 
 def _watch() -> None:
-    from flambeau._ops.templates.gemm import Direct
+    from flambeau._ops.templates.gemm_direct import Direct
 
     for owner, method in ((Kernel, "__call__"), (Kernel, "parallel"), (Direct, "run")):
         plain = getattr(owner, method)

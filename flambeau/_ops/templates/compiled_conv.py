@@ -18,7 +18,7 @@ from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import conv as kernels
 from flambeau._ops.templates.compiled_depthwise import channel_sums, three, types_of
 from flambeau._ops.templates.epilogue import NOTHING, Epilogue
-from flambeau._ops.templates.gemm import tile_of
+from flambeau._ops.templates.gemm_tiles import tile_of
 from flambeau._ops.templates.precision import Array, widen
 from flambeau._ops.templates.windows import Ints
 from flambeau._runtime.launch import kernel

@@ -19,7 +19,7 @@ from flambeau._ops.kernels import conv_pixels as kernels
 from flambeau._ops.templates.compiled_conv import free_slots, widened
 from flambeau._ops.templates.compiled_depthwise import three, types_of
 from flambeau._ops.templates.epilogue import NOTHING, Epilogue
-from flambeau._ops.templates.gemm import Tile, tile_of
+from flambeau._ops.templates.gemm_tiles import Tile, tile_of
 from flambeau._ops.templates.precision import Array
 from flambeau._ops.templates.windows import Ints, extent
 from flambeau._runtime.launch import kernel

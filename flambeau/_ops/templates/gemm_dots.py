@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._compiler.types import bf16, f32, i8, i16, i32, u8
 from flambeau._core import settings
 from flambeau._ops.kernels import gemm_dots as kernels
-from flambeau._ops.templates.gemm import _strides, tile_of
+from flambeau._ops.templates.gemm_tiles import strides, tile_of
 from flambeau._runtime import engine
 from flambeau._runtime.launch import kernel
 
@@ -71,5 +71,5 @@ def _multiply(left: np.ndarray, right: np.ndarray, dots: Dots, source: Any, sums
     panels = -(-rows // tile_of(f32).rows)
     fewest = -(-rows // kernels.ROWS)
     tasks = max(fewest, min(panels, 2 * settings.get_num_threads()))
-    run.parallel(tasks, left, right, out, *_strides(left), *_strides(right), rows, columns, depth)
+    run.parallel(tasks, left, right, out, *strides(left), *strides(right), rows, columns, depth)
     return out

@@ -1,0 +1,92 @@
+"""What compiled products have in common: element types, the register tile, sizes of blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from flambeau._compiler.types import Scalar, f32, f64
+from flambeau._runtime import engine
+from flambeau._runtime.cpu import address
+from flambeau._runtime.pool_kernels import X86
+
+SUMS = {
+    np.dtype(np.float32): f32,
+    np.dtype(np.float64): f64,
+    np.dtype(np.float16): f32,
+    np.dtype(ml_dtypes.bfloat16): f32,
+}
+"""What is multiplied here, and the type that its sums have."""
+SUM_DTYPES = {f32: np.dtype(np.float32), f64: np.dtype(np.float64)}
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The part of C that registers hold: `rows` by `vectors` vectors of `width` elements."""
+
+    rows: int
+    vectors: int
+    width: int
+
+    @property
+    def columns(self) -> int:
+        """NR."""
+        return self.vectors * self.width
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """As the kernels name them."""
+        return {"MR": self.rows, "NV": self.vectors, "W": self.width}
+
+
+@cache
+def usable() -> bool:
+    """Whether the processor multiplies and adds in one instruction; all but old x86 do."""
+    return not X86 or engine.has("fma")
+
+
+@cache
+def bfloat16_dots() -> bool:
+    """Whether the processor multiplies bfloat16 itself (`gemm_dots`), twice as fast as float32."""
+    return engine.has("avx512bf16")
+
+
+@cache
+def tile_of(sums: Scalar) -> Tile:
+    """The tile for sums of a type: as many registers as the machine has, less what feeds them.
+
+    Of 16 registers 12 hold sums (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON, whose narrow
+    vectors want more columns per number that is spread).
+    """
+    bits = engine.vector_bits()
+    rows, vectors = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
+    return Tile(rows, vectors, bits // 8 // sums.size)
+
+
+DEPTH_BLOCK = 384
+ROW_BLOCK = 96
+COLUMN_BLOCK = 512
+"""About what a block of k, rows and columns is: NR x DEPTH_BLOCK stays in the first cache,
+ROW_BLOCK x DEPTH_BLOCK in the second."""
+
+
+def parts(count: int, size: int) -> int:
+    """How many pieces of a size hold so many elements."""
+    return -(-count // size)
+
+
+def strides(array: np.ndarray) -> tuple[int, ...]:
+    """The strides in elements."""
+    size = array.itemsize
+    return tuple([step // size for step in array.strides])
+
+
+def aligned(count: int, dtype: np.dtype) -> np.ndarray:
+    """New memory that begins with a cache line."""
+    extra = 64 // dtype.itemsize
+    owner = np.empty(count + extra, dtype)
+    start = -address(owner) // dtype.itemsize % extra
+    return owner[start : start + count]
