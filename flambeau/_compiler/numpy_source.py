@@ -9,13 +9,27 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.expr import Expr
-from flambeau._compiler.primitives import PRIMITIVES
+from flambeau._compiler.primitives import FLOAT_UFUNCS, PRIMITIVES
+
+LEAVES = ("parameter", "constant")
 
 
-def as_ufunc(expression: Expr, names: list[str]) -> Any:
-    """The ufunc that an expression is, if it is one applied to the parameters in order."""
-    function = PRIMITIVES.get(expression.op)
-    if not isinstance(function, np.ufunc) or len(expression.args) != len(names):
+def single_ufunc(expression: Expr, kind: str = "") -> Any:
+    """The ufunc that an expression is for a kind of types, if it is one applied to parameters and
+    numbers."""
+    function = FLOAT_UFUNCS.get(expression.op) if kind == "f" else None
+    function = function or PRIMITIVES.get(expression.op)
+    if not isinstance(function, np.ufunc):
+        return None
+    computed = [a for a in expression.args if isinstance(a, Expr) and a.op not in LEAVES]
+    return None if computed else function
+
+
+def as_ufunc(expression: Expr, names: list[str], kind: str = "") -> Any:
+    """The ufunc that an expression is for a kind of types, if it is one applied to the parameters
+    in order."""
+    function = single_ufunc(expression, kind)
+    if function is None or len(expression.args) != len(names):
         return None
     for argument, name in zip(expression.args, names, strict=True):
         if not isinstance(argument, Expr) or argument.op != "parameter":
@@ -25,9 +39,11 @@ def as_ufunc(expression: Expr, names: list[str]) -> Any:
     return function
 
 
-def compile_kernel(title: str, expression: Expr, names: list[str]) -> Callable[..., Any]:
-    """A function `kernel(*arrays, out=...)` that computes the expression."""
-    ufunc = as_ufunc(expression, names)
+def compile_kernel(
+    title: str, expression: Expr, names: list[str], kind: str = ""
+) -> Callable[..., Any]:
+    """A function `kernel(*arrays, out=...)` that computes the expression for a kind of types."""
+    ufunc = as_ufunc(expression, names, kind)
     if ufunc is not None:
         return ufunc  # type: ignore[no-any-return]
     text = render(expression, names)

@@ -21,6 +21,15 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in
 PRIMITIVES["where"] = np.where
 
 
-def add_primitive(name: str, function: Callable[..., Any]) -> None:
-    """Make `function` (ndarrays in, a new ndarray out) available to pointwise bodies as `name`."""
+FLOAT_UFUNCS: dict[str, Any] = {}
+"""What primitives are on float32 and float64, where that is one ufunc: {"inverse": reciprocal}."""
+
+
+def add_primitive(name: str, function: Callable[..., Any], floats: Any = None) -> None:
+    """Make `function` (ndarrays in, a new ndarray out) available to pointwise bodies as `name`.
+
+    `floats`: the ufunc that gives the same for floats, if there is one.
+    """
     PRIMITIVES[name] = function
+    if floats is not None:
+        FLOAT_UFUNCS[name] = floats

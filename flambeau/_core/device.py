@@ -128,7 +128,9 @@ INVALID_ORDINAL = (
 
 def check_available(chosen: Any) -> device:
     """The device asked for, or torch's error when this machine has no such device."""
-    wanted = get_default_device() if chosen is None else chosen
+    wanted = Defaults.stack[-1] if chosen is None else chosen
+    if wanted is CPU:
+        return CPU
     if not isinstance(wanted, device):
         wanted = device(wanted)
     if wanted.type == "cpu":

@@ -222,11 +222,11 @@ class Generator:
             return fresh[:missing]
         return np.concatenate((rest, fresh[:missing]))
 
-    def words_into(self, target: np.ndarray, twist: Callable[[int, np.ndarray, int], None]) -> None:
+    def words_into(self, target: np.ndarray, twist: Callable[..., None]) -> None:
         """The next ``target.size`` raw words into uint32 memory of shape (n,).
 
-        ``twist(state, out, blocks)`` takes the engine's state array, given by its address, that
-        many blocks further and writes the words of these blocks.
+        ``twist(state, out, last_block, blocks)`` takes the engine's state array, given by its
+        address, that many blocks further and writes their words, those of the last one apart.
         """
         count = target.size
         rest = self._block[self._next : self._next + count]
@@ -241,9 +241,8 @@ class Generator:
             self._state_address = engine.bit_generator.ctypes.state_address  # type: ignore[attr-defined]
         state = self._state_address
         blocks = (missing - 1) // BLOCK
-        twist(state, target[rest.size :], blocks)
         block = np.empty(BLOCK, np.uint32)
-        twist(state, block, 1)
+        twist(state, target[rest.size :], block, blocks + 1)
         self._block = block
         self._forget_pieces()
         self._just_seeded = False
@@ -292,18 +291,23 @@ class Generator:
         return ((high << 32 | low) & _LOW_53) * 2.0**-53
 
     def normal(self) -> float:
-        """The next standard normal in double precision (Box and Muller, 1958).
+        """The next standard normal in double precision."""
+        return self.normals(1)[0]
 
-        Each pair of uniforms gives two; the second waits for the next call.
+    def normals(self, count: int) -> list[float]:
+        """The next standard normals in double precision (Box and Muller, 1958).
+
+        Each pair of uniforms gives two; if ``count`` is odd, the last one waits for the next call.
         """
-        waiting = self.next_normal
-        if waiting is not None:
-            self.next_normal = None
-            return waiting
-        theta = 2.0 * math.pi * self.unit()
-        radius = math.sqrt(-2.0 * math.log1p(-self.unit()))
-        self.next_normal = radius * math.sin(theta)
-        return radius * math.cos(theta)
+        values = [] if self.next_normal is None else [self.next_normal]
+        missing = count - len(values)
+        units = self.units64(missing + (missing & 1)).tolist()
+        for turn, size in zip(units[::2], units[1::2], strict=True):
+            theta = 2.0 * math.pi * turn
+            radius = math.sqrt(-2.0 * math.log1p(-size))
+            values += (radius * math.cos(theta), radius * math.sin(theta))
+        self.next_normal = values.pop() if missing & 1 else None
+        return values
 
 
 def _join(words: np.ndarray) -> np.ndarray:

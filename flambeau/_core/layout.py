@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -62,9 +62,6 @@ class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as `torch.Size([2, 3])`."""
 
     __slots__ = ()
-
-    def __new__(cls, iterable: Iterable[int] = ()) -> Size:
-        return super().__new__(cls, iterable)
 
     def numel(self) -> int:
         """The number of elements."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -148,8 +149,9 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     if out.dtype in _COMPLEX_PARTS:
         uniform_(_as_real(out), low, high, generator)
         return out
-    fast = Compiled.kernels(out)
-    if fast is None and low == 0 and high == 1 and out.dtype in _UNIT_DRAWS:
+    plain = low == 0 and high == 1 and out.dtype in _UNIT_DRAWS
+    fast = Compiled.kernels(out, "random units" if plain else "random")
+    if plain and fast is None:
         return fill(out, _UNIT_DRAWS[out.dtype](generator))
     _check_uniform(out.dtype, low, high)
     wide = out.dtype == np.float64
@@ -229,8 +231,9 @@ def normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> n
 def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
     """Box and Muller over blocks of 16; an odd tail recomputes the last 16 from new numbers."""
     whole = flat.size - flat.size % 16
-    fill_blocks = _compiled_blocks if Compiled.kernels(flat, "random_normal") else _numpy_blocks
-    fill_blocks(flat[:whole], mean, std, generator)
+    fast = Compiled.kernels(flat, "random_normal")
+    fill_blocks = _numpy_blocks if fast is None else partial(_compiled_blocks, fast)
+    fill_blocks(flat if whole == flat.size else flat[:whole], mean, std, generator)
     if whole == flat.size:
         return
     if flat.dtype not in _HALVES:
@@ -248,8 +251,9 @@ def _numpy_blocks(flat: np.ndarray, mean: float, std: float, generator: Generato
         store(flat[part], transform(units(count).reshape(-1, 16), mean, std).reshape(-1))
 
 
-def _compiled_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
-    fast = Compiled.kernels(flat, "random_normal")
+def _compiled_blocks(
+    fast: Any, flat: np.ndarray, mean: float, std: float, generator: Generator
+) -> None:
     if flat.dtype not in _HALVES:
         fast.normal_blocks(flat, mean, std, generator)
         return
@@ -262,7 +266,7 @@ def _compiled_blocks(flat: np.ndarray, mean: float, std: float, generator: Gener
 def serial_normals(count: int, mean: float, std: float, generator: Generator) -> np.ndarray:
     """Normals in double precision, one after another, as float64 of shape (count,)."""
     if count <= 16:
-        values = np.array([generator.normal() for _ in range(count)])
+        values = np.array(generator.normals(count))
         return random_normal.fused_multiply_add(values, std, mean)
     values = np.empty(count + 2)
     begin = 0

@@ -6,6 +6,7 @@ A range below 2**28 takes the remainder of one 32-bit word, a larger one that of
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 
 import numpy as np
 
@@ -73,7 +74,8 @@ def random_from_to_(
     """
     if high is None and low == _INT64_MIN:
         return _random_64_bits(out, generator)
-    low, last = _check_bounds(out.dtype, low, high)
+    check = _check_bounds if out.dtype in DIGITS else _known_bounds  # floats warn every time
+    low, last = check(out.dtype, low, high)
     if out.size == 0:
         return out
     extent = last - low + 1
@@ -136,6 +138,9 @@ def _check_bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int
             )
     _check_from_to(dtype, low, high - 1)
     return low, high - 1
+
+
+_known_bounds = lru_cache(256, typed=True)(_check_bounds)
 
 
 def _check_open_bounds(dtype: np.dtype, low: int) -> tuple[int, int]:

@@ -43,11 +43,12 @@ def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
         raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
     _check_countable(size, dtype)
     require_kernel(dtype, _PERMUTATION_TYPES, "randperm")
+    shuffle = _shuffled if size < _LARGE_PERMUTATION else _shuffled_inside_out
+    order = shuffle(size, generator)
+    if dtype == order.dtype:
+        return order
     values = np.empty(size, dtype)
-    if size < _LARGE_PERMUTATION:
-        store(values, _shuffled(size, generator))
-    else:
-        store(values, _shuffled_inside_out(size, generator))
+    store(values, order)
     return values
 
 
@@ -57,7 +58,7 @@ def _check_countable(size: int, dtype: np.dtype) -> None:
         if size > limit:
             name = SCALAR_NAMES[dtype][0]
             raise RuntimeError(f"n cannot be greater than {text} for {name} type.")
-    if dtype.kind in "iu" and size - 1 > np.iinfo(dtype).max:
+    if dtype.kind in "iu" and size > 1 << (8 * dtype.itemsize - (dtype.kind == "i")):
         name = f"{dtype.name}_t"
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 

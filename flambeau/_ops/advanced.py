@@ -18,7 +18,7 @@ from flambeau._ops.copying import assign
 from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import kernel
-from flambeau._ops.positions import FLOAT32, FULL, INTEGERS
+from flambeau._ops.positions import FLOAT32, FULL, INTEGERS, fill_where
 from flambeau._ops.templates import scatter
 from flambeau._ops.writers import writer
 from flambeau._runtime import cpu
@@ -269,7 +269,7 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
     Of several values for one position the last one stays; with `accumulate` all are added.
     """
     key = checked_key(data.shape, indices)
-    filling = not accumulate and _is_masked_fill(key, values)
+    filling = not accumulate and values.size == 1 and _is_mask(key)
     if not filling:
         outputs.check_no_overlap(data, [values, *[item for item in key if item is not FULL]])
     if 0 in data.shape:
@@ -283,13 +283,15 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
         values = _cast(values.reshape(()), data.dtype)
     if accumulate:
         add_at(data, key, values)
-        return
-    put(data, key, values)
+    elif filling and len(key) == 1 and key[0].shape == data.shape:
+        fill_where(data, key[0], values.reshape(()))
+    else:
+        put(data, key, values)
 
 
-def _is_masked_fill(key: tuple[Any, ...], values: np.ndarray) -> bool:
+def _is_mask(key: tuple[Any, ...]) -> bool:
     masks = [item for item in key if item is not FULL]
-    return values.size == 1 and len(masks) == 1 and masks[0].dtype == np.bool_
+    return len(masks) == 1 and masks[0].dtype == np.bool_
 
 
 def _cast(values: np.ndarray, numpy_dtype: Any) -> np.ndarray:
@@ -304,11 +306,11 @@ def _name(data: np.ndarray) -> str:
 
 def put(data: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> None:
     """`data[key] = values`, with torch's errors."""
-    if values.ndim > 1:
+    if values.ndim > 1 and values.shape[0] == 1:  # NumPy leaves out leading dims of size 1
         check_values(data, key, values)
     try:
         data[key] = values
-    except ValueError:
+    except (ValueError, TypeError):
         check_values(data, key, values)
         raise
     except IndexError:

@@ -12,6 +12,7 @@ from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, pointwise
 from flambeau._ops.outputs import FOUND
+from flambeau._ops.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor
 
 
@@ -95,7 +96,7 @@ def reversed_sub(self: Any, other: Any) -> Any:
 @composite("rsub.alpha(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", method=False)
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`: subtraction with its operands exchanged."""
-    from flambeau._ops.elementwise_path import scaled
+    from flambeau._ops.number_operands import scaled
 
     require_tensor("rsub", "input", 1, input)
     return ops._rsub(input if alpha == 1 else scaled(other, input, alpha), other)
@@ -140,13 +141,16 @@ def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
                        f"found '{rounding_mode}'")  # fmt: skip
 
 
-def _integer_check(divisor: np.ndarray) -> None:
-    if divisor.dtype.kind in "iu" and not divisor.all():
+def _integer_check(dividend: np.ndarray, divisor: np.ndarray) -> None:
+    if divisor.dtype.kind not in "iu":
+        return
+    if not (divisor.all() if divisor.ndim else divisor.item()):
+        broadcast_shape([dividend.shape, divisor.shape])  # its error comes first
         raise RuntimeError("ZeroDivisionError")
 
 
 def _floor_divide(a: np.ndarray, b: np.ndarray) -> Any:
-    _integer_check(b)
+    _integer_check(a, b)
     return np.floor_divide(a, b) if a.dtype.kind != "f" else _float_floor(a, b)
 
 
@@ -156,7 +160,7 @@ def _float_floor(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _trunc_divide(a: np.ndarray, b: np.ndarray) -> Any:
-    _integer_check(b)
+    _integer_check(a, b)
     if a.dtype.kind == "u":
         return np.floor_divide(a, b)
     if a.dtype.kind == "i":
@@ -167,7 +171,7 @@ def _trunc_divide(a: np.ndarray, b: np.ndarray) -> Any:
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> Any:
     """Floats: `fmod`, moved by the divisor where the signs differ; zeros keep the dividend's."""
-    _integer_check(b)
+    _integer_check(a, b)
     if a.dtype.kind != "f":
         return np.remainder(a, b)
     rest = np.fmod(a, b)
@@ -175,14 +179,14 @@ def _remainder(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
-    _integer_check(b)
+    _integer_check(a, b)
     return np.fmod(a, b)
 
 
 add_primitive("floor_division", _floor_divide)
 add_primitive("trunc_division", _trunc_divide)
 add_primitive("checked_remainder", _remainder)
-add_primitive("checked_fmod", _fmod)
+add_primitive("checked_fmod", _fmod, floats=np.fmod)
 
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
@@ -253,7 +257,7 @@ def _inverse(x: np.ndarray) -> Any:
     return np.divide(x.dtype.type(1), x)
 
 
-add_primitive("inverse", _inverse)
+add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 
 @pointwise("square(Tensor self) -> Tensor", node="PowBackward0", promote="int", backward={
@@ -261,7 +265,7 @@ add_primitive("inverse", _inverse)
 })  # fmt: skip
 def square(self: Any) -> Any:
     """`input * input`."""
-    return self * self
+    return E.square(self)
 
 
 @composite("positive(Tensor self) -> Tensor")

@@ -35,20 +35,29 @@ C_NAMES = {
 # ---- the kernel
 
 
+def later_keys(queries: int, keys: int) -> np.ndarray:
+    """[L, S]: True where the key comes behind the query."""
+    return np.arange(keys) > np.arange(queries)[:, None]
+
+
+def _joined(data: np.ndarray) -> np.ndarray:
+    """[B, H, L, E] as [B * H, L, E] in the type to compute in."""
+    batch, heads, length, width = data.shape
+    return widen(data).reshape(batch * heads, length, width)
+
+
 class Heads:
     """Queries, keys and values as [B * H, L, E], and the part of the mask of a few heads."""
 
     def __init__(self, query: np.ndarray, key: np.ndarray, value: np.ndarray,
                  mask: np.ndarray | None, is_causal: bool, scale: float) -> None:  # fmt: skip
         self.batch = query.shape[:2]
-        self.query, self.key, self.value = [
-            widen(a).reshape(a.shape[0] * a.shape[1], *a.shape[2:]) for a in (query, key, value)
-        ]
+        self.query, self.key, self.value = _joined(query), _joined(key), _joined(value)
         self.scale = scale
         self.size = (query.shape[2], key.shape[2])
         self.mask = None if mask is None else np.broadcast_to(mask, (*self.batch, *self.size))
         self.blocked = mask is not None or is_causal or key.shape[2] == 0
-        self.causal = np.triu(np.ones(self.size, bool), 1) if is_causal else None
+        self.causal = later_keys(*self.size) if is_causal else None
 
     def blocks(self) -> Iterator[slice]:
         """A few heads at a time."""
@@ -119,7 +128,7 @@ def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, attn_mask: 
         part = result[block]
         np.matmul(weights, heads.value[block], out=part)
         part /= np.where(total == 0, 1, total) if heads.blocked else total
-        log_sums[block] = (np.log(total) + greatest)[:, :, 0]
+        np.add(np.log(total, out=total), greatest, out=log_sums[block][:, :, None])
     shape = (*query.shape[:3], value.shape[3])
     return narrow(result, query.dtype).reshape(shape), log_sums.reshape(query.shape[:3])
 
@@ -168,8 +177,9 @@ def attention_backward(grad: np.ndarray, query: np.ndarray, key: np.ndarray, val
 
 
 def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
-    ranks = [t.dim() for t in (query, key, value)]
-    if query.dtype is not key.dtype or query.dtype is not value.dtype:
+    ranks = [t._data.ndim for t in (query, key, value)]
+    element = query._data.dtype
+    if key._data.dtype != element or value._data.dtype != element:
         names = [C_NAMES[t.dtype.name] for t in (query, key, value)]
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -219,7 +229,7 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     else:
         scores = (query * root).matmul((key * root).transpose(-2, -1))
     if is_causal:
-        blocked = wrap(np.triu(np.ones((query.shape[-2], key.shape[-2]), bool), 1))
+        blocked = wrap(later_keys(query._data.shape[-2], key._data.shape[-2]))
         scores = ops.masked_fill(scores, blocked, float("-inf"))
     if attn_mask is None:
         return scores
@@ -257,7 +267,8 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
     if scale is None:
-        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+        width = query._data.shape[-1]
+        scale = 1 / math.sqrt(width) if width else 1.0
     if dropout_p == 0 and _fits_kernel(query, key, value, attn_mask):
         if attn_mask is not None:
             full = (*query.shape[:3], key.shape[2])

@@ -14,6 +14,7 @@ from flambeau._core.layout import contiguous_strides
 from flambeau._ops import binder
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.namespace import get_inplace, ops
+from flambeau._ops.number_operands import scalar_tensor
 from flambeau._ops.op import alias, composite, kernel, pointwise
 from flambeau._ops.outputs import write_out
 from flambeau._ops.pointwise import (
@@ -131,18 +132,29 @@ def clamp_max_tensor(self: Any, max: Any) -> Any:
     return E.minimum(max, self)
 
 
-def _clamp_choice(input: Any, min: Any, max: Any) -> tuple[str, list[Any]]:
+def _clamp_choice(input: Any, min: Any, max: Any) -> tuple[str, tuple[Any, ...]]:
     """The row for these bounds, and the bounds that it takes."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    bounds = [_bound(min), _bound(max)]
-    tensors = [isinstance(b, Tensor) for b in bounds if b is not None]
-    if any(tensors) and not all(tensors):
-        raise _clamp_error(input, min, max)
-    words = "low high both".split()
-    index = 0 if max is None else 1 if min is None else 2
-    suffix = ("_tensors" if index == 2 else "_tensor") if any(tensors) else ""
-    return f"_clamp_{words[index]}{suffix}", [b for b in bounds if b is not None]
+    if min.__class__ not in PLAIN or max.__class__ not in PLAIN:
+        low, high = [_bound(value) for value in _numbers_for_scalars(min, max)]
+        if (low is None, high is None) != (min is None, max is None):
+            raise _clamp_error(input, min, max)
+        min, max = low, high
+    suffix = ""
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        if not (min is None or max is None or isinstance(min, Tensor) is isinstance(max, Tensor)):
+            raise _clamp_error(input, min, max)
+        suffix = "_tensor"
+    if max is None:
+        return f"_clamp_low{suffix}", (min,)
+    if min is None:
+        return f"_clamp_high{suffix}", (max,)
+    return ("_clamp_both_tensors" if suffix else "_clamp_both"), (min, max)
+
+
+PLAIN = frozenset((int, float, type(None)))
+"""Classes of bounds that are taken as they are."""
 
 
 def _bound(value: Any) -> Any:
@@ -176,14 +188,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
     The gradient passes at the bounds themselves.
     """
-    name, bounds = _clamp_choice(input, *_numbers_for_scalars(min, max))
+    name, bounds = _clamp_choice(input, min, max)
     return getattr(ops, name)(input, *bounds, out=out)
 
 
 @method
 def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """`clamp` in place."""
-    name, bounds = _clamp_choice(self, *_numbers_for_scalars(min, max))
+    name, bounds = _clamp_choice(self, min, max)
     return get_inplace(name)(self, *bounds)  # type: ignore[no-any-return]
 
 
@@ -380,6 +392,9 @@ def where_kernel(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndar
         placed = cpu.empty_strided(shape, wanted, x.dtype)
         if copies.choose(placed, condition, x, y):
             return placed
+    plain = condition.flags.c_contiguous and x.flags.c_contiguous and y.flags.c_contiguous
+    if plain and condition.shape == x.shape == y.shape:
+        return np.where(condition, x, y)
     try:
         data = np.where(condition, x, y)
     except ValueError:
@@ -416,6 +431,14 @@ def _of_type(value: Any, element: dt.dtype) -> Any:
     return value if value.dtype is element else value.to(element)  # type: ignore[attr-defined]
 
 
+def _beside(value: Any, other: Any) -> Any:
+    """A number that leaves the type of the tensor beside it alone as a 0-dim tensor."""
+    if other.__class__ is not Tensor or value.__class__ not in (float, int):
+        return value
+    number = scalar_tensor(value, other._data.dtype)
+    return value if number is None else number
+
+
 def _where_operand(value: Any, name: str, position: int) -> Any:
     if isinstance(value, Tensor):
         return value
@@ -439,6 +462,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     if input is None and other is None:
         return ops.nonzero(condition, as_tuple=True)
     condition = _condition(condition)
+    input, other = _beside(input, other), _beside(other, input)
+    if input.__class__ is other.__class__ is Tensor and input._data.dtype == other._data.dtype:
+        result = ops._where(condition, input, other)
+        return result if out is None else write_out(where, out, result)
     input, other = _where_operand(input, "input", 2), _where_operand(other, "other", 3)
     element = common_dtype([input, other])
     result = ops._where(condition, _of_type(input, element), _of_type(other, element))

@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
+from flambeau._core.settled import settled
 from flambeau._ops import binder
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import BY_NAME, alias, composite, kernel
@@ -195,17 +196,24 @@ def _convolve(name: str, spatial: int, input: Any, weight: Any, bias: Any, strid
         input = ops.unsqueeze(input, 0)
     if bias is not None and bias._data.dtype is not input._data.dtype and not modes.watch.active:
         _check_bias_type(input._data.dtype, bias._data.dtype, transposed)
-    stride = expand_ints("stride", stride, spatial)
-    dilation = expand_ints("dilation", dilation, spatial)
+    stride, padding, dilation, extra = _expanded(spatial, stride, padding, dilation, output_padding)
     if isinstance(padding, str):
         input, padding = _named_padding(padding, input, weight, stride, dilation, groups)
-    else:
-        padding = expand_ints("padding", padding, spatial)
-    extra = expand_ints("output_padding", output_padding, spatial)
     result = ops.convolution(
         input, weight, bias, stride, padding, dilation, transposed, extra, groups
     )
     return result if batched else ops.squeeze(result, 0)
+
+
+@settled
+def _expanded(spatial: int, stride: Any, padding: Any, dilation: Any,
+              output_padding: Any) -> tuple[Any, ...]:  # fmt: skip
+    """The numbers for each dim, but padding that has a name."""
+    stride = expand_ints("stride", stride, spatial)
+    dilation = expand_ints("dilation", dilation, spatial)
+    if not isinstance(padding, str):
+        padding = expand_ints("padding", padding, spatial)
+    return stride, padding, dilation, expand_ints("output_padding", output_padding, spatial)
 
 
 def _check_bias_type(input_type: Any, bias_type: Any, transposed: bool) -> None:

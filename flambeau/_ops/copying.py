@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,54 +11,88 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import check_available, device
-from flambeau._core.layout import contiguous_strides
 from flambeau._ops import outputs, pointwise
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
-from flambeau._ops.pointwise import LIMIT
+from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
-from flambeau._runtime import cpu
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, provides
-from flambeau.autograd.history import alias_of, bump, check_inplace, edge_of
+from flambeau.autograd.history import alias_of, bump, check_inplace
+
+FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
 
 def copy_in_format(data: np.ndarray, numpy_dtype: Any, memory_format: Any) -> np.ndarray:
     """New memory with the values of `data` in another type and memory format."""
     if memory_format is None or memory_format is lay.preserve_format:
-        strides = cpu.preserved_strides(data)
+        plain = data.base is None and data.flags.c_contiguous
+        strides = None if plain else cpu.preserved_strides(data)
     else:
         strides = format_strides(data.shape, memory_format)
-    with cpu.quiet():
-        if strides is None and data.dtype == numpy_dtype and data.size < LIMIT:
-            return np.array(data, order="C")
-        result = cpu.empty_strided(
-            data.shape, contiguous_strides(data.shape) if strides is None else strides, numpy_dtype
-        )
+    token = cpu.enter_quiet(cpu.QUIET)
+    try:
+        if strides is None:
+            return _row_major(data, numpy_dtype)
+        result = cpu.empty_strided(data.shape, strides, numpy_dtype)
         assign(result, data)
         return result
+    finally:
+        cpu.leave_quiet(token)
+
+
+def _row_major(data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
+    """The values in new row-major memory."""
+    steps = _steps(data.dtype, numpy_dtype)
+    if data.size >= steps.limit:
+        result = copies.converted(data, numpy_dtype)
+        if result is not None:
+            return result
+    return steps.taken(data).astype(numpy_dtype, "C")
 
 
 def assign(target: np.ndarray, source: np.ndarray) -> None:
     """Write values, converted as torch does: complex drops its imaginary part."""
     if target.size >= LIMIT and copies.convert(target, source):
         return
-    have, want = source.dtype.kind, target.dtype.kind
-    if have == "c" and want not in "cb":
-        source, have = source.real, "f"
-    if want == "b" and have == "V":
-        source = source.astype(np.float32)
-    elif want in "iu" and have in "fV":
-        source = _float_to_integer(source, target.dtype)
-    cpu.write(target, source)
+    if source.dtype != target.dtype:
+        source = _steps(source.dtype, target.dtype).taken(source)
+    np.copyto(target, source, casting="unsafe")
 
 
-def _float_to_integer(source: np.ndarray, numpy_dtype: Any) -> np.ndarray:
-    """Small integer types take the low bits of the 64-bit value, as on x86."""
-    if source.dtype.kind == "V":
-        source = source.astype(np.float32)
-    if numpy_dtype.itemsize < 4:
-        return source.astype(np.int32)
-    return source
+class Steps(NamedTuple):
+    """How values of one type become values of another."""
+
+    limit: int  # elements from which on a compiled loop is faster
+    real: bool  # the imaginary part is dropped
+    through: tuple[np.dtype[Any], ...]  # the types that NumPy has to go through on the way
+
+    def taken(self, source: np.ndarray) -> np.ndarray:
+        """The values in the last type from which NumPy converts as torch does."""
+        if self.real:
+            source = source.real
+        for numpy_dtype in self.through:
+            source = source.astype(numpy_dtype)
+        return source
+
+
+@lru_cache(1024)
+def _steps(have: np.dtype[Any], want: np.dtype[Any]) -> Steps:
+    """What becomes float16 is rounded to float32 first, as in torch, whose halves are made of
+    floats; small integer types take the low bits of the 32-bit value, as on x86."""
+    real = have.kind == "c" and want.kind not in "cb"
+    halves = have != want and FLOAT16 in (have, want)
+    limit = choice.limit("pointwise float16" if halves else "pointwise")
+    if real:
+        have = np.zeros((), have).real.dtype
+    through: list[np.dtype[Any]] = []
+    if have.kind == "V" and want.kind in "biu":
+        through.append(FLOAT32)
+    if have.kind in "fV" and want.kind in "iu" and want.itemsize < INT32.itemsize:
+        through.append(INT32)
+    if want == FLOAT16 and have.itemsize > FLOAT32.itemsize:
+        through.append(FLOAT32)
+    return Steps(limit, real, tuple(through))
 
 
 def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
@@ -95,6 +130,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     `to(dtype)`, `to(device, dtype)`, `to(other)`, each with `non_blocking`, `copy` and
     `memory_format`.
     """
+    if len(args) == 1 and args[0].__class__ is dt.dtype and not kwargs:
+        dtype = args[0]
+        return self if dtype is self.dtype else ops._to_copy(self, dtype=dtype)  # type: ignore[no-any-return]
     dtype, place, copy, memory_format = _parse_to(args, dict(kwargs))
     if place is not None and modes.watch.places is not None:
         return modes.watch.places.to(self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
@@ -149,7 +187,11 @@ def _flag(value: Any) -> bool:
 
 def _cast_method(name: str, element: dt.dtype) -> None:
     def cast(self: Tensor, memory_format: Any = lay.preserve_format) -> Tensor:
-        return self.to(element, memory_format=memory_format)  # type: ignore[attr-defined, no-any-return]
+        if self.dtype is not element:  # as `to` does, which has more to ask
+            return ops._to_copy(self, dtype=element, memory_format=memory_format)  # type: ignore[no-any-return]
+        if memory_format is lay.preserve_format:
+            return self
+        return to(self, element, memory_format=memory_format)
 
     cast.__name__ = name
     cast.__doc__ = f"This tensor as {element}."
@@ -260,13 +302,20 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
                         f"{type(src).__name__}")  # fmt: skip
-    recorded = self._data.dtype.kind in "fcV" and pointwise.wants_grad((self, src))
-    check_inplace(self, recorded)
+    recorded = False
+    if self._requires_grad or src._requires_grad or self._root is not None or (
+        self._inference or modes.watch.results
+    ):  # fmt: skip
+        recorded = self._data.dtype.kind in "fcV" and pointwise.wants_grad((self, src))
+        check_inplace(self, recorded)
     _check_copy_shape(self._data.shape, src._data.shape)
     outputs.check_overlap(self._data)
     outputs.check_partial_overlap(self, (src,))
-    with cpu.quiet():
+    token = cpu.enter_quiet(cpu.QUIET)
+    try:
         assign(self._data, src._data)
+    finally:
+        cpu.leave_quiet(token)
     if recorded:
         _record_copy(self, src)
     else:
@@ -311,9 +360,16 @@ def fill(data: np.ndarray, value: Any) -> np.ndarray:
 
 
 def _write_number(data: np.ndarray, value: Any) -> None:
+    if data.size < LIMIT and value.__class__ is float and data.dtype in FLOATS:
+        data.fill(value)
+        return
     number = pointwise.number_array(value, data.dtype)
     if data.size < LIMIT or not copies.convert(data, number):
         data[...] = number
+
+
+FLOATS = frozenset((FLOAT32, np.dtype(np.float64)))
+"""Types that NumPy's own `fill` converts a float to as torch does."""
 
 
 fill.write = _write_number
@@ -339,7 +395,4 @@ def zero(data: np.ndarray) -> np.ndarray:
     return np.zeros_like(data)
 
 
-zero.write = lambda data: _write_number(data, 0)
-
-
-_ = edge_of
+zero.write = lambda data: data.fill(0) if data.size < LIMIT else _write_number(data, 0)

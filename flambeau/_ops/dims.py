@@ -19,6 +19,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dims, each once. None and () stand for all dims."""
+    if dims.__class__ is tuple and len(dims) == 1 and dims[0].__class__ is int:
+        dims = dims[0]  # how generated functions hand on a single dim
     if dims.__class__ is int:
         dim = wrap_dim(dims, ndim)
         return (dim,) if ndim else ()
@@ -26,7 +28,7 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if isinstance(dims, str):
         raise TypeError(f"dims have to be ints, not {dims!r}")
-    if isinstance(dims, int) or not isinstance(dims, Sequence):
+    if isinstance(dims, int) or not isinstance(dims, (tuple, list, Sequence)):
         dims = (int(dims),)
     wrapped = tuple([wrap_dim(int(dim), ndim) for dim in dims])
     for dim in wrapped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,17 @@ import numpy as np
 
 from flambeau._ops.loss import MEAN, reduced, reduction_code, reduction_of
 from flambeau._ops.namespace import ops
+from flambeau._ops.norms import vector_norm
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import broadcast_shape, common_dtype
+from flambeau._ops.reductions import sum
+from flambeau._ops.scan import is_recorded
 from flambeau._ops.templates.precision import narrow, widen
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import wrap
 
+SMALL = choice.LIMITS["pointwise"]
+"""Elements below which arithmetic is NumPy's."""
 EUCLIDEAN_LIMIT = 25
 """With more rows than this, Euclidean distances come from a matrix product."""
 
@@ -37,7 +44,8 @@ def _norms(gap: np.ndarray, p: float) -> np.ndarray:
 
 def _euclidean(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """Distances by `|a|^2 - 2 a.b + |b|^2`, about a common centre, which keeps digits."""
-    centre = x1.mean(axis=tuple(range(x1.ndim - 1)))
+    rows = math.prod(x1.shape[:-1])
+    centre = np.add.reduce(x1, tuple(range(x1.ndim - 1))) / x1.dtype.type(rows)
     x1, x2 = x1 - centre, x2 - centre
     squares = -2 * np.matmul(x1, np.swapaxes(x2, -1, -2))
     squares += np.add.reduce(x1 * x1, -1)[..., :, None]
@@ -190,19 +198,39 @@ def pairwise_distance(
 )
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """`x1 . x2 / (max(|x1|, eps) max(|x2|, eps))` along a dim, broadcasting."""
+    first, second = x1._data, x2._data
+    if first.shape != second.shape or first.dtype is not second.dtype or first.dtype.kind != "f":
+        x1, x2 = _alike(x1, x2)
+    if x1._data.size < SMALL and not is_recorded(x1, x2):
+        found = _cosine(x1._data, x2._data, dim, eps)
+        if found is not None:
+            return wrap(found)
+    return (x1 / _limited_norm(x1, dim, eps) * (x2 / _limited_norm(x2, dim, eps))).sum(dim)
+
+
+def _cosine(x1: np.ndarray, x2: np.ndarray, dim: int, eps: float) -> np.ndarray | None:
+    """The same of arrays, by the bodies of its operators; None where a norm is less than `eps`."""
+    with cpu.quiet():
+        first, second = [vector_norm.body(x, 2, dim, True, None) for x in (x1, x2)]
+        if np.count_nonzero(np.fmin(first, second) < eps):
+            return None
+        return sum.body(x1 / first * (x2 / second), dim, False, None)  # type: ignore[no-any-return]
+
+
+def _alike(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Both in their common shape and type, which is a float or complex one."""
     element = common_dtype([x1, x2])
     if element.numpy_dtype.kind not in "fVc":
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{element.scalar_name}")  # fmt: skip
     shape = broadcast_shape([x1._data.shape, x2._data.shape])
-    x1, x2 = x1.to(element).expand(shape), x2.to(element).expand(shape)
-    return (x1 / _limited_norm(x1, dim, eps) * (x2 / _limited_norm(x2, dim, eps))).sum(dim)
+    return x1.to(element).expand(shape), x2.to(element).expand(shape)
 
 
 def _limited_norm(x: Any, dim: int, eps: float) -> Any:
     """At least `eps`; the gradient is the norm's own."""
     norm = ops.linalg.vector_norm(x, 2, dim, True)
-    if not (norm._data < eps).any():
+    if not np.count_nonzero(norm._data < eps):
         return norm
     return norm + (norm.detach().clamp_min(eps) - norm.detach())
 

@@ -13,6 +13,7 @@ from flambeau._ops import binder, dispatch, outputs, overrides
 from flambeau._ops import elementwise_text as texts
 from flambeau._ops import pointwise as kind
 from flambeau._ops.compiled import LargeKernels
+from flambeau._ops.number_operands import SCALARS, number_tensor, scalar_tensor, scaled
 from flambeau._ops.op import Op
 from flambeau._ops.recording import Plan
 from flambeau._runtime import choice, cpu
@@ -78,7 +79,7 @@ class Path:
             "foreign": self.foreign, "foreign_inplace": self.foreign_inplace,
             "foreign_operator": self.foreign_operator,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
-            "broadcast_error": broadcast_error, "scaled": scaled,
+            "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
         }  # fmt: skip
 
     def general(self, *values: Any, out: Any = None) -> Any:
@@ -116,7 +117,7 @@ class Path:
 
     def plain(self, *values: Any) -> Tensor:
         """The long way without modes."""
-        if self.takes_tensors and {*map(type, values)} == ONLY_TENSORS:
+        if self.takes_tensors and self._are_operands({*map(type, values)}, values):
             operands: Any = values
         else:
             values = tuple(self._checked(values))
@@ -266,6 +267,13 @@ class Path:
         self.recorder.inplace(*before, target)
         return target
 
+    def _are_operands(self, types: set[type], values: tuple[Any, ...]) -> bool:
+        """Whether arguments need no look at each: tensors, or a tensor and Python's numbers."""
+        if types == ONLY_TENSORS:
+            return True
+        takes_numbers = self.op.numbers != "none" and values[0].__class__ is Tensor
+        return takes_numbers and types <= TENSORS_AND_NUMBERS
+
     @cached_property
     def takes_tensors(self) -> bool:
         """Whether all parameters are operands, about which nothing else is asked."""
@@ -297,38 +305,24 @@ class Path:
 
 
 ONLY_TENSORS = frozenset((Tensor,))
+TENSORS_AND_NUMBERS = frozenset((Tensor, int, float))
 WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
 """The long ways round that take no `out`, by their names in generated text."""
 
-SCALARS: dict[Any, Tensor] = {}
-"""Numbers beside float tensors, as 0-dim tensors: (number, its class, dtype) -> tensor."""
-SCALAR_LIMIT = 4096
 
-
-def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
-    """A cached 0-dim tensor for a number beside a tensor of a type that the number does not change.
-
-    None where the general rules have to decide: half types (the number keeps float32 precision),
-    float zeros (0.0 and -0.0 are one key), a float beside integers, integers that do not fit.
-    """
-    kind_ = numpy_dtype.kind
-    if (not value and type(value) is not int) or numpy_dtype in kind.dt.NUMPY_HALVES:
-        return None
-    if kind_ == "f" or (kind_ == "c" and type(value) is float):
-        pass
-    elif kind_ != "i" or type(value) is not int or abs(value) >= 128:
-        return None
-    if len(SCALARS) >= SCALAR_LIMIT:
-        SCALARS.clear()
-    result = wrap(np.array(value, numpy_dtype))
-    result._inference = False  # made in inference mode, it is still used outside
-    SCALARS[value, type(value), numpy_dtype] = result
-    return result
-
-
-def number_tensor(value: Any) -> Tensor:
-    """A number as a tensor of the number's own type."""
-    return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))
+def apart(target: Tensor, other: Tensor | None = None) -> bool:
+    """Whether a tensor that is a view, or not row-major, can be written to like any other one: no
+    history follows the write, and its elements lie apart from each other and from `other`'s."""
+    root, data = target._root, target._data
+    if root is not None:
+        base: Any = target._base
+        if root._inference or (base is not None and base._requires_grad and modes.grad.enabled):
+            return False
+    if 0 in data.strides:
+        return False
+    if other is None or other is target or not other._data.ndim:
+        return True
+    return not np.may_share_memory(data, other._data)
 
 
 def broadcast_error(a: np.ndarray, b: np.ndarray, error: Exception) -> Exception:
@@ -338,25 +332,6 @@ def broadcast_error(a: np.ndarray, b: np.ndarray, error: Exception) -> Exception
     except RuntimeError as found:
         return found
     return error
-
-
-def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
-    """`alpha * other`, with torch's checks of alpha's type."""
-    try:
-        common = kind.common_dtype([v for v in (tensor, other) if v is not None])
-    except NotStrided:
-        return other * alpha
-    if isinstance(alpha, bool) and common is not kind.dt.bool_:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, (float, complex)) and kind.category(common) < kind.FLOAT:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
-                           "point number.")  # fmt: skip
-    if isinstance(alpha, complex) and not common.is_complex:
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
-                           "number.")  # fmt: skip
-    if isinstance(other, Tensor) and other.dtype is not common:
-        other = other.to(common)  # type: ignore[attr-defined]
-    return other * (bool(alpha) if common is kind.dt.bool_ else alpha)
 
 
 SHORT = {1: texts.unary, 2: texts.binary}

@@ -93,7 +93,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     """Two tensors of one type, or a tensor and a number."""
     x, y = names
     scaling = has_alpha(op) and not operator
-    general = f"operator({x}, {y})" if operator else f"general({x}, {y}, out=out)"
+    general = f"general({x}, {y})" if operator else f"general({x}, {y}, out=out)"
     foreign = f"foreign_operator({x}, {y})" if operator else f"foreign({x}, {y}, out=out)"
     out_test = "" if operator else "out is not None or "
     lines = [
@@ -213,12 +213,14 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
     views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
+    anywhere = f"({x}._root is not None or not a.flags.c_contiguous) and not apart({x})"
+    elsewhere = anywhere if count == 1 else f"not a.flags.c_contiguous{views}"
     wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     lines = [
         head,
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
-        f"            or {x}._inference{views} or not a.flags.c_contiguous",
+        f"            or {x}._inference or {elsewhere}",
         f"            or (({wanted} or {x}._creation) and grad_state.enabled)):",
         f"        return {general}",
         "    token = enter_quiet(QUIET)",
@@ -228,10 +230,21 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
         f"        return {general}",
         "    finally:",
         "        leave_quiet(token)",
-        f"    {x}._version_count += 1",
-        f"    return {x}",
+        *_bump_lines(x),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _bump_lines(x: str) -> list[str]:
+    """Count a write, and return what was written to."""
+    return [
+        f"    root = {x}._root",
+        "    if root is None:",
+        f"        {x}._version_count += 1",
+        "    else:",
+        "        root._version_count += 1",
+        f"    return {x}",
+    ]
 
 
 def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
@@ -241,8 +254,9 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         *(_scaling_lines(x, y, "None", True) if has_alpha(op) else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})", f"foreign_inplace({x}, {y})"),
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
-        f"            or {x}._inference or {x}._root is not None or not a.flags.c_contiguous",
-        f"            or {y}._root is not None and ({y}._root is {x} or not b.flags.c_contiguous)",
+        f"            or {x}._inference or {y}._root is {x}",
+        f"            or ({x}._root is not None or not a.flags.c_contiguous)",
+        f"            and not apart({x}, {y})",
         f"            or (({x}._requires_grad or {y}._requires_grad or {x}._creation)",
         "                and grad_state.enabled)):",
         f"        return inplace({x}, {y})",
@@ -253,12 +267,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         f"        return inplace({x}, {y})",
         "    finally:",
         "        leave_quiet(token)",
-        f"    root = {x}._root",
-        "    if root is None:",
-        f"        {x}._version_count += 1",
-        "    else:",
-        "        root._version_count += 1",
-        f"    return {x}",
+        *_bump_lines(x),
     ]
     text = "\n".join(lines) + "\n"
     return text.replace("promote_bool or ", "True or " if op.promote != "default" else "")

@@ -11,6 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.positions import in_range
 from flambeau._ops.templates import scatter
 from flambeau._ops.templates.precision import narrow, widen
 from flambeau._tensor.tensor import Tensor, wrap
@@ -28,7 +29,7 @@ def _check_types(indices: np.ndarray, name: str) -> None:
 
 def _check_indices(indices: np.ndarray, rows: int, name: str = "embedding") -> None:
     _check_types(indices, name)
-    if indices.size and (indices.min() < 0 or indices.max() >= rows):
+    if not in_range(indices, rows):
         raise IndexError("index out of range in self")
 
 
@@ -68,8 +69,9 @@ def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_g
     found = scatter.read_rows(weight, 0, indices)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    _check_indices(indices, weight.shape[0])
-    return np.take(weight, indices, axis=0)
+    if not in_range(indices, weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return weight.take(indices, 0)
 
 
 def _embedding_double_backward(grad: Any, indices: Any, padding_idx: int,

@@ -26,7 +26,7 @@ def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     try:
-        shape = tuple([index(n) for n in sizes])
+        shape = tuple(map(index, sizes))
     except TypeError:
         raise _size_error(sizes, name) from None
     if shape and min(shape) < 0:

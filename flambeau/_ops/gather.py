@@ -14,7 +14,15 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import EXACT, SAME
 from flambeau._ops.pointwise import broadcast_shape
-from flambeau._ops.positions import INTEGERS, LONG, at_least_1d, check_range, type_name
+from flambeau._ops.positions import (
+    INTEGERS,
+    LONG,
+    at_least_1d,
+    element_key,
+    in_range,
+    range_error,
+    type_name,
+)
 from flambeau._ops.templates import scatter
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -40,19 +48,26 @@ def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
     source, positions = at_least_1d(data), at_least_1d(index)
     if source.ndim != positions.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for d in range(source.ndim):
-        if d != dim and positions.shape[d] > source.shape[d]:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(positions.shape)} to "
-                f"be no larger than self {list(source.shape)} apart from dimension {dim}"
-            )
     quick = scatter.read_elements(source, dim, positions)
     if quick is not None:
         return quick.reshape(index.shape)  # type: ignore[no-any-return]
-    check_range(positions, source.shape[dim], dim)
-    window = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(positions.shape))
-    found = np.take_along_axis(source[window], positions.astype(LONG, copy=False), dim)
-    return np.ascontiguousarray(found).reshape(index.shape)
+    try:
+        if in_range(positions, source.shape[dim]):
+            found = source[element_key(positions, dim)]
+            return found if index.ndim else found.reshape(())
+    except IndexError:
+        pass  # torch's errors below
+    _check_sizes(positions.shape, source.shape, dim)
+    raise range_error(positions, source.shape[dim], dim)
+
+
+def _check_sizes(shape: tuple[int, ...], source: tuple[int, ...], dim: int) -> None:
+    for d, (count, size) in enumerate(zip(shape, source, strict=True)):
+        if count > size and d != dim:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(shape)} to "
+                f"be no larger than self {list(source)} apart from dimension {dim}"
+            )
 
 
 @kernel(
@@ -81,8 +96,7 @@ def index_select(data: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     found = scatter.read_rows(source, dim, at_least_1d(index))
     if found is not None:
         return found.reshape(()) if data.ndim == 0 else found  # type: ignore[no-any-return]
-    size = source.shape[dim]
-    if index.size and (index.min() < 0 or index.max() >= size):
+    if not in_range(index, source.shape[dim]):
         raise IndexError("index out of range in self")
     result = source.take(at_least_1d(index), dim)
     return result.reshape(()) if data.ndim == 0 else result
@@ -149,15 +163,19 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     shapes = [list(t._data.shape) for t in (input, indices)]
     sizes = [shape[dim] for shape in shapes]
     shapes[0][dim] = shapes[1][dim] = 1
-    common = list(broadcast_shape([tuple(shape) for shape in shapes]))
-    common[dim] = sizes[0]
-    source = ops.expand(input, common)
-    common[dim] = sizes[1]
-    return ops.gather(source, dim, _wrapped(ops.expand(indices, common), sizes[0]), out=out)
+    if shapes[0] != shapes[1]:
+        common = list(broadcast_shape([tuple(shape) for shape in shapes]))
+        common[dim] = sizes[0]
+        input = ops.expand(input, common)
+        common[dim] = sizes[1]
+        indices = ops.expand(indices, common)
+    return ops.gather(input, dim, _wrapped(indices, sizes[0]), out=out)
 
 
 def _wrapped(indices: Tensor, size: int) -> Tensor:
     """Positions modulo the size, as torch's `remainder` makes them."""
+    if in_range(indices._data, size):
+        return indices
     return wrap(np.remainder(indices._data, max(size, 1)))
 
 
@@ -200,8 +218,19 @@ def nonzero_positions(data: np.ndarray) -> np.ndarray:
     """One row per element that is not zero: its position in each dim."""
     if data.ndim == 0:
         return np.zeros((int(bool(data)), 0), np.int64)
-    columns = np.stack((data != 0).nonzero() if data.dtype.kind == "V" else data.nonzero())
-    return columns.astype(np.int64, copy=False).T
+    mask = data if data.dtype.kind == "b" else data != 0
+    if not mask.flags.c_contiguous:
+        return np.array(mask.nonzero(), np.int64).T
+    # NumPy finds positions in a flat mask four times faster
+    rest = mask.reshape(-1).nonzero()[0]
+    columns = np.empty((data.ndim, rest.size), np.int64)
+    for dim in range(data.ndim - 1, 0, -1):
+        size = data.shape[dim]
+        above = np.floor_divide(rest, size)
+        np.subtract(rest, above * size, out=columns[dim])
+        rest = above
+    columns[0] = rest
+    return columns.T
 
 
 @composite("nonzero(Tensor self) -> Tensor")

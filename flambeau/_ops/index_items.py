@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.dims import wrap_dim
+from flambeau._ops.positions import FULL, INTEGERS
 from flambeau._ops.scalars import type_name
 from flambeau._tensor.conversion import tensor
 from flambeau._tensor.tensor import Tensor, wrap
@@ -47,6 +48,50 @@ def _makes_a_tuple(item: Any) -> bool:
 def too_many(ndim: int) -> IndexError:
     """More items than dims."""
     return IndexError(f"too many indices for tensor of dimension {ndim}")
+
+
+def tensor_indices(ndim: int, index: Any) -> list[Any] | None:
+    """The indices that a tensor, or a tuple of `:` and integer tensors, stands for, else None."""
+    if index.__class__ is Tensor:
+        return [index] if 0 < index._data.ndim <= ndim else None
+    if index.__class__ is not tuple or len(index) > ndim:
+        return None
+    found: list[Any] = []
+    for item in index:
+        if item.__class__ is Tensor and item._data.ndim and item._data.dtype in INTEGERS:
+            found.append(item)
+        elif item.__class__ is slice and item == FULL:
+            found.append(None)
+        else:
+            return None
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def is_number(data: np.ndarray) -> bool:
+    """Whether an index tensor means what its int would: not what is a mask."""
+    return data.ndim == 0 and data.dtype in INTEGERS
+
+
+def new_dims(ndim: int, index: tuple[Any, ...]) -> list[int] | None:
+    """Where an index of None, `:` and Ellipsis adds dims, one after the other; None for others."""
+    places: list[int] = []
+    dim = used = 0
+    slices = sum([item.__class__ is slice for item in index])
+    for item in index:
+        if item is None:
+            places.append(dim)
+        elif item is ... and used < ndim and slices <= ndim:
+            dim += ndim - slices
+            used += ndim - slices
+            continue
+        elif item.__class__ is slice and item == FULL:
+            used += 1
+        else:
+            return None
+        dim += 1
+    return places if used <= ndim else None
 
 
 class Items:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import dtype as dt
 from flambeau._ops import advanced, outputs
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.gather import flat_positions
@@ -19,6 +20,8 @@ from flambeau._ops.positions import (
     along,
     at_least_1d,
     check_range,
+    fill_where,
+    in_range,
     linear_positions,
     reduce_at,
     set_at,
@@ -26,8 +29,8 @@ from flambeau._ops.positions import (
 )
 from flambeau._ops.reduce_grads import index_reduce_grads
 from flambeau._ops.scalars import checked_number
-from flambeau._ops.scatter import reduce_positions
-from flambeau._ops.templates import copies, scatter
+from flambeau._ops.scatter import LIMIT, reduce_positions
+from flambeau._ops.templates import scatter
 from flambeau._ops.writers import writer
 
 
@@ -61,17 +64,22 @@ def _check_added(name: str, data: np.ndarray, dim: int, index: np.ndarray,
             f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
             f"({count}), for dim: {dim}"
         )
-    mine, theirs = list(data.shape), list(source.shape)
-    del mine[dim : dim + 1], theirs[dim : dim + 1]
-    if mine != theirs or (not data.ndim and source.size != 1):
+    if _sizes_without(dim, data) != _sizes_without(dim, source) or (
+        not data.ndim and source.size != 1
+    ):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(data.shape)} source.shape = {list(source.shape)}"
         )
 
 
+def _sizes_without(dim: int, data: np.ndarray) -> tuple[int, ...]:
+    return data.shape[:dim] + data.shape[dim + 1 :]
+
+
 @writer(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    row_major=True,
     out=True,
     backward={
         "self": lambda grad: grad,
@@ -92,14 +100,18 @@ def index_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
         source = source * checked_number(alpha, source.dtype)
     if scatter.write_rows(data, dim, index, source, "add"):
         return
-    if data.ndim == 1 and index.size and (index.min() < 0 or index.max() >= data.size):
+    if data.ndim == 1 and not in_range(index, data.size):
         raise IndexError("index out of range in self")
     check_range(index, data.shape[dim], dim)
-    advanced.add_at(data, along(dim, index), source)
+    if source.size >= LIMIT or data.dtype in dt.NUMPY_HALVES:
+        advanced.add_at(data, along(dim, index), source)
+    else:
+        np.add.at(data, along(dim, index), source)
 
 
 @writer(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    row_major=True,
     autocast="cpu=widest",
     out=True,
     backward={
@@ -147,8 +159,7 @@ def _check_copied(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndar
 
 
 def _check_slices(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
-    mine, theirs = list(data.shape), list(source.shape)
-    del mine[dim : dim + 1], theirs[dim : dim + 1]
+    mine, theirs = _sizes_without(dim, data), _sizes_without(dim, source)
     if mine != theirs:
         text = " ".join(map(str, mine))
         raise RuntimeError(
@@ -215,6 +226,7 @@ def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> Non
 @writer(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    row_major=True,
     out=True,
     backward={("self", "source"): index_reduce_grads},
 )
@@ -230,7 +242,7 @@ def index_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarr
     _check_added("index_reduce", data, dim, index, source)
     _warn_beta()
     data, source, index = at_least_1d(data), at_least_1d(source), at_least_1d(index)
-    if index.size and (index.min() < 0 or index.max() >= data.shape[dim]):
+    if not in_range(index, data.shape[dim]):
         raise IndexError("index out of range in self")
     if not source.size:
         return
@@ -287,8 +299,11 @@ def _masked(schema: str, write: Any, **options: Any) -> Op:
     """A row whose mask must fit the tensor in place, and broadcasts with it out of place."""
 
     def body(data: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
-        shape = broadcast_shape([mask.shape, data.shape])
-        result = np.array(np.broadcast_to(data, shape), order="C")
+        if mask.shape != data.shape:
+            shape = broadcast_shape([mask.shape, data.shape])
+            if shape != data.shape:
+                data = np.broadcast_to(data, shape)
+        result = np.array(data, order="C")
         write(result, mask, value)
         return result
 
@@ -318,13 +333,7 @@ def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )
-    number = checked_number(value, data.dtype)
-    if copies.choose(data, mask, np.asarray(number, data.dtype), data):
-        return
-    if data.flags.c_contiguous:
-        np.putmask(data, mask, number)
-    else:
-        np.copyto(data, number, where=mask)
+    fill_where(data, mask, checked_number(value, data.dtype))
 
 
 def _write_masked_fill_tensor(data: np.ndarray, mask: np.ndarray, value: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from flambeau._core import modes
 from flambeau._ops import advanced, index_items, outputs, pointwise, views
 from flambeau._ops.copying import assign
 from flambeau._ops.dispatch import Recorder
-from flambeau._ops.index_items import Items, as_items
+from flambeau._ops.index_items import Items, as_items, is_number, new_dims, tensor_indices
 from flambeau._ops.inplace import make_kernel_inplace
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import REGISTRY
@@ -111,6 +111,17 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
         taken, result = overriding.asked(__getitem__, (self, index), {})
         if taken:
             return result  # type: ignore[no-any-return]
+    indices = tensor_indices(self._data.ndim, index)
+    if indices:
+        return _get_advanced(self, indices)
+    if index.__class__ is Tensor and self._data.ndim and is_number(index._data):
+        return __getitem__(self, int(index._data))
+    if index is None:
+        index = (None,)
+    if index.__class__ is tuple:
+        places = new_dims(self._data.ndim, index)
+        if places:
+            return _with_new_dims(self, places)
     if not wants_recording(self):
         part = _short_view(self._data, index)
         if part is not None:
@@ -124,13 +135,25 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
 
 
 def _short_view(data: np.ndarray, index: Any) -> np.ndarray | None:
-    """`x[None]` and `x[::2]` where NumPy gives torch's strides, else None."""
-    if index is None and data.flags.c_contiguous and data.size and 1 not in data.shape:
-        return data.reshape(1, *data.shape)
+    """`x[::2]` where NumPy gives torch's strides, else None."""
     if index.__class__ is slice and index.step.__class__ is int and index.step > 0 and data.ndim:
         part = data[index]
         return part if part.shape[0] > 1 else None
     return None
+
+
+def _with_new_dims(self: Tensor, places: list[int]) -> Tensor:
+    """`unsqueeze` at several places, one after the other."""
+    data = self._data
+    if data.flags.c_contiguous and data.size and 1 not in data.shape and not wants_recording(self):
+        shape = [*data.shape]
+        for place in places:
+            shape.insert(place, 1)
+        return view_of(self, data.reshape(shape))
+    result = self
+    for place in places:
+        result = ops.unsqueeze(result, place)
+    return result
 
 
 def _get_recorded(self: Any, index: tuple[Any, ...]) -> Any:
@@ -222,7 +245,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     else:
         key = index if kind is slice and index.step is None else None
     if key is not None and not (self._requires_grad or watch.active or rewritten.count):
-        plain = _plain_value(self, value)
+        plain = _plain_value(self, key, value)
         base = self._base
         if plain is not None and not self._inference and (base is None or not base._requires_grad):
             try:
@@ -235,8 +258,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     set_general(self, index, value)
 
 
-def _plain_value(self: Tensor, value: Any) -> Any:
-    """What NumPy can assign as torch would, or None."""
+def _plain_value(self: Tensor, key: Any, value: Any) -> Any:
+    """What NumPy can assign to the part at `key` as torch would, or None."""
     kind, data = value.__class__, self._data
     if 0 in data.strides and data.size:
         return None
@@ -245,9 +268,22 @@ def _plain_value(self: Tensor, value: Any) -> Any:
         return value if limit is not None and -limit < value < limit else None
     if kind is not Tensor or value._requires_grad or value._data.dtype != data.dtype:
         return None
-    if value._root is not None or self._root is value or value is self:
-        return None  # it may share memory with the target
-    return value._data
+    part = value._data
+    if (value._root is None and self._root is not value and value is not self) or (
+        not np.may_share_memory(data, part)
+    ):
+        return part
+    return part if _is_at(data, key, part) else None
+
+
+def _is_at(data: np.ndarray, key: Any, part: np.ndarray) -> bool:
+    """Whether `part` is what `key` shows of `data`, as when Python writes back `x[1:5] += 1`."""
+    try:
+        shown = data[key]
+    except (IndexError, OverflowError):
+        return False
+    same = cpu.address(shown) == cpu.address(part)
+    return same and shown.shape == part.shape and shown.strides == part.strides
 
 
 def set_general(self: Tensor, index: Any, value: Any) -> None:
@@ -276,9 +312,8 @@ def _needs_check(tensor: Tensor) -> bool:
 
 def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
     part = self._data
-    if index.__class__ is Tensor and 0 < index._data.ndim <= part.ndim:
-        indices = [index]
-    else:
+    indices = tensor_indices(part.ndim, index)
+    if not indices:
         _check_zero_dim(part, index)
         items = Items(part.shape, as_items(index))
         part, indices = apply_to_array(part, items.steps), items.indices

@@ -18,12 +18,14 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
     """The in-place form: the row's result written to its first argument."""
     name = f"{op.public.rpartition('.')[2]}_"
     names = [binder.python_name(op, a) for a in op.schema.arguments]
-    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op)}
+    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op),
+             "check_overlap": outputs.check_overlap}  # fmt: skip
     parameters = binder.signature_text(op)
     listed = ", ".join(names)
     lines = [
         f"def {name}({parameters}):",
         "    try:",
+        *(_quick_lines(op, names) if op.write else ()),
         f"        return inplace({listed})",
         "    except (AttributeError, TypeError) as error:",
         f"        return otherwise(op, ({listed},), error, inplace=True)",
@@ -31,6 +33,26 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
     ]
     function = dispatch.compile_function(f"{op.full_name} inplace", "\n".join(lines), scope, name)
     return dispatch.finish(function, op)
+
+
+def _quick_lines(op: Op, names: list[str]) -> list[str]:
+    """Write at once where there is nothing to record and nothing that forbids it: the tensor owns
+    its memory, and no tensor has a history. It takes half the time of the general way."""
+    first, listed = names[0], ", ".join(names)
+    flags = [dispatch._flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+    checks = []
+    if op.name not in REPEATABLE:
+        checks.append(f"            check_overlap({first}._data)")
+    if op.name in APART:
+        checks.append(f"            inplace.check_apart(({listed},))")
+    return [
+        f"        if {first}._root is None and not ({' or '.join(flags)} or watch.results",
+        f"                or {first}._inference):",
+        *checks,
+        f"            inplace.write({listed})",
+        f"            {first}._version_count += 1",
+        f"            return {first}",
+    ]
 
 
 APART = frozenset(
@@ -44,17 +66,6 @@ REPEATABLE = frozenset(("fill", "zero", "masked_fill"))
 """Rows that may write one place several times: every write is the same."""
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    """The tensors among arguments, those in lists included."""
-    found = []
-    for value in values:
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found += [item for item in value if isinstance(item, Tensor)]
-    return found
-
-
 class KernelInplace:
     """Runs a row, then writes its result to the first argument and records that."""
 
@@ -64,6 +75,7 @@ class KernelInplace:
         self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
         self.write = write_function(op) if op.write else None
         self.repeatable = op.name in REPEATABLE
+        self.apart = op.name in APART
         self.needs_before = bool(op.backward) and Plan(op).uses_self()
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
@@ -95,8 +107,8 @@ class KernelInplace:
     def _write(self, values: tuple[Any, ...], recorded: bool) -> Tensor:
         """A writer: it changes the target's own memory."""
         target: Tensor = values[0]
-        if self.op.name in APART:
-            self._check_apart(values)
+        if self.apart:
+            self.check_apart(values)
         before = target
         if recorded and self.needs_before:
             before = wrap(cpu.copy(target._data))
@@ -107,11 +119,11 @@ class KernelInplace:
             bump(target)
         return target
 
-    def _check_apart(self, values: tuple[Any, ...]) -> None:
+    def check_apart(self, values: tuple[Any, ...]) -> None:
         """Operands from the target's own memory are an error, after the row's own checks."""
         target, *rest = values
         try:
-            outputs.check_no_overlap(target._data, [v._data for v in _tensors(rest)])
+            outputs.check_no_overlap(target._data, [v._data for v in outputs.tensors_in(rest)])
         except RuntimeError:
             self.plain(wrap(cpu.copy(target._data)), *rest)
             raise

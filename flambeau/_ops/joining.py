@@ -16,6 +16,7 @@ from flambeau._ops.dispatch import size_list
 from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.positions import FULL
 from flambeau._ops.views import view_
 from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
@@ -84,7 +85,7 @@ def cat_grads(grad: Any, shapes: Any, dim: int) -> Any:
 
 
 FEW = 8
-"""Up to this many arrays are stacked as last dim one by one: less work than joining them."""
+"""Up to this many arrays are stacked one by one: less work than joining them."""
 
 
 def _is_skipped(shape: tuple[int, ...]) -> bool:
@@ -109,10 +110,28 @@ def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """
     if not arrays:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if _are_plain(arrays):
+        try:
+            return np.concatenate(arrays, dim)
+        except (ValueError, TypeError):
+            pass  # shapes or dims that do not fit: torch's errors below
     result, joined, dim = _place_for_cat(arrays, dim)
     if joined:
         np.concatenate(joined, dim, out=result, casting="unsafe")
     return result
+
+
+def _are_plain(arrays: Sequence[np.ndarray]) -> bool:
+    """Whether NumPy joins arrays as torch does: row-major ones of one type, none of them empty, of
+    so few dims that there is no other memory format."""
+    numpy_dtype = arrays[0].dtype
+    for array in arrays:
+        shape = array.shape
+        if len(shape) > 3 or 0 in shape or array.dtype != numpy_dtype:  # noqa: PLR2004
+            return False
+        if not array.flags.c_contiguous:
+            return False
+    return True
 
 
 def _place_for_cat(arrays: Sequence[np.ndarray], dim: int) -> Any:
@@ -200,10 +219,12 @@ def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
             )
     ndim = len(first)
     dim = wrap_dim(dim, ndim + 1)
-    if dim == ndim and len(arrays) <= FEW and len({array.dtype for array in arrays}) == 1:
-        result = np.empty((*first, len(arrays)), arrays[0].dtype)
+    numpy_dtype = arrays[0].dtype
+    one_type = [array.dtype for array in arrays].count(numpy_dtype) == len(arrays)
+    if one_type and len(arrays) <= FEW and (dim == ndim or ndim <= 3):  # noqa: PLR2004
+        result = np.empty((*first[:dim], len(arrays), *first[dim:]), numpy_dtype)
         for position, array in enumerate(arrays):
-            result[..., position] = array
+            result[(FULL,) * dim + (position,)] = array
         return result
     if dim == ndim:
         arrays = [array[..., None] for array in arrays]

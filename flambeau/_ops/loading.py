@@ -19,8 +19,8 @@ PACKAGE = "flambeau._ops"
 MACHINERY = frozenset((
     "autocast", "binder", "coo", "dims", "dispatch", "elementwise_path", "elementwise_text",
     "geometry", "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace",
-    "op", "operators", "outputs", "pointwise", "recording", "redirection", "scalars", "schema",
-    "write_index", "writers",
+    "number_operands", "op", "operators", "outputs", "pointwise", "recording", "redirection",
+    "scalars", "schema", "write_index", "writers",
 ))  # fmt: skip
 """Modules that hold no rows."""
 

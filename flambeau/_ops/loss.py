@@ -25,8 +25,6 @@ NONE, MEAN, SUM = 0, 1, 2
 REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
 DOT_LIMIT = 1 << 13
 """Up to here BLAS sums squares as exactly as a pairwise sum does."""
-FEWEST = choice.LIMITS["loss"]
-"""Elements below which no loss is a compiled kernel's."""
 
 
 # ---- reductions and arguments
@@ -131,15 +129,15 @@ def scaled_gradient(slope: np.ndarray, grad: np.ndarray, reduction: int, result:
     return slope if slope.dtype == result else narrow(slope, result)
 
 
-def kernels_for(*arrays: np.ndarray) -> Any:
+def kernels_for(*arrays: np.ndarray, work: str = "loss") -> Any:
     """The compiled losses for row-major arrays of one shape and type; else None."""
     data = arrays[0]
-    if data.size < FEWEST:
+    if data.size < choice.LIMITS[work]:
         return None
     for array in arrays:
         if array.shape != data.shape or array.dtype != data.dtype or not array.flags.c_contiguous:
             return None
-    return fused("loss", data)
+    return fused(work, data)
 
 
 def mean_or_sum(total: Any, count: int, reduction: int, result: Any) -> np.ndarray:

@@ -30,6 +30,8 @@ from flambeau._tensor.tensor import Tensor
 
 # ---- binary cross-entropy of probabilities
 
+WORK = "loss function"
+"""What `choice` calls losses of logarithms."""
 LOG_FLOOR = -100.0
 """Logarithms are cut off here, so that a probability of 0 does not give an infinite loss."""
 
@@ -78,7 +80,7 @@ def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarra
     """`-(target * log(input) + (1 - target) * log(1 - input))`, logarithms at least -100."""
     _check_same_type(self, target, weight)
     (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
-    kernels = kernels_for(x, t) if w is None and reduction != NONE else None
+    kernels = kernels_for(x, t, work=WORK) if w is None and reduction != NONE else None
     total = None if kernels is None else kernels.binary_cross_entropy(x, t)
     if total is not None:
         return mean_or_sum(total, x.size, reduction, result)
@@ -101,7 +103,7 @@ def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, tar
                                   weight: np.ndarray | None, reduction: int) -> Any:  # fmt: skip
     """`(input - target) / max(input * (1 - input), 1e-12)` times weight and gradient."""
     (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
-    kernels = kernels_for(x, t) if w is None and not grad_output.ndim else None
+    kernels = kernels_for(x, t, work=WORK) if w is None and not grad_output.ndim else None
     if kernels is not None:
         factor = factor_of(grad_output, x.size, reduction)
         return narrow(kernels.binary_cross_entropy_slope(x, t, factor), result)
@@ -207,7 +209,8 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
         check_cast(self.dtype, target.dtype)
     arrays, result = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
     x, t, w, positive = arrays
-    kernels = kernels_for(x, t) if w is None and positive is None and reduction != NONE else None
+    plain = w is None and positive is None and reduction != NONE
+    kernels = kernels_for(x, t, work=WORK) if plain else None
     if kernels is not None:
         return mean_or_sum(kernels.logit_error(x, t), x.size, reduction, result)
     values = np.log1p(np.exp(-np.abs(x)))
@@ -240,7 +243,7 @@ def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarra
     arrays, result = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
     x, t, w, positive = arrays
     plain = w is None and positive is None and not grad_output.ndim
-    kernels = kernels_for(x, t) if plain else None
+    kernels = kernels_for(x, t, work=WORK) if plain else None
     if kernels is not None:
         factor = factor_of(grad_output, x.size, reduction)
         return narrow(kernels.logit_slope(x, t, factor), result)

@@ -20,6 +20,8 @@ from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 from flambeau._tensor.tensor import wrap
 
+INT64 = np.dtype(np.int64)
+
 # ---- what class targets mean
 
 
@@ -64,7 +66,7 @@ def _out_of_range(indices: np.ndarray, classes: int) -> bool:
     if not indices.size:
         return False
     unsigned = indices.view(np.uint64) if indices.itemsize == 8 else indices
-    return bool(np.maximum.reduce(unsigned, None) >= classes)
+    return unsigned.item(unsigned.argmax()) >= classes  # type: ignore[no-any-return]
 
 
 def flat_scores(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +84,8 @@ def pick(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """The value of each target's class: [N, C(, S)] by [N(, S)]."""
     if values.ndim == 2:
         return values[np.arange(values.shape[0]), indices]  # type: ignore[no-any-return]
-    return np.take_along_axis(values, indices[:, None], 1)[:, 0]
+    rows, columns = np.arange(values.shape[0]), np.arange(values.shape[2])
+    return values[rows[:, None], indices, columns]  # type: ignore[no-any-return]
 
 
 def put(values: np.ndarray, indices: np.ndarray, amount: Any) -> None:
@@ -103,7 +106,8 @@ def _reduce(losses: np.ndarray, targets: Targets, reduction: int, shape: Any, dt
         return narrow(np.ascontiguousarray(losses), dtype).reshape(shape)
     total = np.add.reduce(losses, None)
     if reduction == MEAN:
-        total = total / losses.dtype.type(targets.count)
+        count = targets.count
+        total = total / (count if count.__class__ is int else losses.dtype.type(count))
     return total if total.dtype == dtype else np.asarray(total, dtype)
 
 
@@ -123,6 +127,9 @@ def _row_factor(grad: np.ndarray, targets: Targets, reduction: int, dtype: Any) 
 def check_targets(input: Any, target: Any, weight: Any) -> None:
     """Shapes and types of scores [N, C, *], class indices [N, *] and class weights [C]."""
     shape, target_shape = input._data.shape, target._data.shape
+    is_usual = len(shape) == 2 and target_shape == shape[:1] and weight is None
+    if is_usual and target._data.dtype is INT64:
+        return
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(shape) != 1 and (not target_shape or shape[0] != target_shape[0]):
@@ -181,7 +188,9 @@ def _nll(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None, reduct
     scores, flat = flat_scores(widen(self), target)
     targets = Targets(flat, weight, ignore_index, scores.shape[1])
     shape = () if self.ndim == 1 else target.shape
-    return _reduce(-pick(scores, targets.indices), targets, reduction, shape, self.dtype)
+    losses = pick(scores, targets.indices)
+    np.negative(losses, out=losses)
+    return _reduce(losses, targets, reduction, shape, self.dtype)
 
 
 def _nll_row(name: str, node: str) -> None:
@@ -239,7 +248,7 @@ def functional_nll_loss(
     """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *]."""
     code = reduction_of(size_average, reduce, reduction)
     check_targets(input, target, weight)
-    if input.dim() <= 2:
+    if input._data.ndim <= 2:
         return ops.nll_loss(input, target, weight, code, ignore_index)
     return ops.nll_loss2d(input, target, weight, code, ignore_index)
 

@@ -48,6 +48,8 @@ def chooser(name: str, ops: list[Op], build: Callable[[Op], Callable[..., Any]])
     def overloaded(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             function = quick.get(tuple(map(type, args)))
+            if function is None:
+                function = chosen.get(tuple(map(_type_key, args)))
             if function is not None:
                 return function(*args)
         out = kwargs.pop("out", None) if "out" in kwargs else None
@@ -93,7 +95,9 @@ def _starts_with_tensor(op: Op) -> bool:
 
 
 def _type_key(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
+    if value.__class__ in PLAIN_CLASSES:
+        return value.__class__
+    if value.__class__ is not Tensor and isinstance(value, (tuple, list)):
         return (value.__class__, value[0].__class__ if value else None)
     if isinstance(value, Tensor):
         try:

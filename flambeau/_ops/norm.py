@@ -36,6 +36,9 @@ def _column_sums(flat: np.ndarray) -> np.ndarray:
     return np.add.reduce(flat, 0, dtype=wide)  # type: ignore[no-any-return]
 
 
+STATS = ("running_mean", "running_var", "weight", "bias")
+
+
 class Channels:
     """An array [N, C, *] as [M, C] (channels innermost) or [N, C, S], and sums by channel."""
 
@@ -88,9 +91,17 @@ class Channels:
         return np.moveaxis(flat.reshape(rest), -1, 1)
 
 
-def _check_stats(input: np.ndarray, named: dict[str, np.ndarray | None]) -> None:
+def _check_stats(input: np.ndarray, *parameters: np.ndarray | None) -> None:
     """Sizes and types of running statistics, weight and bias, in torch's words."""
     channels = input.shape[1] if input.ndim > 1 else 0
+    dtype = input.dtype
+    for array in parameters:
+        if array is not None and (array.size != channels or array.dtype is not dtype):
+            break
+    else:
+        if dtype.kind == "f":
+            return
+    named = dict(zip(STATS, parameters, strict=True))
     for name, array in named.items():
         if array is not None and array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {array.size}")
@@ -115,8 +126,10 @@ def _check_mixed(input: np.ndarray, parameters: list[np.ndarray | None]) -> None
 
 def _update(running: np.ndarray | None, value: np.ndarray, momentum: float) -> None:
     if running is not None:
-        kept = widen(running).astype(FLOAT64) * (1 - momentum)
-        running[...] = narrow(kept + momentum * value, running.dtype)
+        kept = running.astype(FLOAT64)
+        kept *= 1 - momentum
+        kept += momentum * value
+        running[...] = kept
 
 
 def _statistics(channels: Channels, flat: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -151,8 +164,7 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     """
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean must be defined in evaluation mode")
-    _check_stats(input, {"running_mean": running_mean, "running_var": running_var,
-                         "weight": weight, "bias": bias})  # fmt: skip
+    _check_stats(input, running_mean, running_var, weight, bias)
     kernels = fused("norm", input)
     if kernels is not None:
         found = _compiled_batch_norm(kernels, input, weight, bias, running_mean, running_var,
@@ -194,11 +206,7 @@ def _compiled_batch_norm(kernels: Any, input: np.ndarray, weight: Any, bias: Any
         _update(running_mean, mean, momentum)
         _update(running_var, variance * (count / max(count - 1, 1)), momentum)
         return result, mean.astype(kept, copy=False), invstd.astype(kept, copy=False)
-    scale = 1 / np.sqrt(widen(running_var) + eps)
-    scale = scale if weight is None else scale * widen(weight)
-    shift = np.negative(widen(running_mean)) * scale
-    shift = shift if bias is None else shift + widen(bias)
-    result = kernels.scale_channels(input, scale, shift)
+    result = kernels.fixed_norm(input, weight, bias, running_mean, running_var, eps)
     return None if result is None else (result, np.empty(0, kept), np.empty(0, kept))
 
 
@@ -352,9 +360,8 @@ def _normalised(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
 
 
 def _check_empty(input: Any, running_mean: Any, running_var: Any) -> None:
-    named = {"running_mean": running_mean, "running_var": running_var}
-    arrays = {name: None if t is None else t._data for name, t in named.items()}
-    _check_stats(input._data, {**arrays, "weight": None, "bias": None})
+    arrays = [None if t is None else t._data for t in (running_mean, running_var)]
+    _check_stats(input._data, *arrays, None, None)
 
 
 @composite(
@@ -378,13 +385,11 @@ def batch_norm(
     return _normalised(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _check_batch_size(size: Any) -> None:
-    count = size[0] if size else 1
-    for length in size[2:]:
-        count *= length
-    if count == 1:
+def _check_batch_size(input: Any) -> None:
+    shape = input._data.shape
+    if (shape[0] if shape else 1) * math.prod(shape[2:]) == 1:
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {size}"
+            f"Expected more than 1 value per channel when training, got input size {input.size()}"
         )
 
 
@@ -396,7 +401,7 @@ def _check_batch_norm(input: Any, running_mean: Any, running_var: Any, training:
         if eps < 0:
             raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
         return
-    _check_batch_size(input.size())
+    _check_batch_size(input)
     if eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,10 @@ def rows_gradient(normalised: np.ndarray, scaled: np.ndarray, rstd: np.ndarray) 
 def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
                            star: str) -> None:  # fmt: skip
     """Torch's errors about `normalized_shape` and the parameters of that shape."""
+    whole = tuple(map(index, normalized_shape))
+    fits = weight is None or weight.shape == whole, bias is None or bias.shape == whole
+    if whole and shape[-len(whole) :] == whole and all(fits):
+        return
     wanted = list(normalized_shape)
     if not wanted:
         raise RuntimeError(
@@ -140,12 +145,10 @@ def native_layer_norm(
     _check_mixed(input, [weight, bias])
     dims = len(normalized_shape)
     kept = input.dtype if weight is None else weight.dtype
-    stats_shape = (*input.shape[: input.ndim - dims], *[1] * dims)
+    stats_shape = input.shape[: input.ndim - dims] + (1,) * dims
     kernels = fused("norm", input, kept)
     if kernels is not None:
-        columns = math.prod(normalized_shape)
-        found, *stats = kernels.layer_norm(input, columns, weight, bias, eps, kept)
-        return found, *[stat.reshape(stats_shape) for stat in stats]
+        return kernels.layer_norm(input, stats_shape, weight, bias, eps, kept)
     rows = flat_rows(input, dims)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
@@ -292,7 +295,7 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     if kernels is not None:
         rows = np.ascontiguousarray(input)
         found, *stats = kernels.group_norm(rows, (N, C, HxW), group, weight, bias, eps, kept)
-        return in_format_of(found, input), *[stat.reshape(N, group) for stat in stats]
+        return in_format_of(found, input), *stats
     rows = widen(input).reshape(N * group, C // group * HxW)
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty(len(rows), rows.dtype), np.empty(len(rows), rows.dtype)
@@ -391,9 +394,10 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Any:
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
-    batch, channels = input.shape[:2]
-    spatial = math.prod(input.shape[2:])
-    rows = input if is_images_of_pixels(input._data) else input.contiguous()
+    data = input._data
+    batch, channels, spatial = data.shape[0], data.shape[1], math.prod(data.shape[2:])
+    as_it_is = data.flags.c_contiguous or is_images_of_pixels(data)
+    rows = input if as_it_is else input.contiguous()
     return ops.native_group_norm(rows, weight, bias, batch, channels, spatial, num_groups, eps)[0]
 
 
@@ -407,17 +411,14 @@ def functional_group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     """`torch.group_norm`, with a check that there is more than one value to normalise."""
-    if input.dim() < 2:
+    if input._data.ndim < 2:
         raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+            f"Expected at least 2 dimensions for input tensor but received {input._data.ndim}"
         )
-    size = list(input.size())
-    count = size[0] * (size[1] // num_groups)
-    for length in size[2:]:
-        count *= length
-    if count == 1:
+    shape = input._data.shape
+    if shape[0] * (shape[1] // num_groups) * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "
-                         f"{size}")  # fmt: skip
+                         f"{list(shape)}")  # fmt: skip
     return ops.group_norm(input, num_groups, weight, bias, eps, True)
 
 
@@ -463,5 +464,5 @@ def local_response_norm(
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`input / max(norm(input, p, dim), eps)`."""
     norm = ops.linalg.vector_norm(input, p, dim, True)
-    result = input / norm.clamp_min(eps).expand(input.shape)
+    result = input / norm.clamp_min(eps)
     return result if out is None else outputs.write_out(ops.div.ops[0], out, result)

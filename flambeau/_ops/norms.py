@@ -13,13 +13,13 @@ from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
 from flambeau._ops.reductions import (
-    add_up,
     compiled,
     finished,
     restore_dims,
     working_array,
     write,
 )
+from flambeau._ops.templates.adding import LONG, add_up
 
 INFINITY = float("inf")
 
@@ -31,8 +31,8 @@ def _order_text(order: float) -> str:
 
 
 def _check_identity(data: np.ndarray, order: float, dim: Any) -> None:
-    """Orders that take a smallest or largest element need at least one."""
-    if data.size or (0 <= order < INFINITY):
+    """Orders that take a smallest or largest element need at least one; `data` has none."""
+    if 0 <= order < INFINITY:
         return
     text = _order_text(order)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
@@ -75,6 +75,9 @@ def _norm(data: np.ndarray, order: float, axes: tuple[int, ...], keepdim: bool) 
         squares = data.real**2 + data.imag**2
         return np.sqrt(add_up(squares, axes, squares.dtype, keepdim))
     if order == 2:
+        if not keepdim and len(axes) == data.ndim and data.size <= LONG and data.flags.c_contiguous:
+            flat = data.reshape(-1)
+            return np.sqrt(flat.dot(flat))
         return np.sqrt(add_up(data * data, axes, data.dtype, keepdim))
     size = np.abs(data)
     if order == 0:
@@ -131,13 +134,15 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     """(sum |x|**ord)**(1/ord) over all dims, or over those given; inf and -inf take the largest and
     smallest absolute value, 0 counts elements that are not 0.
     """
-    own = dt.from_numpy_dtype(data.dtype)
-    check_float(own, "linalg.vector_norm")
-    _check_dtype(own, dtype, "linalg.vector_norm")
+    if data.dtype.kind not in "fV" or dtype is not None:
+        own = dt.from_numpy_dtype(data.dtype)
+        check_float(own, "linalg.vector_norm")
+        _check_dtype(own, dtype, "linalg.vector_norm")
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
                            )  # fmt: skip
-    _check_identity(data, float(ord), dim)
+    if not data.size:
+        _check_identity(data, float(ord), dim)
     result = data.dtype if dtype is None else dtype.numpy_dtype
     axes = wrap_dims(dim, data.ndim)
     kernels = compiled(data, axes) if data.dtype == result else None
@@ -145,7 +150,7 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     if values is None:
         working = working_array(data if data.dtype == result else data.astype(result))
         values = _norm(working, float(ord), axes, keepdim)
-    return finished(values, np.empty(0, result).real.dtype)
+    return finished(values, result if result.kind in "fV" else np.empty(0, result).real.dtype)
 
 
 # ---- matrices

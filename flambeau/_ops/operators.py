@@ -19,8 +19,14 @@ def _known(other: Any) -> bool:
     return isinstance(other, (Tensor, np.ndarray)) or pointwise.number_of(other) is not None
 
 
+QUICK = frozenset((int, float, Tensor))
+"""Classes of operands that rows take as they are."""
+
+
 def _operator(name: str, dunder: str, *, reflected: bool = False) -> None:
     def forward(self: Tensor, other: Any) -> Any:
+        if other.__class__ in QUICK:
+            return getattr(ops, name)(self, other)
         return getattr(ops, name)(self, _plain(other)) if _known(other) else NotImplemented
 
     def reverse(self: Tensor, other: Any) -> Any:

@@ -75,8 +75,11 @@ def tensors_in(values: Any) -> list[Tensor]:
     """The tensors among arguments, those in lists included."""
     found = []
     for value in values:
-        if isinstance(value, Tensor):
+        kind = value.__class__
+        if kind is Tensor or isinstance(value, Tensor):
             found.append(value)
+        elif kind is int or kind is float:
+            continue
         elif isinstance(value, (list, tuple)):
             found += [item for item in value if isinstance(item, Tensor)]
     return found
@@ -200,6 +203,8 @@ def check_partly_same(target: np.ndarray, operand: np.ndarray) -> None:
 def check_no_overlap(target: np.ndarray, operands: Any) -> None:
     """Operators that jump about in memory take no operand from the memory they write to."""
     for operand in operands:
+        if operand is not target and not np.may_share_memory(target, operand):
+            continue
         same = operand is target or _same_place(target, operand)
         if same or _partly_same(target, operand):
             raise RuntimeError(SHARED)

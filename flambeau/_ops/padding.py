@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import from_numpy_dtype
+from flambeau._core.settled import settled
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import number_array
@@ -27,24 +28,32 @@ def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
 )
 def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndarray:
     """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop."""
+    shape, source, target = _placed(data.shape, tuple(pad))
+    result = empty_in_format_of(data, shape)
+    result.fill(number_array(_whole(value, data.dtype), data.dtype))
+    result[target] = data[source]
+    return result
+
+
+@settled
+def _placed(sizes: tuple[int, ...], pad: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """The padded shape, the part of the input that is kept, and where it stands."""
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    if len(pad) > 2 * data.ndim:
+    ndim = len(sizes)
+    if len(pad) > 2 * ndim:
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad "
-            f"length is {len(pad)}while the input has {data.ndim}dimensions."
+            f"length is {len(pad)}while the input has {ndim}dimensions."
         )
-    pairs = _pairs(pad, data.ndim)
-    shape = [size + sum(pair) for size, pair in zip(data.shape, pairs, strict=True)]
-    for size, (before, after), new in zip(data.shape, pairs, shape, strict=True):
+    pairs = _pairs(pad, ndim)
+    shape = tuple([size + sum(pair) for size, pair in zip(sizes, pairs, strict=True)])
+    for size, (before, after), new in zip(sizes, pairs, shape, strict=True):
         if new < 0 or size + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-    result = empty_in_format_of(data, shape)
-    result[...] = number_array(_whole(value, data.dtype), data.dtype)
-    source = [slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(data.shape, pairs)]  # noqa: B905
-    target = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, pairs)]  # noqa: B905
-    result[tuple(target)] = data[tuple(source)]
-    return result
+    source = [slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(sizes, pairs, strict=True)]
+    target = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, pairs, strict=True)]
+    return shape, tuple(source), tuple(target)
 
 
 def _whole(value: Any, numpy_dtype: Any) -> Any:
@@ -212,7 +221,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
     """
     for position, size in enumerate(pad):
-        if not hasattr(size, "__index__"):
+        if size.__class__ is not int and not hasattr(size, "__index__"):
             raise TypeError(
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found "
                 f"element of type {type(size).__name__} at pos {position}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.expr import trace
-from flambeau._compiler.numpy_source import as_ufunc, compile_kernel
+from flambeau._compiler.numpy_source import compile_kernel, single_ufunc
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
@@ -35,6 +35,13 @@ HALF_UFUNCS = frozenset(
      np.copysign, np.sign, np.positive, np.nextafter)
 )  # fmt: skip
 """Ufuncs whose float16 and bfloat16 loops round once, as float32 arithmetic would."""
+VECTORISED = frozenset((np.exp, np.exp2, np.log, np.log2, np.sin, np.cos, np.tanh))
+BY_ELEMENT = frozenset(
+    (np.expm1, np.log10, np.log1p, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh,
+     np.cosh, np.arcsinh, np.arccosh, np.arctanh, np.hypot, np.fmod, np.power, np.logaddexp,
+     np.logaddexp2)
+)  # fmt: skip
+"""Functions that take NumPy several nanoseconds an element."""
 
 
 class Kernels(dict[Any, Callable[..., np.ndarray]]):
@@ -62,8 +69,9 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         if computed is not element:
             return _converting(self, computed.numpy_dtype)
         expression = trace(self.op.body, self.names)
-        kernel = compile_kernel(self.op.full_name, expression, self.names)
-        if element in dt.HALVES and as_ufunc(expression, self.names) not in HALF_UFUNCS:
+        letter = "f" if element.is_floating_point else numpy_dtype.kind
+        kernel = compile_kernel(self.op.full_name, expression, self.names, letter)
+        if element in dt.HALVES and kernel not in HALF_UFUNCS:
             return _through_float32(kernel, numpy_dtype)
         return kernel
 
@@ -85,7 +93,7 @@ dt.on_default_change.append(_forget_kernels)
 
 
 def is_factor(argument: Any) -> bool:
-    """Whether a parameter is the `alpha` of add and sub: see `elementwise_path.scaled`."""
+    """Whether a parameter is the `alpha` of add and sub: see `number_operands.scaled`."""
     return argument.name == "alpha" and argument.keyword_only
 
 
@@ -333,11 +341,12 @@ def plan_of(kernels: Kernels, operands: Sequence[Any]) -> CallPlan:
             key += (data.shape, data.strides, data.dtype.num)
         else:
             key.append(operand.__class__)
-    found = kernels.plans.get(tuple(key))
+    layouts = tuple(key)
+    found = kernels.plans.get(layouts)
     if found is None:
         if len(kernels.plans) >= MOST_PLANS:
             kernels.plans.clear()
-        found = kernels.plans[tuple(key)] = CallPlan(kernels.op, operands)
+        found = kernels.plans[layouts] = CallPlan(kernels.op, operands)
     return found
 
 
@@ -363,10 +372,12 @@ def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
 def limit_of(op: Op, names: list[str]) -> int:
     """Elements from which on a compiled kernel computes a row (see `compiled`): the more NumPy has
     to do for an element, the fewer."""
-    ufunc = as_ufunc(trace(op.body, names), names)
+    ufunc = single_ufunc(trace(op.body, names), "f")
     if ufunc is None:
         return choice.limit("pointwise chain")
-    return choice.limit("pointwise" if ufunc in HALF_UFUNCS else "pointwise function")
+    if ufunc in VECTORISED:
+        return choice.limit("pointwise function")
+    return choice.limit("pointwise element" if ufunc in BY_ELEMENT else "pointwise")
 
 
 def row_dtype(op: Op, element: dt.dtype) -> dt.dtype:
@@ -405,9 +416,12 @@ def wants_grad(values: Any) -> bool:
     if not modes.grad.enabled:
         return False
     for value in values:
-        if isinstance(value, Tensor):
+        kind = value.__class__
+        if kind is Tensor or isinstance(value, Tensor):
             if value._requires_grad or (rewritten.count and value.requires_grad):
                 return True
+        elif kind is int or kind is float:
+            continue
         elif isinstance(value, (list, tuple)) and wants_grad(value):
             return True
     return False

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.modes import grad as grad_state
+from flambeau._core.settled import settled
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.reductions import refuse
@@ -21,6 +22,7 @@ Array = np.ndarray
 Ints = tuple[int, ...]
 
 
+@settled
 def _numbers(function: str, spatial: int, kernel_size: Any, stride: Any, padding: Any,
              dilation: Any = 1) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Kernel, stride, padding and dilation for each dim; no stride means the kernel's."""
@@ -59,12 +61,19 @@ def _gather_planes(data: Array, indices: Array, rank: int) -> Array:
 # ---- max pools
 
 
-def _max_numbers(data: Array, spatial: int, numbers: tuple[Any, ...], ceil_mode: bool) -> Any:
+def _max_numbers(data: Array, name: str, spatial: int, *numbers: Any) -> Any:
     """The numbers for each dim, and last the spatial shape of the result."""
-    each = _numbers(f"max_pool{spatial}d", spatial, *numbers)
-    shape = pool_check.max_pool_output_shape(data.shape, *each, ceil_mode)
-    refuse(data, "int float", f"max_pool{spatial}d")
-    return [*each, shape[-spatial:]]
+    found = _max_windows(name, spatial, data.shape, *numbers)
+    refuse(data, "int float", name)
+    return found
+
+
+@settled
+def _max_windows(name: str, spatial: int, shape: Ints, kernel_size: Any, stride: Any, padding: Any,
+                 dilation: Any, ceil_mode: bool) -> tuple[Ints, ...]:  # fmt: skip
+    each = _numbers(name, spatial, kernel_size, stride, padding, dilation)
+    output = pool_check.max_pool_output_shape(shape, *each, ceil_mode)
+    return *each, output[-spatial:]
 
 
 def precision(spatial: int) -> str | None:
@@ -93,8 +102,8 @@ def _max_pool_rows(spatial: int) -> None:
     def with_indices(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Array, Array]:  # fmt: skip
         """The largest value of every window, and its position in its flattened plane."""
-        given = (kernel_size, stride, padding, dilation)
-        return pooling.max_pool_with_indices(data, *_max_numbers(data, spatial, given, ceil_mode))
+        given = (kernel_size, stride, padding, dilation, ceil_mode)
+        return pooling.max_pool_with_indices(data, *_max_numbers(data, name, spatial, *given))
 
     def compare(grad: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any,
                 dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -108,8 +117,8 @@ def _max_pool_rows(spatial: int) -> None:
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""
-        given = (kernel_size, stride, padding, dilation)
-        return pooling.max_pool(data, *_max_numbers(data, spatial, given, ceil_mode))
+        given = (kernel_size, stride, padding, dilation, ceil_mode)
+        return pooling.max_pool(data, *_max_numbers(data, name, spatial, *given))
 
     def pick_again(grad: Any, self: Any, kernel_size: Any, stride: Any, padding: Any,
                    dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
@@ -258,17 +267,15 @@ for _spatial in (1, 2, 3):
 # ---- average pools
 
 
-def _avg_numbers(data: Array, spatial: int, kernel_size: Any, stride: Any, padding: Any,
-                 ceil_mode: bool, divisor_override: int | None) -> Any:  # fmt: skip
+@settled
+def _avg_windows(name: str, spatial: int, shape: Ints, kernel_size: Any, stride: Any, padding: Any,
+                 ceil_mode: bool, divisor_override: int | None) -> tuple[Ints, ...]:  # fmt: skip
     """Kernel, stride and padding for each dim and the spatial shape of the result."""
-    name = f"avg_pool{spatial}d"
     numbers = _numbers(name, spatial, kernel_size, stride, padding)[:3]
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = pool_check.avg_pool_output_shape(data.shape, *numbers, ceil_mode)
-    if data.dtype.kind in "buic" and data.dtype != np.int64:
-        refuse(data, "none", name)
-    return numbers, shape[-spatial:]
+    output = pool_check.avg_pool_output_shape(shape, *numbers, ceil_mode)
+    return *numbers, output[-spatial:]
 
 
 def _avg_pool_rows(spatial: int) -> None:
@@ -288,10 +295,11 @@ def _avg_pool_rows(spatial: int) -> None:
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip
         """The mean of every window, or its sum over `divisor_override`."""
-        numbers, output = _avg_numbers(
-            data, spatial, kernel_size, stride, padding, ceil_mode, divisor_override
+        kernel, step, margin, output = _avg_windows(
+            name, spatial, data.shape, kernel_size, stride, padding, ceil_mode, divisor_override
         )
-        kernel, step, margin = numbers
+        if data.dtype.kind in "buic" and data.dtype != np.int64:
+            refuse(data, "none", name)
         return pooling.avg_pool(
             data, kernel, step, margin, output, count_include_pad, divisor_override
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.promotion import promote_types
 from flambeau._ops.arithmetic import conj
@@ -14,11 +15,13 @@ from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.matmul import c_name, scalar_name
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
-from flambeau._ops.pointwise import broadcast_shape
+from flambeau._ops.pointwise import LIMIT, broadcast_shape, wants_grad
 from flambeau._ops.reductions import write
 from flambeau._ops.templates import linalg as kernels
 from flambeau._ops.templates.linalg_checks import check_square
 from flambeau._ops.templates.precision import widen
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import wrap
 
 # ---- over chosen dims
 
@@ -114,13 +117,15 @@ def _outer_of_vec2(grad: Any, self: Any) -> Any:
 )
 def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
     """All products of the elements of two vectors: [N] and [M] give [N, M]."""
-    for name, vector in (("self", data), ("vec2", vec2)):
-        if vector.ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vector.ndim}-D")
+    if data.ndim != 1 or vec2.ndim != 1:
+        name, ndim = ("self", data.ndim) if data.ndim != 1 else ("vec2", vec2.ndim)
+        raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {ndim}-D")
+    if data.dtype is vec2.dtype and data.dtype.itemsize > 2:
+        return np.multiply(data[:, None], vec2)
     if data.dtype != vec2.dtype:
         common = promote_types(from_numpy_dtype(data.dtype), from_numpy_dtype(vec2.dtype))
         data, vec2 = (v.astype(common.numpy_dtype, copy=False) for v in (data, vec2))
-    result = np.multiply.outer(widen(data), widen(vec2))
+    result = np.multiply(widen(data)[:, None], widen(vec2))
     return result.astype(data.dtype, copy=False)
 
 
@@ -133,10 +138,18 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     ndim = max(input._data.ndim, other._data.ndim)
     left = (1,) * (ndim - input._data.ndim) + input._data.shape
     right = (1,) * (ndim - other._data.ndim) + other._data.shape
-    wide = input.reshape([n for size in left for n in (size, 1)])
-    narrow = other.reshape([n for size in right for n in (1, size)])
+    wide = [n for size in left for n in (size, 1)]
+    narrow = [n for size in right for n in (1, size)]
     sizes = [n * m for n, m in zip(left, right, strict=True)]
-    return write(kron, out, (wide * narrow).reshape(sizes))
+    x, y = input._data, other._data
+    plain = x.dtype == y.dtype and x.flags.c_contiguous and y.flags.c_contiguous
+    small = x.size * y.size < LIMIT and x.dtype.kind in "fi"
+    if plain and small and not (modes.watch.active or wants_grad((input, other))):
+        blocks = np.empty([n for pair in zip(left, right, strict=True) for n in pair], x.dtype)
+        with cpu.quiet():
+            np.multiply(x.reshape(wide), y.reshape(narrow), out=blocks)
+        return write(kron, out, wrap(blocks.reshape(sizes)))
+    return write(kron, out, (input.reshape(wide) * other.reshape(narrow)).reshape(sizes))
 
 
 @composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
@@ -175,7 +188,8 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     """The cross product along a dim of size 3; other dims broadcast."""
     fits = data.ndim == other.ndim and data.shape[wrap_dim(dim, data.ndim)] == 3
     if fits and other.shape[dim] == 3:
-        broadcast_shape([data.shape, other.shape])
+        if data.shape != other.shape:
+            broadcast_shape([data.shape, other.shape])
         if data.dtype != other.dtype:
             raise RuntimeError(
                 f"expected scalar type {scalar_name(data)} but found {scalar_name(other)}"

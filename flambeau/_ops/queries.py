@@ -58,7 +58,11 @@ def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: 
 @kernel("equal(Tensor self, Tensor other) -> bool")
 def equal(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two tensors have the same shape and elements."""
-    return x.shape == y.shape and bool(np.all(x == y))
+    if x.shape != y.shape:
+        return False
+    if x.size and x.dtype is y.dtype and x.item(0) != y.item(0):
+        return False  # most tensors that differ do so from the start
+    return bool(np.count_nonzero(x == y) == x.size)
 
 
 # ---- types

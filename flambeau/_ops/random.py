@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,15 @@ def _kernels(out: np.ndarray, work: str = "random") -> Any:
     """The compiled kernels where they fill such an array faster, else None."""
     if not choice.compiled(work, out.size):
         return None
+    kernels = _templates()
+    return kernels if kernels.fits(out) else None
+
+
+@cache
+def _templates() -> Any:
     from flambeau._ops.templates import random as kernels
 
-    return kernels if kernels.fits(out) else None
+    return kernels
 
 
 random_fill.Compiled.kernels = staticmethod(_kernels)
@@ -132,8 +139,9 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    bounds = [int(a) for a in args if not isinstance(a, (tuple, list))]
-    size = next((a for a in args if isinstance(a, (tuple, list))), size)
+    if args and isinstance(args[-1], (tuple, list)):
+        *args, size = args  # type: ignore[assignment]
+    bounds = [int(a) for a in args]
     if high is not None:
         bounds.append(int(high))
     if low is not None:
@@ -142,14 +150,8 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
         raise TypeError("randint() received an invalid combination of arguments")
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _new((size,), dtype or dt.int64, layout, device)
-    return finish(_integers(data, first, last, generator), requires_grad, out)
-
-
-def _integers(data: np.ndarray, low: int, high: int, generator: Any) -> np.ndarray:
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= "
-                           f"to={high}")  # fmt: skip
-    return random_integer.random_from_to_(data, low, high, _stream(generator))
+    random_integer.random_from_to_(data, first, last, _stream(generator))
+    return finish(data, requires_grad, out)
 
 
 @composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
@@ -191,7 +193,8 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(_integers(data, first, last, generator), requires_grad)
+    random_integer.random_from_to_(data, first, last, _stream(generator))
+    return finish(data, requires_grad)
 
 
 @composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
@@ -417,11 +420,6 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> T
                           self)  # fmt: skip
     title = "RandomBackward1" if len(bounds) == 1 else "RandomBackward0"
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
-    return _overwrite(title, lambda data: _between(data, low, high, stream), self)
-
-
-def _between(data: np.ndarray, low: int, high: int | None, stream: CoreGenerator) -> None:
-    if high is None:
-        random_integer.random_from_to_(data, low, None, stream)
-    else:
-        _integers(data, low, high, stream)
+    return _overwrite(
+        title, lambda data: random_integer.random_from_to_(data, low, high, stream), self
+    )

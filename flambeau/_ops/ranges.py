@@ -17,10 +17,14 @@ from flambeau._tensor.tensor import Tensor
 VECTOR_BYTES = 32
 """Torch fills float ranges by vectors of this size; each starts from a value rounded once."""
 NUMBER = (int, float, np.number)
+FLOAT64, COMPLEX128 = np.dtype(np.float64), np.dtype(np.complex128)
+NARROW = (np.float32, np.complex64)
 
 
 def _number(value: Any, name: str, position: int, function: str) -> Any:
     """A Python number from a number or a one-element tensor."""
+    if value.__class__ is float or value.__class__ is int:
+        return value
     if isinstance(value, Tensor):
         return value._data.item() if value._data.dtype.kind != "V" else float(value._data)
     if isinstance(value, NUMBER):
@@ -64,7 +68,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: An
 
 
 def _dtype_of_range(*numbers: Any) -> dt.dtype:
-    if any(isinstance(number, float) for number in numbers):
+    if float in map(type, numbers):
         return dt.default_dtype()
     return dt.int64
 
@@ -100,15 +104,18 @@ def _shown(number: float) -> str:
 def _float_range(start: float, length: int, step: float, numpy_dtype: Any) -> np.ndarray:
     """`start + step * i`, rounded as torch's loop does: see VECTOR_BYTES."""
     working = np.float32 if numpy_dtype.itemsize == 2 else np.float64
-    places = np.arange(length, dtype=working)
-    exact = working(start) + working(step) * places
+    exact: np.ndarray = np.arange(length, dtype=working)
+    exact *= float(step)
+    exact += float(start)
     result = exact.astype(numpy_dtype)
     lanes = VECTOR_BYTES // numpy_dtype.itemsize
     whole = length // (2 * lanes) * (2 * lanes)
     if whole and not (float(start).is_integer() and float(step).is_integer()):
-        first = result[:whole:lanes].astype(working)
-        vectors = first[:, None] + np.arange(lanes) * working(step)
-        result[:whole] = vectors.astype(numpy_dtype).reshape(-1)
+        vectors = result[:whole].reshape(-1, lanes)
+        first = vectors[:, :1].astype(FLOAT64)
+        offsets = np.arange(lanes, dtype=FLOAT64)
+        offsets *= float(working(step))
+        np.add(first, offsets, out=vectors, casting="unsafe")
     return result
 
 
@@ -142,6 +149,8 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
 
 
 def _bound(value: Any, name: str, function: str) -> Any:
+    if value.__class__ is float or value.__class__ is int:
+        return value
     if isinstance(value, Tensor) and value._data.ndim:
         raise RuntimeError(
             f"{function} only supports 0-dimensional start and end tensors, but got {name} with "
@@ -154,19 +163,22 @@ def _bound(value: Any, name: str, function: str) -> Any:
 
 def _spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     """Evenly spaced numbers, counted from the nearer end so that both ends are exact."""
-    working = np.dtype(np.complex128 if numpy_dtype.kind == "c" else np.float64)
-    narrow = {"float32": np.float32, "complex64": np.complex64}.get(numpy_dtype.name)
-    if steps == 1:
-        return np.array([start], working)
-    rounded = narrow or working.type
+    working = COMPLEX128 if numpy_dtype.kind == "c" else FLOAT64
+    if steps < 2:  # noqa: PLR2004
+        return np.full(steps, start, working)
+    rounded = numpy_dtype.type if numpy_dtype.type in NARROW else working.type
     first, last = rounded(start), rounded(end)
     if numpy_dtype.kind in "iu":
         first, last = rounded(int(start)), rounded(int(end))
     step = working.type((last - first) / rounded(steps - 1))
-    places = np.arange(steps)
-    up = working.type(first) + step * places
-    down = working.type(last) - step * (steps - 1 - places)
-    return np.where(places < steps // 2, up, down)
+    half = steps // 2
+    values = np.arange(steps, dtype=working)
+    up, down = values[:half], values[half:]
+    np.subtract(steps - 1, down, out=down)
+    values *= step
+    up += working.type(first)
+    np.subtract(working.type(last), down, out=down)
+    return values
 
 
 def _checked_steps(function: str, steps: Any) -> int:
@@ -183,7 +195,7 @@ def _checked_steps(function: str, steps: Any) -> int:
 def _spaced_dtype(function: str, dtype: Any, out: Any, *bounds: Any) -> Any:
     if dtype is None and out is not None:
         dtype = out.dtype
-    if dtype is None and any(isinstance(bound, complex) for bound in bounds):
+    if dtype is None and complex in map(type, bounds):
         dtype = dt.default_complex()
     if dtype is dt.bool_:
         raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")

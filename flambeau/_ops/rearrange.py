@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
+from flambeau._core.settled import settled
 from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.positions import FULL, highest
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -24,11 +27,14 @@ from flambeau._tensor.tensor import Tensor, wrap
 )
 def flip(data: np.ndarray, dims: Sequence[int]) -> np.ndarray:
     """The elements in reverse order along dims."""
-    turned = set(wrap_dims(dims, data.ndim)) if len(dims) else set()
+    turned = wrap_dims(dims, data.ndim) if len(dims) else ()
     if data.ndim == 0:
         return np.array(data)
-    backwards = [slice(None, None, -1) if d in turned else slice(None) for d in range(data.ndim)]
-    return _filled(preserved_strides(data), data[tuple(backwards)])
+    key = tuple([BACKWARDS if d in turned else FULL for d in range(data.ndim)])
+    return _filled(preserved_strides(data), data[key])
+
+
+BACKWARDS = slice(None, None, -1)
 
 
 def _filled(strides: Any, values: np.ndarray) -> np.ndarray:
@@ -61,23 +67,42 @@ _flip_one("fliplr", 1)
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:
     """The elements moved along dims; those that fall off the end come back at the start."""
+    result = np.empty(data.shape, data.dtype)
+    if not dims and len(shifts) == 1:
+        target, data = result.reshape(-1), data.reshape(-1)
+        dims = (0,)
+    else:
+        target = result
+    for source, place in _moved_blocks(data.shape, shifts, dims):
+        target[place] = data[source]
+    if not data.flags.c_contiguous and is_channels_last(data.shape, element_strides(data)):
+        return _filled(channels_last_strides(data.shape), result)
+    return result
+
+
+@settled
+def _moved_blocks(shape: tuple[int, ...], shifts: Sequence[int],
+                  dims: Sequence[int]) -> list[tuple[Any, Any]]:  # fmt: skip
+    """Where each block lies before and after: a shift cuts a dim into two."""
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if not dims and len(shifts) == 1:
-        rolled = np.roll(data.reshape(-1), shifts[0]).reshape(data.shape)
-        return np.array(rolled, order="C")
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, "
                            f"dims:{len(dims)}")  # fmt: skip
-    if data.ndim == 0:
+    if not shape:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    axes = [wrap_dim(dim, data.ndim) for dim in dims]
-    if data.size == 0:
-        return np.array(data, order="C")
-    strides = None
-    if not data.flags.c_contiguous and is_channels_last(data.shape, element_strides(data)):
-        strides = channels_last_strides(data.shape)
-    return _filled(strides, np.roll(data, tuple(shifts), tuple(axes)))
+    cuts = dict.fromkeys([wrap_dim(dim, len(shape)) for dim in dims], 0)
+    for dim, shift in zip(dims, shifts, strict=True):
+        cuts[dim % len(shape)] -= shift
+    blocks: list[tuple[Any, Any]] = [((), ())]
+    for dim in range(max(cuts) + 1):
+        size = shape[dim]
+        cut = cuts.get(dim, 0) % (size or 1)
+        halves = [(FULL, FULL)]
+        if cut:
+            halves = [(slice(cut, None), slice(size - cut)), (slice(cut), slice(size - cut, None))]
+        blocks = [((*x, half), (*y, place)) for x, y in blocks for half, place in halves]
+    return blocks
 
 
 def _negated(shifts: Any) -> Any:
@@ -222,10 +247,18 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
     def body(data: np.ndarray, diagonal: int) -> np.ndarray:
         if data.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        *_, rows, columns = data.shape
+        if rows * columns <= SMALL and data.flags.c_contiguous:
+            zero = np.zeros((), data.dtype)
+            return np.where(small_mask(rows, columns, diagonal), data, zero)
         result = np.zeros(data.shape, data.dtype)
-        offsets = np.arange(data.shape[-1]) - np.arange(data.shape[-2])[:, None]
-        np.copyto(result, data, where=keep(offsets, diagonal))
+        np.copyto(result, data, where=mask(rows, columns, diagonal))
         return result
+
+    def mask(rows: int, columns: int, diagonal: int) -> np.ndarray:
+        return keep(np.arange(columns) - np.arange(rows)[:, None], diagonal)
+
+    small_mask = lru_cache(64)(mask)
 
     def backward(grad: Any, diagonal: int) -> Any:
         return getattr(ops, name)(grad, diagonal)
@@ -234,6 +267,9 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
     kernel(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True, out=True,
            backward={"self": backward})(body)  # fmt: skip
 
+
+SMALL = 4096
+"""Elements of matrices whose masks are remembered, and whose triangles `np.where` takes faster."""
 
 _triangle("tril", np.less_equal, "The lower triangle of matrices; 0 above `diagonal`.")
 _triangle("triu", np.greater_equal, "The upper triangle of matrices; 0 below `diagonal`.")
@@ -392,9 +428,9 @@ def one_hot(data: np.ndarray, num_classes: int) -> np.ndarray:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return np.empty((*data.shape, num_classes), np.int64)
-    if data.min() < 0:
+    largest = int(highest(data.view(np.uint64), None))  # negative values are the largest so
+    if largest >= 1 << 63:
         raise RuntimeError("Class values must be non-negative.")
-    largest = int(data.max())
     classes = largest + 1 if num_classes == -1 else num_classes
     if largest >= classes:
         raise RuntimeError("Class values must be smaller than num_classes.")

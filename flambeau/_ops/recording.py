@@ -23,7 +23,7 @@ from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
-LIMIT = choice.limit("pointwise function")
+LIMIT = choice.limit("formula")
 """Elements from which on a formula is one kernel."""
 
 

@@ -20,6 +20,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
 from flambeau.autograd.grad_mode import enable_grad
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 State = tuple[Tensor, ...]
 Step = Callable[[Any, Any, Any], Any]
 
@@ -85,7 +86,7 @@ def layer(mode: str, from_input: Any, weight: Any, bias: Any, state: Any, backwa
 
     `from_input` (T, N, gates · hidden) is W x + b, `weight` V, `bias` c or None.
     """
-    if not _compiles(from_input, weight, state):
+    if not _compiles(mode, from_input, weight, state):
         return composed(mode, from_input, weight, bias, state, backwards)
     last = 0 if backwards else -1
     if mode == "GRU":
@@ -100,12 +101,15 @@ def layer(mode: str, from_input: Any, weight: Any, bias: Any, state: Any, backwa
     return output, (output[last],)
 
 
-def _compiles(from_input: Any, weight: Any, state: Any) -> bool:
+def _compiles(mode: str, from_input: Any, weight: Any, state: Any) -> bool:
     data = from_input._data
-    if data.dtype.name not in ("float32", "float64") or not data.size:
+    if data.dtype not in (FLOAT32, FLOAT64) or not data.size:
         return False
-    same = all(t._data.dtype == data.dtype for t in (weight, *state))
-    return same and choice.compiled("recurrent", data.size)
+    if any(t._data.dtype != data.dtype for t in (weight, *state)):
+        return False
+    if mode in ("GRU", "LSTM"):
+        return choice.compiled("recurrent gates", data.size)
+    return choice.compiled("recurrent", data.size) or choice.compiled("recurrent steps", len(data))
 
 
 def _rows(array: np.ndarray) -> np.ndarray:

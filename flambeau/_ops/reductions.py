@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -15,14 +17,13 @@ from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.pointwise import LETTER
+from flambeau._ops.templates.adding import LONG, add_up, adds_by_pairs, numpy_axis
 from flambeau._runtime import choice
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
-INT64 = np.dtype(np.int64)
-WIDER = {FLOAT32: FLOAT64, COMPLEX64: COMPLEX128}
-LONG = 2048
-"""From this many elements on, single precision is not added up one after the other."""
+INT64, UINT8, BOOL = np.dtype(np.int64), np.dtype(np.uint8), np.dtype(np.bool_)
+SHORT = max(choice.LIMITS["reduction"], LONG)
+"""Up to this many elements sums of everything are NumPy's."""
 
 
 KERNEL_TYPES = frozenset(map(np.dtype, (
@@ -34,26 +35,30 @@ KERNEL_TYPES = frozenset(map(np.dtype, (
 # ---- shared by the modules of reductions
 
 
+@cache
+def template(name: str) -> Any:
+    """A module that prepares and launches kernels, imported when one is first needed."""
+    return import_module(f"flambeau._ops.templates.{name}")
+
+
 def compiled(data: np.ndarray, axes: tuple[int, ...], work: str = "reduction") -> Any:
     """The compiled reductions, where they are the faster ones; else None."""
-    if not axes or not choice.compiled(work, data.size) or data.dtype not in KERNEL_TYPES:
+    if data.size < choice.LIMITS[work] or not axes:
         return None
-    from flambeau._ops.templates import reduce
-
-    return reduce
+    if data.dtype not in KERNEL_TYPES or not choice.available():
+        return None
+    return template("reduce")
 
 
 def fused(work: str, *given: Any) -> Any:
     """The compiled row formulas for an array, if all dtypes given are theirs; else None."""
     size = given[0].size
-    if not size or not choice.compiled(work, size) or not choice.FUSION:
+    if not size or size < choice.LIMITS[work] or not choice.FUSION or not choice.available():
         return None
     for value in given:
         if getattr(value, "dtype", value) not in KERNEL_TYPES:
             return None
-    from flambeau._ops.templates import row_ops
-
-    return row_ops
+    return template("row_ops")
 
 
 def _alike(data: np.ndarray, result: np.dtype[Any]) -> bool:
@@ -65,7 +70,7 @@ def _alike(data: np.ndarray, result: np.dtype[Any]) -> bool:
 
 def refuse(data: np.ndarray, kinds: str, label: str) -> None:
     """Torch's error for an element type that an operator does not have."""
-    if LETTER[data.dtype.kind] not in kinds.split():
+    if LETTER[data.dtype.kind] not in kinds:
         name = dt.from_numpy_dtype(data.dtype).scalar_name
         raise NotImplementedError(f"\"{label}\" not implemented for '{name}'")
 
@@ -128,45 +133,6 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     return data.real if data.dtype.kind == "c" and target.kind not in "cb" else data
 
 
-def add_up(data: np.ndarray, axes: tuple[int, ...], working: Any, keepdim: bool) -> Any:
-    """The sum over axes; NumPy adds by pairs along contiguous memory, but rows one by one."""
-    if data.size >= LONG and axes:
-        if _has_few_columns(data, axes):
-            return _add_columns(data, axes, working, keepdim)
-        if working in WIDER and _adds_one_by_one(data, axes):
-            working = WIDER[working]
-    return np.add.reduce(data, axis=axes, dtype=working, keepdims=keepdim)
-
-
-def _has_few_columns(data: np.ndarray, axes: tuple[int, ...]) -> bool:
-    """Whether the leading dims of row-major memory are summed and few results are left."""
-    if not data.flags.c_contiguous or sorted(axes) != list(range(len(axes))):
-        return False
-    count = math.prod(data.shape[len(axes) :])
-    return 1 < count <= 8 and data.size >= LONG * count
-
-
-def _add_columns(data: np.ndarray, axes: tuple[int, ...], working: Any, keepdim: bool) -> Any:
-    """Each column by itself: NumPy would make one call of its inner loop for every short row."""
-    rest = data.shape[len(axes) :]
-    rows = data.reshape(-1, math.prod(rest))
-    totals = [np.add.reduce(column, dtype=working) for column in rows.T]
-    kept = (1,) * len(axes) if keepdim else ()
-    return np.array(totals, working).reshape(kept + rest)
-
-
-def _adds_one_by_one(data: np.ndarray, axes: tuple[int, ...]) -> bool:
-    """Whether long runs of additions are left after those along the innermost memory."""
-    by_stride = sorted((abs(data.strides[d]), d) for d in range(data.ndim) if data.shape[d] > 1)
-    run, expected = 1, None
-    for stride, d in by_stride:
-        if d not in axes or expected not in (None, stride):
-            break
-        run *= data.shape[d]
-        expected = stride * data.shape[d]
-    return math.prod([data.shape[d] for d in axes]) > 64 * run
-
-
 @reduction(
     "sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
@@ -185,9 +151,12 @@ def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> An
     tensor([2., 2., 2.])
     """
     # The short way for small tensors: benchmarks/op_overhead.py "sum".
-    plain = dim is None and dtype is None and not keepdim and data.size < LONG
-    if plain and (data.dtype is FLOAT32 or data.dtype is FLOAT64):
-        return np.add.reduce(data, None)
+    if dim is None and dtype is None and not keepdim and data.size < SHORT:
+        kind = data.dtype
+        if (kind is FLOAT32 or kind is FLOAT64) and adds_by_pairs(data):
+            return np.add.reduce(data, None)
+        if kind is BOOL:
+            return np.array(np.count_nonzero(data), INT64)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     values = None
@@ -284,8 +253,8 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
     >>> torch.mean(torch.tensor([1., 2., 6.]))
     tensor(3.)
     """
-    plain = dim is None and dtype is None and not keepdim and data.size < LONG
-    if plain and (data.dtype is FLOAT32 or data.dtype is FLOAT64):
+    plain = dim is None and dtype is None and not keepdim and data.size < SHORT
+    if plain and (data.dtype is FLOAT32 or data.dtype is FLOAT64) and adds_by_pairs(data):
         return np.add.reduce(data, None) / data.dtype.type(data.size)
     result = _mean_type(data, dtype)
     working = FLOAT32 if result in dt.NUMPY_HALVES else result
@@ -316,9 +285,11 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 def write(row: Any, out: Any, result: Any) -> Any:
     """The result, or `out` holding it: for composites that take `out=`."""
+    if out is None:
+        return result
     from flambeau._ops.outputs import write_out
 
-    return result if out is None else write_out(row, out, result)
+    return write_out(row, out, result)
 
 
 # ---- products
@@ -360,6 +331,14 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
 )
 def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
     """The product of all elements, or along a dim."""
+    plain = dim is None and dtype is None and not keepdim
+    if (
+        plain
+        and data.dtype.kind == "f"
+        and data.dtype.itemsize > 2
+        and data.size < choice.LIMITS["reduction"]
+    ):
+        return np.multiply.reduce(data, None)  # type: ignore[no-any-return]
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     kernels = compiled(data, axes)
@@ -367,8 +346,8 @@ def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | Non
     if kernels is not None and _alike(data, result):
         values = kernels.product(data, axes, keepdim)
     if values is None:
-        data = castable(data, working)
-        values = np.multiply.reduce(data, axes, working, keepdims=keepdim)
+        data, axis = castable(data, working), numpy_axis(axes, data.ndim)
+        values = np.multiply.reduce(data, axis, working, None, keepdim)  # type: ignore[call-overload]
     return finished(values, result)
 
 
@@ -380,7 +359,7 @@ def _truth(data: np.ndarray) -> np.ndarray:
 
 
 def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    result = data.dtype if data.dtype == np.uint8 else np.dtype(np.bool_)
+    result = data.dtype if data.dtype == UINT8 else BOOL
     if isinstance(dim, (tuple, list)) and not dim:
         return finished(np.array(_truth(data)), result)  # no dims at all: element by element
     axes = wrap_dims(dim, data.ndim)
@@ -388,8 +367,11 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     values = None
     if kernels is not None:
         values = kernels.truth(data, axes, keepdim, ufunc is np.logical_and)
+    if values is None and dim is None and not keepdim:  # counting is faster than ufunc.reduce
+        count = np.count_nonzero(_truth(data))
+        values = count == data.size if ufunc is np.logical_and else count > 0
     if values is None:
-        values = ufunc.reduce(_truth(data), axes, keepdims=keepdim)
+        values = ufunc.reduce(_truth(data), numpy_axis(axes, data.ndim), keepdims=keepdim)
     return finished(values, result)
 
 
@@ -434,7 +416,7 @@ def logsumexp(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """log(sum(exp(input))), shifted by the maximum so that nothing overflows."""
     result = float_type(data.dtype)
     axes = wrap_dims(dim, data.ndim)
-    kernels = compiled(data, axes) if data.dtype == result else None
+    kernels = compiled(data, axes, "softmax") if data.dtype == result else None
     values = None if kernels is None else kernels.logsumexp(data, axes, keepdim)
     if values is not None:
         return finished(values, result)
@@ -462,6 +444,8 @@ def trace(data: np.ndarray) -> np.ndarray:
     """The sum of a matrix's diagonal."""
     if data.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {data.ndim}")
+    if data.dtype is FLOAT32 or data.dtype is FLOAT64:
+        return np.add.reduce(data.diagonal())  # type: ignore[no-any-return]
     refuse(data, "int float complex", "trace")
     result, working = accumulation_type(data, None)
-    return finished(np.add.reduce(data.diagonal(), dtype=working), result)
+    return finished(np.add.reduce(data.diagonal(), 0, working), result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def for_floats(name: str, function: Any) -> None:
     def primitive(x: np.ndarray) -> Any:
         return np.array(x) if x.dtype.kind in "iu" else function(x)
 
-    add_primitive(name, primitive)
+    add_primitive(name, primitive, floats=function)
 
 
 for _name in ("floor", "ceil", "trunc", "rint"):
@@ -225,12 +226,11 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 })  # fmt: skip
 def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
     """nan and infinities replaced: by 0 and the type's limits where nothing is given."""
-    element = dt.from_numpy_dtype(data.dtype)
     if data.dtype.kind in "biu":
         return laid_out(data.copy(), data)
-    limits = dt.finfo(element.to_real())
-    values = (0.0 if nan is None else nan, limits.max if posinf is None else posinf,
-              limits.min if neginf is None else neginf)  # fmt: skip
+    low, high = _limits(data.dtype)
+    values = (0.0 if nan is None else nan, high if posinf is None else posinf,
+              low if neginf is None else neginf)  # fmt: skip
     if data.dtype.kind == "c":
         result = np.empty(data.shape, data.dtype)
         result.real = _replaced(data.real, values)
@@ -239,9 +239,18 @@ def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarr
     return laid_out(_replaced(_as_float(data), values).astype(data.dtype, copy=False), data)
 
 
+@cache
+def _limits(numpy_dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the largest number of a type, or of a complex type's parts."""
+    limits = dt.finfo(dt.from_numpy_dtype(numpy_dtype).to_real())
+    return limits.min, limits.max
+
+
 def _replaced(x: np.ndarray, values: tuple[float, float, float]) -> np.ndarray:
     nan, posinf, neginf = values
     result = np.array(x)
+    if np.isfinite(x).all():
+        return result
     result[np.isnan(x)] = nan
     result[x == np.inf] = posinf
     result[x == -np.inf] = neginf

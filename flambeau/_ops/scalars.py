@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,20 +62,30 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
 def _integer(value: Any, numpy_dtype: Any) -> np.ndarray:
     if isinstance(value, float) and not math.isfinite(value):
         raise _overflow(numpy_dtype)
-    limits = np.iinfo(numpy_dtype)
     number = int(value)
-    lowest = -limits.max if numpy_dtype.kind == "u" else limits.min
-    if not lowest <= number <= limits.max:
+    lowest, highest = _range(numpy_dtype)
+    if not lowest <= number <= highest:
         raise _overflow(numpy_dtype)
     bits = 8 * numpy_dtype.itemsize
     return np.array(number % (1 << bits), np.uint64).astype(numpy_dtype)
 
 
+@cache
+def _range(numpy_dtype: Any) -> tuple[int, int]:
+    limits = np.iinfo(numpy_dtype)
+    return -limits.max if numpy_dtype.kind == "u" else limits.min, limits.max
+
+
 def _check_float(value: float, numpy_dtype: Any) -> None:
     if not math.isfinite(value) or numpy_dtype.itemsize == 8:
         return
-    if abs(value) > dt.finfo(dt.from_numpy_dtype(numpy_dtype)).max:
+    if abs(value) > _largest(numpy_dtype):
         raise _overflow(numpy_dtype)
+
+
+@cache
+def _largest(numpy_dtype: Any) -> float:
+    return dt.finfo(dt.from_numpy_dtype(numpy_dtype)).max  # type: ignore[no-any-return]
 
 
 def _overflow(numpy_dtype: Any) -> RuntimeError:

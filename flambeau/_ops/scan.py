@@ -15,28 +15,25 @@ from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
-from flambeau._ops.pointwise import wants_grad
+from flambeau._ops.pointwise import LIMIT, wants_grad
 from flambeau._ops.reductions import (
     INT64,
-    WIDER,
     accumulation_type,
     castable,
     finished,
     refuse,
+    template,
     working_array,
     write,
 )
+from flambeau._ops.templates.adding import WIDER
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
 
 def _kernels(size: int) -> Any:
     """The compiled kernels where they are faster, else None."""
-    if not choice.compiled("scan", size):
-        return None
-    from flambeau._ops.templates import scan as kernels
-
-    return kernels
+    return template("scan") if choice.compiled("scan", size) else None
 
 
 def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
@@ -58,14 +55,15 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
 # ---- cumsum, cumprod
 
 
-def _is_recorded(tensor: Any) -> bool:
-    return bool(modes.watch.active) or wants_grad((tensor,))
+def is_recorded(*tensors: Any) -> bool:
+    """Whether somebody looks on, a graph among others, so that operators have to be called."""
+    return bool(modes.watch.active or modes.watch.results) or wants_grad(tensors)
 
 
 def reverse_cumsum(grad: Any, dim: int) -> Any:
     """Running sums from the end: the gradient of running sums."""
     data = grad._data
-    kernels = None if not data.ndim or _is_recorded(grad) else _kernels(data.size)
+    kernels = None if not data.ndim or is_recorded(grad) else _kernels(data.size)
     if kernels is not None and kernels.fits(data, data.dtype):
         return wrap(kernels.accumulate(data, wrap_dim(dim, data.ndim), data.dtype, back=True))
     return ops.flip(ops.cumsum(ops.flip(grad, (dim,)), dim), (dim,)) if grad._data.ndim else grad
@@ -261,10 +259,16 @@ def _check_joined(input: Any, other: Any, name: str) -> None:
 
 
 def _differences(tensor: Any, dim: int) -> Any:
-    length = tensor._data.shape[dim]
+    data = tensor._data
+    length = data.shape[dim]
     if not length:
         return ops.clone(tensor)
-    later, earlier = tensor.narrow(dim, 1, length - 1), tensor.narrow(dim, 0, length - 1)
+    small = data.size < LIMIT and data.flags.c_contiguous and data.dtype.kind in "fi"
+    if small and not (modes.watch.active or wants_grad((tensor,))):
+        before = (slice(None),) * dim
+        with cpu.quiet():
+            return wrap(data[(*before, slice(1, None))] - data[(*before, slice(-1))])
+    later, earlier = ops.slice(tensor, dim, 1, length), ops.slice(tensor, dim, 0, length - 1)
     if tensor._data.dtype.kind == "b":
         return ops.logical_xor(later, earlier)
     return later - earlier

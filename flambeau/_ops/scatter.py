@@ -13,6 +13,7 @@ from flambeau._ops.positions import (
     INTEGERS,
     at_least_1d,
     check_range,
+    element_key,
     linear_positions,
     lowest_and_highest,
     reduce_at,
@@ -22,28 +23,51 @@ from flambeau._ops.reduce_grads import scatter_reduce_grads
 from flambeau._ops.scalars import checked_number
 from flambeau._ops.templates import scatter as scatter_kernels
 from flambeau._ops.writers import writer
+from flambeau._runtime import choice
 
 
-def _positions(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None = None,
-               op: str = "") -> Any:  # fmt: skip
-    """(data, row-major positions, source values), or torch's errors; None where the compiled
-    kernel has done what `op` says."""
+def _operands(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None = None,
+              op: str = "") -> Any:  # fmt: skip
+    """(data, dim, index, source) with at least one dim each, of the same shape but for the dim of
+    `data`, or torch's errors; None where nothing is left to do: a compiled kernel has done what
+    `op` says."""
     dim = wrap_dim(dim, data.ndim)
     if index.dtype not in INTEGERS and index.size:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
     if source is not None and source.dtype != data.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if index.size == 0:
-        return data, index.astype(np.int64), None if source is None else data.reshape(-1)[:0]
+        return None
     data, index = at_least_1d(data), at_least_1d(index)
     source = None if source is None else at_least_1d(source)
     _check_shapes(data, dim, index, source)
     if source is not None:
-        source = source[tuple([slice(n) for n in index.shape])]
+        if source.shape != index.shape:
+            source = source[tuple([slice(n) for n in index.shape])]
         if op and scatter_kernels.write_elements(data, dim, index, source, op):
             return None
     check_range(index, data.shape[dim], dim)
-    return data, linear_positions(data.shape, dim, index), source
+    return data, dim, index, source
+
+
+def _set(data: np.ndarray, dim: int, index: np.ndarray, values: np.ndarray) -> None:
+    """Write values, or one number, to positions along a dim."""
+    if index.size < LIMIT:
+        data[element_key(index, dim)] = values
+    elif not scatter_kernels.write_elements(data, dim, index, values, "set"):
+        set_at(data, linear_positions(data.shape, dim, index), values.reshape(-1))
+
+
+def _reduce(ufunc: Any, data: np.ndarray, dim: int, index: np.ndarray, values: np.ndarray) -> None:
+    """Combine values into positions along a dim; half types in float32."""
+    if index.size < LIMIT and data.dtype not in dt.NUMPY_HALVES:
+        ufunc.at(data, element_key(index, dim), values)
+    else:
+        reduce_at(data, linear_positions(data.shape, dim, index), values, ufunc)
+
+
+LIMIT = choice.limit("scatter")
+"""Positions from which on values are combined by a compiled kernel."""
 
 
 def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray,
@@ -52,8 +76,12 @@ def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray,
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if source is not None and source.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    pairs = zip(index.shape, data.shape, strict=True)
-    too_large = any(n > m for d, (n, m) in enumerate(pairs) if d != dim)
+    shape, sizes = index.shape, data.shape
+    fits = shape[:dim] == sizes[:dim] and shape[dim + 1 :] == sizes[dim + 1 :]
+    if fits and (source is None or source.shape == shape):
+        return
+    around = [(shape[:dim], shape[dim + 1 :]) for shape in (index.shape, data.shape)]
+    too_large = _exceeds(around[0][0], around[1][0]) or _exceeds(around[0][1], around[1][1])
     if source is None:
         if too_large:
             raise RuntimeError(
@@ -61,11 +89,17 @@ def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray,
                 f"{list(data.shape)} apart from dimension {dim}"
             )
         return
-    if too_large or any(n > m for n, m in zip(index.shape, source.shape, strict=True)):
+    if too_large or _exceeds(index.shape, source.shape):
         raise RuntimeError(
             f"Expected index {list(index.shape)} to be no larger than self {list(data.shape)} "
             f"apart from dimension {dim} and to be no larger size than src {list(source.shape)}"
         )
+
+
+def _exceeds(shape: tuple[int, ...], limits: tuple[int, ...]) -> bool:
+    if shape == limits:
+        return False
+    return any(n > m for n, m in zip(shape, limits, strict=True))
 
 
 def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
@@ -84,6 +118,7 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 
 @writer(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    row_major=True,
     order=0,
     out=True,
     node="ScatterBackward0",
@@ -94,14 +129,14 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 )
 def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
     """A copy with values of `src` written to positions along a dim: `x[index[i]][..] = src[i]`."""
-    found = _positions(data, dim, index, source, "set")
+    found = _operands(data, dim, index, source, "set")
     if found is not None:
-        data, positions, source = found
-        set_at(data, positions, source.reshape(-1))
+        _set(*found)
 
 
 @writer(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    row_major=True,
     order=1,
     out=True,
     node="ScatterBackward1",
@@ -109,8 +144,11 @@ def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
 )
 def scatter_value(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
     """A copy with one number written to positions along a dim."""
-    data, positions, _ = _positions(data, dim, index)
-    set_at(data, positions, checked_number(value, data.dtype))
+    found = _operands(data, dim, index)
+    number = checked_number(value, data.dtype)
+    if found is not None:
+        data, dim, index, _ = found
+        _set(data, dim, index, number)
 
 
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
@@ -128,6 +166,7 @@ def _no_formula(grad: Any) -> Any:
 
 @writer(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    row_major=True,
     order=2,
     out=True,
     node="NotImplemented",
@@ -137,13 +176,15 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
                         reduce: str) -> None:  # fmt: skip
     """A copy in which values are added to, or multiplied with, what is at the positions."""
     ufunc = _reduction(reduce)
-    data, positions, source = _positions(data, dim, index, source)
-    reduce_at(data, positions, source, ufunc)
+    found = _operands(data, dim, index, source)
+    if found is not None:
+        _reduce(ufunc, *found)
 
 
 @writer(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)"
     " -> Tensor",
+    row_major=True,
     order=3,
     out=True,
     node="NotImplemented",
@@ -153,13 +194,16 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
                          reduce: str) -> None:  # fmt: skip
     """The same with one number for all positions."""
     ufunc = _reduction(reduce)
-    data, positions, _ = _positions(data, dim, index)
-    values = np.broadcast_to(checked_number(value, data.dtype), positions.shape)
-    reduce_at(data, positions, values, ufunc)
+    found = _operands(data, dim, index)
+    number = checked_number(value, data.dtype)
+    if found is not None:
+        data, dim, index, _ = found
+        _reduce(ufunc, data, dim, index, np.broadcast_to(number, index.shape))
 
 
 @writer(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    row_major=True,
     autocast="cuda=widest",
     out=True,
     backward={
@@ -169,10 +213,9 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 )
 def scatter_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> None:
     """A copy with values of `src` added at positions along a dim."""
-    found = _positions(data, dim, index, source, "add")
+    found = _operands(data, dim, index, source, "add")
     if found is not None:
-        data, positions, source = found
-        reduce_at(data, positions, source, np.add)
+        _reduce(np.add, *found)
 
 
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
@@ -216,6 +259,7 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
 @writer(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
+    row_major=True,
     out=True,
     node="ScatterReduceBackward0",
     backward={("self", "src"): scatter_reduce_grads},
@@ -228,9 +272,8 @@ def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     op = KERNELS.get(reduce, "") if include_self else ""
-    found = _positions(data, dim, index, source, op)
-    if found is None:
-        return
-    data, positions, source = found
-    if positions.size:
+    found = _operands(data, dim, index, source, op)
+    if found is not None:
+        data, dim, index, source = found
+        positions = linear_positions(data.shape, dim, index)
         reduce_positions(data, positions, source, reduce, include_self)

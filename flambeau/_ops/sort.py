@@ -15,10 +15,11 @@ from flambeau._core import dtype as dt
 from flambeau._core.promotion import promote_types
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.extrema import selected_backward, take_along
+from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import common_dtype, number_array
-from flambeau._ops.reductions import FLOAT32, INT64, finished, working_array, write
+from flambeau._ops.reductions import FLOAT32, INT64, finished, template, working_array, write
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -48,8 +49,7 @@ def _kernels(data: np.ndarray, dim: int) -> Any:
     """The compiled kernels where they are faster, else None."""
     if not choice.compiled("sort", data.size):
         return None
-    from flambeau._ops.templates import sort as kernels
-
+    kernels = template("sort")
     return kernels if kernels.fits(data, dim) else None
 
 
@@ -118,6 +118,8 @@ def _first_ordered(data: np.ndarray, count: int, dim: int, descending: bool) -> 
 
 def _like_input(values: np.ndarray, data: np.ndarray, numpy_dtype: Any) -> np.ndarray:
     """A result with the strides that a copy of the input would have."""
+    if is_plain(data):
+        return finished(values, numpy_dtype)
     strides = cpu.preserved_strides(data)
     if strides is None:
         return finished(values, numpy_dtype)

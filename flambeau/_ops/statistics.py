@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.dims import wrap_dim
-from flambeau._ops.extrema import check_not_empty, selected_backward
+from flambeau._ops.extrema import check_not_empty, selected_backward, take_along
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
-from flambeau._ops.reductions import INT64, finished, refuse, write
+from flambeau._ops.reductions import INT64, finished, refuse, working_array, write
+from flambeau._ops.scan import is_recorded
 from flambeau._ops.sort import order
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -25,7 +26,7 @@ def _prepare(data: np.ndarray, dim: int, name: str) -> int:
 
 def _pick(data: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool) -> Any:
     """(values, indices) of one element per row; `indices` has size 1 along `dim`."""
-    values = np.take_along_axis(data, indices, dim)
+    values = take_along(data, indices, dim)
     if not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
     return finished(values, data.dtype), finished(indices, INT64)
@@ -54,9 +55,9 @@ def _median_index(data: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
     count = data.shape[dim] - np.add.reduce(absent, dim, INT64, keepdims=True)
     middle = np.maximum((count - 1) // 2, 0)
     if not ignore_nan:
-        first_nan = np.argmax(np.take_along_axis(absent, indices, dim), dim, keepdims=True)
+        first_nan = np.argmax(take_along(absent, indices, dim), dim, keepdims=True)
         middle = np.where(count < data.shape[dim], first_nan, middle)
-    return np.take_along_axis(indices, middle, dim)
+    return take_along(indices, middle, dim)
 
 
 def _median_of_all(data: np.ndarray, ignore_nan: bool) -> np.ndarray:
@@ -64,8 +65,13 @@ def _median_of_all(data: np.ndarray, ignore_nan: bool) -> np.ndarray:
     if not data.size:
         lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else np.nan
         return finished(lowest, data.dtype)
-    flat = data.reshape(-1)
-    return finished(flat[_median_index(flat, 0, ignore_nan)[0]], data.dtype)
+    flat = working_array(data).flatten()
+    count = flat.size
+    if data.dtype.kind in "fV":
+        count -= int(np.count_nonzero(flat != flat))  # noqa: PLR0124  NaN, which is put last
+    middle = max(count - 1, 0) // 2 if count == flat.size or ignore_nan else -1
+    flat.partition(middle)
+    return finished(flat[middle], data.dtype)
 
 
 def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
@@ -153,9 +159,9 @@ def mode(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     if not data.ndim:
         return _single(data)
     indices = order(data, dim, False)
-    rows = np.moveaxis(np.take_along_axis(data, indices, dim), dim, -1)
+    rows = np.moveaxis(take_along(data, indices, dim), dim, -1)
     last = np.argmax(_run_lengths(rows), -1)[..., None]
-    return _pick(data, np.take_along_axis(indices, np.moveaxis(last, -1, dim), dim), dim, keepdim)
+    return _pick(data, take_along(indices, np.moveaxis(last, -1, dim), dim), dim, keepdim)
 
 
 def _run_lengths(rows: np.ndarray) -> np.ndarray:
@@ -191,7 +197,7 @@ def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint"
                            f" or nearest, but got {interpolation}")  # fmt: skip
-    if not ((q._data >= 0) & (q._data <= 1)).all():
+    if np.count_nonzero((q._data >= 0) & (q._data <= 1)) < q._data.size:
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
@@ -218,14 +224,19 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
     ndim = input._data.ndim
     position = None if dim is None else wrap_dim(dim, ndim)
     rows = input.reshape(-1) if position is None or not ndim else input.movedim(position, -1)
-    sorted_rows = ops.sort(rows, -1)[0]
-    absent = ops.isnan(sorted_rows.detach())
+    sorted_rows: Any
+    if is_recorded(rows):
+        sorted_rows = ops.sort(rows, -1)[0]
+    else:
+        sorted_rows = wrap(np.sort(rows._data, -1))  # in a fifth of the time without places
     count = rows._data.shape[-1] - 1
     if ignore_nan:
-        count = ops.clamp(count - absent.sum(-1, True), min=0)
-    values = _interpolated(sorted_rows, count, q, interpolation)
-    if not ignore_nan:
-        values = ops.masked_fill(values, ops.any(absent, -1, True), float("nan"))
+        absent = ops.isnan(sorted_rows.detach()).sum(-1, True)
+        values = _interpolated(sorted_rows, ops.clamp(count - absent, min=0), q, interpolation)
+    else:
+        last = sorted_rows.detach().narrow(-1, count, 1)  # NaN comes last
+        values = _interpolated(sorted_rows, count, q, interpolation)
+        values = ops.masked_fill(values, ops.isnan(last), float("nan"))
     return _arranged(values, q, position, keepdim, ndim)
 
 
@@ -249,7 +260,7 @@ def _arranged(values: Any, q: Any, position: int | None, keepdim: bool, ndim: in
         elif ndim:
             shape.insert(position, 1)
         values = values.movedim(-1, 0).reshape([q._data.size, *shape])
-    else:
+    elif values._data.ndim > 1:
         values = values.movedim(-1, 0)
     return values if q._data.ndim else values.squeeze(0)
 

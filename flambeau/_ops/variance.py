@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,7 +12,6 @@ from flambeau._ops.dims import wrap_dims
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.reductions import (
-    add_up,
     compiled,
     expand_reduced,
     finished,
@@ -20,6 +20,7 @@ from flambeau._ops.reductions import (
     working_array,
     write,
 )
+from flambeau._ops.templates.adding import add_up
 
 
 def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: str) -> Any:
@@ -27,7 +28,7 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
     if data.dtype.kind in "biu":
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     axes = wrap_dims(dim, data.ndim)
-    count = reduced_count(data.shape, dim)
+    count = data.size if len(axes) == data.ndim else math.prod([data.shape[d] for d in axes])
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         _warn_freedom(name)
@@ -59,7 +60,7 @@ def _warn_freedom(name: str) -> None:
 
 
 def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.empty(0, dtype).real.dtype
+    return dtype if dtype.kind in "fV" else np.empty(0, dtype).real.dtype
 
 
 def _var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:

@@ -15,12 +15,20 @@ from flambeau._ops.op import Body, Op, kernel
 from flambeau._runtime import cpu
 
 
-def writer(schema: str, **options: Any) -> Callable[[Body], Op]:
-    """Register a row whose function writes to its first argument, an ndarray."""
+def row_major_copy(data: np.ndarray) -> np.ndarray:
+    """A row-major copy."""
+    return data.copy("C")
+
+
+def writer(schema: str, *, row_major: bool = False, **options: Any) -> Callable[[Body], Op]:
+    """Register a row whose function writes to its first argument, an ndarray; `row_major`: the
+    result out of place is so, whatever the layout of the tensor.
+    """
+    copy = row_major_copy if row_major else cpu.copy
 
     def row(write: Body) -> Op:
         def body(data: np.ndarray, *rest: Any) -> np.ndarray:
-            result = cpu.copy(data)
+            result = copy(data)
             write(result, *rest)
             return result
 

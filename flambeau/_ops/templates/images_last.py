@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from .precision import Array
-from .windows import Ints, tap_slices
+from .windows import Ints, strided_view, tap_slices
 
 # Output positions per image. At 196 building columns image by image is as fast.
 SMALL_PLANE = 128
@@ -66,7 +65,7 @@ def _columns(
     moves = [step * jump for step, jump in zip(spatial, stride, strict=True)]
     shape = (len(moved), *kernel, *output, moved.shape[-1])
     strides = (moved.strides[0], *taps, *moves, moved.strides[-1])
-    view = as_strided(moved, shape, strides)
+    view = strided_view(moved, shape, strides)
     return np.ascontiguousarray(view).reshape(groups, -1, prod(output) * moved.shape[-1])
 
 

@@ -8,10 +8,15 @@ neighbour is the nearest. `scales` are torch's explicit scale factors or None pe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+
+from flambeau._core.settled import settled
+from flambeau._runtime.cpu import quietly
 
 from .precision import Array, is_floating, narrow, refuse, widen
 from .windows import Ints
@@ -29,7 +34,7 @@ DENSE_ELEMENTS = 1 << 18
 CUBIC_ANTIALIAS = -0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Taps:
     """`output[o] = sum over t of input[positions[t, o]] * weights[t, o]`.
 
@@ -191,18 +196,19 @@ def antialias_taps(
     return Taps(np.minimum(positions, size - 1), weights)
 
 
+@settled
 def taps_for(
     mode: str,
     spatial: Sequence[int],
     output: Ints,
     align_corners: bool,
     scales: Scales,
-    dtype: np.dtype,
-    antialias: bool = False,
-    backward: bool = False,
+    is_double: bool,
+    antialias: bool,
+    backward: bool,
 ) -> list[Taps]:
     """The taps of every spatial dim for one of torch's modes."""
-    real = np.float64 if dtype == np.float64 else np.float32
+    real = np.float64 if is_double else np.float32
     numbers = list(zip(spatial, output, scales, strict=True))
     if mode == "nearest" and (backward or len(output) == 2):
         return [nearest_taps_by_size(*each) for each in numbers]
@@ -220,7 +226,7 @@ def taps_for(
     return [function(size, count, align_corners, factor, real) for size, count, factor in numbers]
 
 
-@np.errstate(all="ignore")
+@quietly
 def interpolate(
     input: Array,
     mode: str,
@@ -238,8 +244,9 @@ def interpolate(
         input.dtype == np.uint8 and mode in ("nearest", "nearest-exact")
     ):
         raise refuse(_refusing_kernel(mode, antialias), input.dtype)
+    is_double = input.dtype == np.float64
     all_taps = taps_for(
-        mode, input.shape[2:], output, align_corners, scales, input.dtype, antialias
+        mode, input.shape[2:], output, align_corners, scales, is_double, antialias, False
     )
     result = widen(input) if all_taps[0].weights is not None else input
     for dim in _order(result, all_taps):
@@ -266,6 +273,7 @@ def _order(array: Array, all_taps: list[Taps]) -> list[int]:
     return sorted(range(len(all_taps)), key=lambda dim: growth[dim])
 
 
+@lru_cache(32)
 def dense(taps: Taps, size: int, dtype: np.dtype) -> Array:
     """The taps of one dim as a matrix `(outputs, size)`."""
     count = taps.positions.shape[1]
@@ -279,7 +287,7 @@ def _suits_product(array: Array, taps: Taps, size: int) -> bool:
     """Small matrices multiply faster than they gather; a zero times infinity must not appear."""
     if taps.positions.shape[1] * size > DENSE_ELEMENTS:
         return False
-    return bool(np.isfinite(array.sum()))
+    return math.isfinite(np.add.reduce(array, None))
 
 
 def _multiply_along(matrix: Array, array: Array, dim: int) -> Array:
@@ -293,7 +301,7 @@ def _multiply_along(matrix: Array, array: Array, dim: int) -> Array:
 def apply_taps(array: Array, taps: Taps, dim: int) -> Array:
     """Apply one sparse matrix along one dim."""
     if taps.weights is None:
-        return np.take(array, taps.positions[0], axis=dim)
+        return array.take(taps.positions[0], dim)
     if _suits_product(array, taps, array.shape[dim]):
         return _multiply_along(dense(taps, array.shape[dim], array.dtype), array, dim)
     shape = [1] * array.ndim
@@ -306,7 +314,7 @@ def apply_taps(array: Array, taps: Taps, dim: int) -> Array:
     return total
 
 
-@np.errstate(all="ignore")
+@quietly
 def interpolate_backward(
     grad: Array,
     mode: str,
@@ -318,9 +326,8 @@ def interpolate_backward(
     """The gradient `(N, C, *spatial)` of `interpolate` with respect to its input."""
     output = grad.shape[2:]
     scales = scales if scales is not None else (None,) * len(output)
-    all_taps = taps_for(
-        mode, spatial, output, align_corners, scales, grad.dtype, antialias, backward=True
-    )
+    is_double = grad.dtype == np.float64
+    all_taps = taps_for(mode, spatial, output, align_corners, scales, is_double, antialias, True)
     result = widen(grad)
     for dim, taps in enumerate(all_taps):
         result = apply_transposed(result, taps, dim + 2, spatial[dim])

@@ -26,7 +26,7 @@ def interpolate_bytes(
     """Resize uint8 `(N, C, H, W)` by 'bilinear' or 'bicubic' to `(N, C, *output)`."""
     scales = scales if scales is not None else (None,) * len(output)
     all_taps = taps_for(
-        mode, input.shape[2:], output, align_corners, scales, np.dtype(np.float64), antialias
+        mode, input.shape[2:], output, align_corners, scales, True, antialias, False
     )
     result = input
     for dim in reversed(range(len(output))):

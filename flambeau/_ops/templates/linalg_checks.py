@@ -88,10 +88,10 @@ def raise_first_failure(
     info: Array, name: str, sentence: str, error: type[RuntimeError] = LinAlgError
 ) -> None:
     """``error`` for the first element with info > 0; ``sentence`` may name ``{info}``."""
+    if not np.count_nonzero(info):
+        return
     flat = info.reshape(-1)
     failed = np.flatnonzero(flat)
-    if failed.size == 0:
-        return
     where = f"(Batch element {failed[0]}): " if info.ndim else ""
     raise error(f"{name}: {where}" + sentence.format(info=int(flat[failed[0]])))
 
@@ -114,6 +114,8 @@ def is_vector(a: Array, b: Array) -> bool:
 
 def broadcast_batches(*arrays: Array) -> list[Array]:
     """The arrays with their batch dims (all but the last two) broadcast together; read-only."""
+    if len({array.shape[:-2] for array in arrays}) == 1:
+        return list(arrays)
     for array in arrays[:-1]:
         # Torch names the right-hand side, which comes last here, as its tensor a.
         check_broadcast(arrays[-1].shape[:-2], array.shape[:-2])

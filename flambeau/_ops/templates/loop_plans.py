@@ -54,6 +54,7 @@ class Plan:
     tasks: int
     table: np.ndarray
     align: int
+    words: tuple[int, ...] | None  # `rest` as numbers, for the one task of a small loop
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any) -> Any:
         """Launch; new row-major memory takes the results where `outs` is None."""
@@ -61,11 +62,15 @@ class Plan:
             outs = [np.empty(self.shape, dtype) for dtype in self.dtypes]
         if not self.tasks:  # no elements
             return outs
-        given = [arrays[k] for k in self.pointers]
-        skip = ()
-        if self.align:
-            skip = (-address(outs[0]) % self.align // outs[0].itemsize,)
-        self.kernel.parallel(self.tasks, *given, *outs, *self.rest, *skip)
+        if len(self.pointers) < len(arrays):
+            arrays = [arrays[k] for k in self.pointers]
+        if self.words is not None:
+            self.kernel.once(self.words, *arrays, *outs)
+        elif self.align:
+            skip = -address(outs[0]) % self.align // outs[0].itemsize
+            self.kernel.parallel(self.tasks, *arrays, *outs, *self.rest, skip)
+        else:
+            self.kernel.parallel(self.tasks, *arrays, *outs, *self.rest)
         return outs
 
 
@@ -87,12 +92,12 @@ class Fusion:
 
     def run(self, arrays: Sequence[np.ndarray], outs: Any = None) -> Any:
         """The results, in `outs` or in new row-major memory; None where there is no kernel."""
-        # numbers of dtypes: their hash takes a microsecond
-        key: tuple[Any, ...] = (settings.get_num_threads(), outs is None or describe(arrays, outs))
+        key: Any = [settings.get_num_threads(), outs is None or describe(arrays, outs)]
         for array in arrays:
             key += (array.shape, array.strides, array.dtype.num)
         if self.fixed:
-            key += tuple(arrays[k].item() for k in self.fixed)
+            key += [arrays[k].item() for k in self.fixed]
+        key = tuple(key)
         plan = self.plans.get(key, self)
         if plan is self:
             if len(self.plans) >= MOST_PLANS:
@@ -124,6 +129,8 @@ def describe(arrays: Sequence[np.ndarray], outs: Any) -> Any:
 
 def _meeting(out: np.ndarray, array: np.ndarray) -> int:
     """0: apart; 1: element by element the same memory; 2: the one lies across the other."""
+    if out is array:
+        return 1
     if not np.may_share_memory(out, array):
         return 0
     same = address(out) == address(array) and out.itemsize == array.itemsize
@@ -163,7 +170,10 @@ def make_plan(fusion: Fusion, arrays: Sequence[np.ndarray], outs: Any) -> Plan |
     tasks = _tasks(prod(shape), moved, made.cost)
     rest = nest.arguments(tasks, made.tiled, stream)
     align = made.width * dtypes[0].itemsize if stream else 0
-    return Plan(kernel, shape, tuple(dtypes), tuple(used), rest, tasks, nest.table, align)
+    words = None
+    if tasks == 1 and not align and not launch.WATCHED:
+        words = tuple([address(word) if word is nest.table else word for word in rest])
+    return Plan(kernel, shape, tuple(dtypes), tuple(used), rest, tasks, nest.table, align, words)
 
 
 def _fixed(fusion: Fusion, array: np.ndarray) -> Any:

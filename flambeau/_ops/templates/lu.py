@@ -5,8 +5,10 @@ Van Loan, Matrix Computations, 3.4).  Pivots count from one, as LAPACK's.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.linalg import _umath_linalg  # type: ignore[attr-defined]
 
 from .linalg_checks import (
     Array,
@@ -24,6 +26,8 @@ from .linalg_checks import (
 )
 from .triangular import substitute
 
+LAPACK: Any = _umath_linalg
+"""What `np.linalg` calls after checks of its own, which take longer than a small matrix does."""
 PANEL = 32
 # One matrix at a time costs about a sixth of a step over the whole batch, and reads memory in
 # order, which counts for large matrices.
@@ -277,15 +281,24 @@ def solve_ex(a: Array, b: Array, *, left: bool = True) -> tuple[Array, Array]:
 def _solve_matrix(a: Array, b: Array, left: bool) -> tuple[Array, Array]:
     wide_a, wide_b = broadcast_batches(a, b)
     try:
-        result = np.linalg.solve(wide_a, wide_b) if left else _solve_right(wide_a, wide_b)
-    except np.linalg.LinAlgError:
+        with np.errstate(all="ignore", invalid="raise"):
+            if left:
+                result = lapack(LAPACK.solve, wide_a, wide_b)
+            else:
+                result = transposed(lapack(LAPACK.solve, transposed(wide_a), transposed(wide_b)))
+    except FloatingPointError:
         factors, pivots, info = lu_factor_ex(a)
         return _solve_from_lu(factors, pivots, b, left, False), info
     return result, np.zeros(a.shape[:-2], np.int32)
 
 
-def _solve_right(a: Array, b: Array) -> Array:
-    return transposed(np.linalg.solve(transposed(a), transposed(b)))
+def lapack(function: Any, *arrays: Array) -> Array:
+    """What LAPACK makes of matrices in double precision, in the type of the first, as in
+    `np.linalg`. Where it fails, the result is NaN and an invalid operation is signalled.
+    """
+    letter = "D" if arrays[0].dtype.kind == "c" else "d"
+    result = function(*arrays, signature=f"{letter * len(arrays)}->{letter}")
+    return result.astype(arrays[0].dtype, copy=False)  # type: ignore[no-any-return]
 
 
 def solve(a: Array, b: Array, *, left: bool = True) -> Array:
@@ -302,8 +315,9 @@ def inv_ex(a: Array) -> tuple[Array, Array]:
     check_floating(a, name, half_too=False)
     check_square(a, name)
     try:
-        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
-    except np.linalg.LinAlgError:
+        with np.errstate(all="ignore", invalid="raise"):
+            return lapack(LAPACK.inv, a), np.zeros(a.shape[:-2], np.int32)
+    except FloatingPointError:
         factors, pivots, info = lu_factor_ex(a)
         identity = np.eye(a.shape[-1], dtype=a.dtype)
         return _solve_from_lu(factors, pivots, identity, True, False), info
@@ -321,7 +335,7 @@ def det(a: Array) -> Array:
     check_floating(a, "linalg.det")
     check_square(a, "linalg.det")
     check_kernel(a, "lu_cpu")
-    return np.asarray(np.linalg.det(a))
+    return np.asarray(lapack(LAPACK.det, a))
 
 
 def slogdet(a: Array, name: str = "linalg.slogdet") -> tuple[Array, Array]:

@@ -87,6 +87,10 @@ def matrix_power(a: Array, n: int) -> Array:
     return result.copy() if result is a else result
 
 
+FEW = 4096
+"""Vectors of so few elements are multiplied as a whole: four copies, but few calls of NumPy."""
+
+
 def cross(a: Array, b: Array, dim: int = -1) -> Array:
     """The cross product along ``dim``, which has length three; the other dims broadcast."""
     if a.ndim != b.ndim:
@@ -103,9 +107,17 @@ def cross(a: Array, b: Array, dim: int = -1) -> Array:
         )
     if a.dtype == np.bool_:
         raise NotImplementedError(f"\"cross\" not implemented for '{type_name(a)}'")
-    a, b = np.moveaxis(a, dim, 0), np.moveaxis(b, dim, 0)
-    rows = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return np.stack(rows, dim if dim >= 0 else dim + rows[0].ndim + 1)
+    if max(a.size, b.size) <= FEW:
+        second, third = [1, 2, 0], [2, 0, 1]
+        left = a.take(second, dim) * b.take(third, dim)
+        return left - a.take(third, dim) * b.take(second, dim)
+    a, b = a.swapaxes(dim, 0), b.swapaxes(dim, 0)
+    rows = [a[i, ...] * b[j, ...] - a[j, ...] * b[i, ...] for i, j in ((1, 2), (2, 0), (0, 1))]
+    shape = [3, *rows[0].shape]
+    shape[0], shape[dim] = shape[dim], shape[0]
+    result = np.empty(shape, rows[0].dtype)
+    result.swapaxes(dim, 0)[...] = rows
+    return result
 
 
 def vander(x: Array, columns: int | None = None) -> Array:

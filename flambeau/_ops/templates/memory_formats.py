@@ -13,8 +13,8 @@ from flambeau._runtime.cpu import element_strides, empty_strided
 def is_images_of_pixels(data: np.ndarray) -> bool:
     """True for `(N, C, *spatial)` in memory as `(N, *spatial, C)`, and not row-major as well."""
     return (
-        data.ndim in (4, 5)
-        and not data.flags.c_contiguous
+        not data.flags.c_contiguous
+        and data.ndim in (4, 5)
         and is_channels_last(data.shape, element_strides(data))
     )
 
@@ -28,7 +28,7 @@ def empty_in_format_of(data: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 def in_format_of(values: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     """The values themselves, or copied to channels-last memory if one of the sources is so."""
-    if values.ndim not in (4, 5) or not any(is_images_of_pixels(data) for data in sources):
+    if values.ndim not in (4, 5) or not any(map(is_images_of_pixels, sources)):
         return values
     result = empty_strided(values.shape, channels_last_strides(values.shape), values.dtype)
     result[...] = values

@@ -9,6 +9,8 @@ from math import prod
 
 import numpy as np
 
+from flambeau._runtime.cpu import quietly
+
 from .precision import Array, widen
 from .windows import Ints
 
@@ -23,7 +25,7 @@ def _flat_positions(indices: Array, rank: int, plane: int) -> Array:
     return (flat + np.arange(count)[:, None] * plane).reshape(-1)
 
 
-@np.errstate(all="ignore")
+@quietly
 def scatter_planes(values: Array, indices: Array, spatial: Ints, unique: bool = False) -> Array:
     """Add values `(..., *output)` into zero planes `(..., *spatial)` at their flat indices.
 

@@ -8,25 +8,28 @@ before, and so on, so that a `k x k` window costs `2k` passes over strided views
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from flambeau._runtime.cpu import quietly
+
 from .planes import scatter_planes
 from .precision import Array, is_floating, narrow, widen
 from .windows import Ints, extent
 
 Index = tuple[Any, ...]
+INT64 = np.dtype(np.int64)
 # benchmarks/pool_kernels.py: blocks of planes keep values, masks and indices in the cache.
 BLOCK_ELEMENTS = 1 << 16
 # benchmarks/pool_kernels.py: with more taps, finding positions beats comparing each tap.
 MOST_TAPS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Along:
     """The windows along one dim (a negative number) of size `size`."""
 
@@ -38,13 +41,13 @@ class Along:
     dilation: int
     count: int
 
-    @property
+    @cached_property
     def after(self) -> int:
         """How many elements the last window reaches beyond the input."""
         span = (self.count - 1) * self.stride + extent(self.kernel, self.dilation)
         return max(0, span - self.padding - self.size)
 
-    @property
+    @cached_property
     def is_padded(self) -> bool:
         """True when some window leaves the input."""
         return self.padding > 0 or self.after > 0
@@ -53,6 +56,7 @@ class Along:
         """The index that takes `place` along the dim."""
         return (..., place, *(slice(None),) * (-self.dim - 1))
 
+    @cached_property
     def taps(self) -> list[Index]:
         """For every kernel position the padded input's elements that it touches."""
         starts = range(0, self.kernel * self.dilation, self.dilation)
@@ -78,6 +82,7 @@ class Along:
         return np.take(indices, np.minimum(inside, self.size - 1), axis=self.dim)
 
 
+@lru_cache(512)
 def _dims(
     spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, output: Ints
 ) -> list[Along]:
@@ -87,12 +92,13 @@ def _dims(
     return [Along(*each) for each in numbers][::-1]
 
 
+@cache
 def lowest(dtype: np.dtype) -> float | int:
     """What padding holds in a max pool: minus infinity, or the smallest integer."""
     return -np.inf if is_floating(dtype) else int(np.iinfo(dtype).min)
 
 
-@np.errstate(all="ignore")
+@quietly
 def max_pool(
     input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, output: Ints
 ) -> Array:
@@ -106,7 +112,7 @@ def max_pool(
 
 
 def _reduce_taps(function: np.ufunc, array: Array, along: Along) -> Array:
-    taps = along.taps()
+    taps = along.taps
     if len(taps) == 1:
         return array[taps[0]].copy()
     total = function(array[taps[0]], array[taps[1]])
@@ -143,7 +149,7 @@ def _max_of_planes(values: Array, indices: Array, dims: list[Along]) -> tuple[Ar
     for along in dims:
         values = along.pad(values, lowest(values.dtype))
         indices = along.pad_indices(indices)
-        values, indices = _max_along(values, indices, along.taps(), has_nan)
+        values, indices = _max_along(values, indices, along.taps, has_nan)
     return values, indices
 
 
@@ -217,7 +223,7 @@ def _give_to_taps(
     grad_bits, total_bits = grad.view(bits), total.view(bits)
     taps = [
         (..., *(index[1] for index in indices))
-        for indices in product(*(along.taps() for along in dims[::-1]))
+        for indices in product(*(along.taps for along in dims[::-1]))
     ]
     for tap in taps[:-1]:
         found = values[tap] == result
@@ -231,7 +237,7 @@ def _give_to_taps(
     total_bits[taps[-1]] = grad_bits if left is None else left.astype(bits) * grad_bits
 
 
-@np.errstate(all="ignore")
+@quietly
 def avg_pool(
     input: Array,
     kernel: Ints,
@@ -247,15 +253,15 @@ def avg_pool(
     dims = _dims(spatial, kernel, stride, padding, (1,) * len(kernel), output)
     for along in dims:
         result = _reduce_taps(np.add, along.pad(result, 0), along)
-    divisor = _divisor(dims, count_include_pad, divisor_override)
-    if np.issubdtype(result.dtype, np.integer):
-        quotient = abs(result) // divisor
+    numbers = (spatial, kernel, stride, padding, output, count_include_pad, divisor_override)
+    if result.dtype.kind in "iu":
+        quotient = abs(result) // _divisor(*numbers, INT64)
         return (quotient * np.sign(result)).astype(input.dtype)
-    result /= np.asarray(divisor, result.dtype)
+    result /= _divisor(*numbers, result.dtype)
     return narrow(result, input.dtype)
 
 
-@np.errstate(all="ignore")
+@quietly
 def avg_pool_backward(
     grad: Array,
     spatial: Ints,
@@ -266,11 +272,11 @@ def avg_pool_backward(
     divisor_override: int | None = None,
 ) -> Array:
     """The gradient `(..., *spatial)` of `avg_pool`: every window spreads its grad evenly."""
-    output = grad.shape[-len(kernel) :]
+    spatial, output = tuple(spatial), grad.shape[-len(kernel) :]
     dims = _dims(spatial, kernel, stride, padding, (1,) * len(kernel), output)
     result = widen(grad)
-    divisor = _divisor(dims, count_include_pad, divisor_override)
-    result = result / np.asarray(divisor, result.dtype)
+    numbers = (spatial, kernel, stride, padding, output, count_include_pad, divisor_override)
+    result = result / _divisor(*numbers, result.dtype)
     for along in dims[::-1]:
         result = _spread(result, along)
     return narrow(np.ascontiguousarray(result), grad.dtype)
@@ -281,21 +287,26 @@ def _spread(grad: Array, along: Along) -> Array:
     shape = list(grad.shape)
     shape[along.dim] = along.padding + along.size + along.after
     total = np.zeros(shape, grad.dtype)
-    for tap in along.taps():
+    for tap in along.taps:
         view = total[tap]
         np.add(view, grad, out=view)
     return total[along.at(slice(along.padding, along.padding + along.size))]
 
 
-def _divisor(dims: list[Along], count_include_pad: bool, override: int | None) -> Array:
-    """How many elements each window counts, `(*output)`; windows end with the right padding."""
+@lru_cache(512)
+def _divisor(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, output: Ints,
+             count_include_pad: bool, override: int | None, dtype: np.dtype) -> Array:  # fmt: skip
+    """How many elements each window counts, `(*output)`, or 0-dim where all count the same;
+    windows end with the right padding."""
     if override is not None:
-        return np.asarray(override)
+        return np.asarray(override, dtype)
     counts = []
-    for along in dims[::-1]:
+    for along in _dims(spatial, kernel, stride, padding, (1,) * len(kernel), output)[::-1]:
         start = np.arange(along.count) * along.stride - along.padding
         end = np.minimum(start + along.kernel, along.size + along.padding)
         if not count_include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, along.size)
         counts.append(end - start)
-    return reduce(np.multiply.outer, counts)
+    found = reduce(np.multiply.outer, counts).astype(dtype)
+    first = found[(0,) * found.ndim]
+    return np.asarray(first) if (found == first).all() else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 from .windows import Ints, extent
 
@@ -30,15 +31,18 @@ def pooled_size(
 def pool_numbers(
     function: str, name: str, value: int | Ints, spatial: int, default: Ints | None = None
 ) -> tuple[int, ...]:
-    """One int per spatial dim from a pool's argument `name`; an empty stride is the kernel."""
+    """One int per spatial dim from a pool's argument `name`; an empty stride is the kernel.
+
+    Raises TypeError for numbers that are not whole.
+    """
     if isinstance(value, int):
         return (value,) * spatial
     if len(value) == 0 and default is not None:
         return tuple(default)
     if len(value) == 1:
-        return tuple(value) * spatial
+        return (index(value[0]),) * spatial
     if len(value) == spatial:
-        return tuple(value)
+        return tuple(map(index, value))
     raise RuntimeError(f"{function}: {_number_words(function, name, spatial)}")
 
 

@@ -11,6 +11,7 @@ from flambeau._runtime import choice
 
 Array = NDArray[np.generic]
 
+FLOAT32 = np.dtype(np.float32)
 LIMIT = choice.limit("pointwise")
 HALF_TYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 SCALAR_NAMES = {
@@ -29,14 +30,9 @@ SCALAR_NAMES = {
 }
 
 
-def compute_dtype(dtype: np.dtype) -> np.dtype:
-    """float32 for float16 and bfloat16, the dtype itself for all others."""
-    return np.dtype(np.float32) if dtype in HALF_TYPES else dtype
-
-
 def widen(array: Array) -> Array:
-    """The array in the dtype that kernels compute in; no copy when it has that already."""
-    return _cast(array, compute_dtype(array.dtype))
+    """Half types as float32; other arrays as they are."""
+    return _cast(array, FLOAT32) if array.dtype in HALF_TYPES else array
 
 
 def narrow(array: Array, dtype: np.dtype) -> Array:
@@ -58,7 +54,7 @@ def _cast(array: Array, dtype: np.dtype) -> Array:
 
 def is_floating(dtype: np.dtype) -> bool:
     """True for the real floating-point types, half types included."""
-    return dtype in HALF_TYPES or np.issubdtype(dtype, np.floating)
+    return dtype.kind == "f" or dtype in HALF_TYPES
 
 
 def refuse(kernel: str, dtype: np.dtype) -> NotImplementedError:

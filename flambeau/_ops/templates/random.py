@@ -5,20 +5,22 @@ of `_core.random_fill`, which calls these functions for large arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from flambeau._compiler import types
 from flambeau._core import settings
-from flambeau._core.generator import Generator
+from flambeau._core.generator import BLOCK, Generator
 from flambeau._ops.kernels import random as kernels
 from flambeau._runtime.launch import Kernel, kernel
 
 CHUNK = 1 << 18
 """Words that are made before they are used, one after another by one thread: a multiple of 16,
 small enough for the second-level cache."""
+GRAIN = 4096
+"""Numbers that are worth a task."""
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 UINT32 = np.dtype(np.uint32)
 
@@ -49,7 +51,9 @@ def fits(out: np.ndarray) -> bool:
 
 
 def _tasks(count: int) -> int:
-    return max(1, min(2 * settings.get_num_threads(), count // 4096))
+    if count < 2 * GRAIN:
+        return 1
+    return max(1, min(2 * settings.get_num_threads(), count // GRAIN))
 
 
 def fill_words(words: np.ndarray, generator: Generator) -> None:
@@ -58,7 +62,10 @@ def fill_words(words: np.ndarray, generator: Generator) -> None:
 
 
 def _drawn(count: int, each: int, generator: Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Parts of `count` numbers, with `each` words for every number."""
+    """Parts of `count` numbers, with `each` words for every number; the words are read only."""
+    if count * each <= BLOCK:
+        yield slice(0, count), generator.words(count * each)
+        return
     step = CHUNK // each
     words = np.empty(min(count, step) * each, UINT32)
     for start in range(0, count, step):
@@ -68,12 +75,18 @@ def _drawn(count: int, each: int, generator: Generator) -> Iterator[tuple[slice,
         yield slice(start, stop), part
 
 
-def _drawn_in_place(flat: np.ndarray, generator: Generator) -> Iterator[np.ndarray]:
-    """Parts of an array of 32-bit numbers, with a word in the memory of each number."""
+def _drawn_in_place(
+    flat: np.ndarray, generator: Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Parts of an array of 32-bit numbers, and a word for each: in the number's own memory, unless
+    they are few enough to be read where the generator has them."""
+    if flat.size <= BLOCK:
+        yield flat, generator.words(flat.size)
+        return
     for start in range(0, flat.size, CHUNK):
         part = flat[start : start + CHUNK]
         fill_words(part.view(UINT32), generator)
-        yield part
+        yield part, part
 
 
 def uniform(out: np.ndarray, span: float, start: float, end: float, generator: Generator) -> None:
@@ -81,8 +94,8 @@ def uniform(out: np.ndarray, span: float, start: float, end: float, generator: G
     flat = out.reshape(-1)
     if out.dtype == FLOAT32:
         run = _kernel("uniform32", FLOAT32, True)
-        for part in _drawn_in_place(flat, generator):
-            run.parallel(_tasks(part.size), part, part, part.size, span, start, end)
+        for part, words in _drawn_in_place(flat, generator):
+            run.parallel(_tasks(part.size), words, part, part.size, span, start, end)
         return
     double = out.dtype == FLOAT64
     run = _kernel("uniform64") if double else _kernel("uniform32", out.dtype, True)
@@ -95,8 +108,8 @@ def normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generato
     """Normal numbers, float32 or float64 of shape (n,), n a multiple of 16."""
     if flat.dtype == FLOAT32:
         run = _kernel("normal32", None, True)
-        for part in _drawn_in_place(flat, generator):
-            run.parallel(_tasks(part.size), part, part, part.size // 16, mean, std)
+        for part, words in _drawn_in_place(flat, generator):
+            run.parallel(_tasks(part.size), words, part, part.size // 16, mean, std)
         return
     run = _kernel("normal64")
     for place, words in _drawn(flat.size, 2, generator):
@@ -135,11 +148,18 @@ def integers(out: np.ndarray, extent: int, low: int, double: bool, generator: Ge
     """low + (a word of 32 or of 64 bits) % extent; extent is at most 2**64."""
     flat = out.reshape(-1)
     run = _kernel("integers64" if double else "integers32", out.dtype)
-    divisor = _signed(extent) if double else extent
-    magic = () if double else (_signed(-(-(1 << 64) // extent)),)
+    divisor, *magic = _divisor(extent, double)
     for place, words in _drawn(flat.size, 2 if double else 1, generator):
         part = flat[place]
         run.parallel(_tasks(part.size), words, part, part.size, divisor, *magic, low)
+
+
+@lru_cache(256)
+def _divisor(extent: int, double: bool) -> tuple[int, ...]:
+    """What the kernels divide by: the extent, and for single words the multiple of its inverse."""
+    if double:
+        return (_signed(extent),)
+    return extent, _signed(-(-(1 << 64) // extent))
 
 
 def _signed(value: int) -> int:
@@ -149,6 +169,10 @@ def _signed(value: int) -> int:
 
 def shuffle(order: np.ndarray, generator: Generator) -> None:
     """A permutation of range(n) into int64 memory of shape (n,)."""
-    words = np.empty(order.size - 1, UINT32)
-    fill_words(words, generator)
+    count = order.size - 1
+    if count <= BLOCK:
+        words = generator.words(count)
+    else:
+        words = np.empty(count, UINT32)
+        fill_words(words, generator)
     _kernel("shuffle_places", order.dtype)(words, order, order.size)

@@ -7,6 +7,7 @@ Arrays: `from_input` [T, N, gates * H] (W x + b of every step), weights [gates *
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ UNITS_PER_TASK = 4096
 """Hidden units that one task computes: about 20 µs."""
 
 
+@cache
 def _kernel(native: Any, dtype: np.dtype[Any], **statics: Any) -> Kernel:
     element = OF_NUMPY[dtype.name]
     return kernel(native, T=element, W=vector_bits() // element.bits, **statics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def _panels(weight: np.ndarray, lanes: int) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(panels), vectors
 
 
+@cache
 def _kernel(native: Any, dtype: np.dtype[Any], lanes: int, vectors: int) -> Kernel:
     return kernel(native, T=OF_NUMPY[dtype.name], W=lanes, NV=vectors, R=ROWS)
 

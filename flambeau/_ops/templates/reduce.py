@@ -12,6 +12,7 @@ import numpy as np
 
 from flambeau._compiler.fuse import Formula
 from flambeau._compiler.types import Scalar, f32, f64, i64
+from flambeau._core.settings import get_num_threads
 from flambeau._ops.templates import row_formulas as formulas
 from flambeau._ops.templates import rows
 from flambeau._ops.templates.reduce_plans import PART, Launch, plan_of, tasks_and_sizes
@@ -34,10 +35,29 @@ def in_parts(formula: Formula, join: Any, data: np.ndarray, axes: tuple[int, ...
 
 
 def launch(form: str, formula: Formula, compute: Scalar, inputs: Any, outputs: Any,
-           steps: tuple[int, int], sizes: tuple[int, ...]) -> None:  # fmt: skip
-    """One launch of a formula over rows."""
-    tasks, sizes = tasks_and_sizes(Launch(form, sizes, steps), compute)
-    rows.run(form, formula, compute, inputs, outputs, steps, sizes, tasks)
+           steps: tuple[int, int], sizes: tuple[int, ...], tasks: int = 0) -> None:  # fmt: skip
+    """One launch of a formula over rows. Without `tasks` it is split here, and `sizes` are those
+    of the form without the block. The split and the kernel are kept for the next launch of the
+    kind."""
+    if outputs[0].nbytes >= rows.STREAMED:
+        if not tasks:
+            tasks, sizes = tasks_and_sizes(Launch(form, sizes, steps), compute)
+        rows.run(form, formula, compute, inputs, outputs, steps, sizes, tasks)
+        return
+    key = (form, formula, compute.name, steps, sizes, tasks, get_num_threads(),
+           *rows.types_of((*inputs, *outputs)))  # fmt: skip
+    found = LAUNCHES.get(key)
+    if found is None:
+        if len(LAUNCHES) >= MOST_LAUNCHES:
+            LAUNCHES.clear()
+        ready = rows.ready(form, formula, compute, inputs, outputs, False)
+        split = tasks_and_sizes(Launch(form, sizes, steps), compute) if not tasks else None
+        found = LAUNCHES[key] = ready, *(split or (tasks, sizes))
+    found[0].launch(found[1], inputs, outputs, found[2], steps)
+
+
+LAUNCHES: dict[Any, tuple[rows.Ready, int, tuple[int, ...]]] = {}
+MOST_LAUNCHES = 1024
 
 
 def parts_of(formula: Formula, inputs: tuple[Any, ...], compute: Scalar,
@@ -140,9 +160,14 @@ def moments(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, correction: 
     """
     compute = rows.compute_type(data.dtype)
     found = _moments(data, axes, keepdim, compute, correction)
-    if found is None or compute is not f32 or np.isfinite(found[1]).all():
+    if found is None or compute is not f32 or _are_finite(found[1]):
         return found
     return _moments(data, axes, keepdim, f64, correction)
+
+
+def _are_finite(variances: np.ndarray) -> bool:
+    """Whether the largest is finite; `argmax` finds nan before all numbers."""
+    return not variances.size or math.isfinite(variances.item(variances.argmax()))
 
 
 def _moments(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, compute: Scalar,

@@ -196,14 +196,20 @@ class Plan:
             self.shape = tuple([1 if d in axes else n for d, n in enumerate(data.shape)])
         else:
             self.shape = tuple([n for d, n in enumerate(data.shape) if d not in axes])
+        self.is_direct = len(self.launches) == 1 and self.axis is None and self.order is None
 
     def run(self, data: np.ndarray, numbers: tuple[float, ...]) -> tuple[np.ndarray, ...]:
         """The results for an array, one for each dtype."""
         inputs = (data, *numbers)
-        outputs = tuple([np.empty(self.count, dtype) for dtype in self.dtypes])
+        shape = self.shape if self.is_direct else self.count
+        outputs = tuple([np.empty(shape, dtype) for dtype in self.dtypes])
         ready = self.ready
         if ready is None:
             ready = self.ready = rows.ready(*self.kernel, inputs, outputs, False)
+        if self.is_direct:
+            tasks, sizes, steps, _, _ = self.launches[0]
+            ready.launch(tasks, inputs, outputs, sizes, steps)
+            return outputs
         for tasks, sizes, steps, source, target in self.launches:
             if source or target:
                 given = (_memory_from(data, source), *numbers)

@@ -215,10 +215,12 @@ def batch_norm(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     return _normalised(x, weight, bias, eps)
 
 
-@formula(x="full", scale="row", shift="row")
-def scale_rows(x: Any, scale: Any, shift: Any) -> Any:
+@formula(x="full", weight="row", bias="row", mean="row", variance="row", eps="number")
+def fixed_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: Any) -> Any:
     """Batch norm with statistics that are known."""
-    return _affine(x, scale, shift)
+    scale = _affine(1 / sqrt(variance + eps), weight, None)
+    shift = -mean * scale
+    return x * scale + (shift if bias is None else shift + bias)
 
 
 @formula(x="full", grad="full", weight="row", mean="row", rstd="row")

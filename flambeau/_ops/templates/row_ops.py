@@ -7,25 +7,19 @@ same as the NumPy code of its row.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
-from flambeau._compiler.types import Scalar
 from flambeau._ops.templates import reduce, rows
 from flambeau._ops.templates import row_formulas as formulas
+from flambeau._ops.templates.reduce import launch
 
 contiguous = np.ascontiguousarray
 SUMS = 32
 """Parts of a sum over rows at most: their number depends on the sizes alone."""
-
-
-def launch(form: str, formula: Formula, compute: Scalar, inputs: tuple[Any, ...],
-           outputs: tuple[Any, ...], steps: tuple[int, int],
-           sizes: tuple[int, ...]) -> None:  # fmt: skip
-    """Split into tasks and run; `sizes` as for the form, without the block."""
-    reduce.launch(form, formula, compute, inputs, outputs, steps, sizes)
 
 
 def computing(dtype: np.dtype[Any]) -> Any:
@@ -42,15 +36,18 @@ def along_dim(formula: Formula, arrays: tuple[np.ndarray, ...], dim: int,
     shape = arrays[0].shape
     arrays = tuple([a if a.flags.c_contiguous else contiguous(a) for a in arrays])
     out = np.empty(shape, result)
-    outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
-    flat = out if out.ndim > 1 else out.reshape(1, n)
-    compute = rows.compute_type(result)
-    if inner == 1:
-        launch("along", formula, compute, arrays, (flat,), (n, 0), (outer, 1, n))
-    else:
-        steps = (n * inner, inner)
-        launch("across", formula, compute, arrays, (flat,), steps, (outer, n, inner))
+    form, steps, sizes = _rows_of(shape, dim)
+    launch(form, formula, rows.compute_type(result), arrays, (out,), steps, sizes)
     return out
+
+
+@lru_cache(512)
+def _rows_of(shape: tuple[int, ...], dim: int) -> Any:
+    """(form, strides, sizes) of row-major memory as rows along a dim."""
+    outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
+    if inner == 1:
+        return "along", (n, 0), (outer, 1, n)
+    return "across", (n * inner, inner), (outer, n, inner)
 
 
 def softmax(data: np.ndarray, dim: int, result: np.dtype[Any]) -> np.ndarray:
@@ -79,19 +76,23 @@ def log_softmax_backward(output: np.ndarray, grad: np.ndarray, dim: int,
 
 
 def _flat(array: np.ndarray | None) -> np.ndarray | None:
-    return None if array is None else contiguous(array).reshape(-1)
+    """Row-major memory, whose shape kernels do not ask for."""
+    if array is None or array.flags.c_contiguous:
+        return array
+    return contiguous(array)
 
 
-def layer_norm(data: np.ndarray, n: int, weight: Any, bias: Any, eps: float,
+def layer_norm(data: np.ndarray, shape: tuple[int, ...], weight: Any, bias: Any, eps: float,
                kept: np.dtype[Any]) -> Any:  # fmt: skip
-    """(result, mean, rstd) over rows of n elements; the statistics are flat."""
+    """(result, mean, rstd) over rows, of which there are as many as statistics of `shape`."""
     data = contiguous(data)
     out = np.empty(data.shape, data.dtype)
-    count = data.size // n
-    mean, rstd = np.empty(count, kept), np.empty(count, kept)
+    mean, rstd = np.empty(shape, kept), np.empty(shape, kept)
+    count = mean.size
+    n = data.size // count
     inputs = (data, _flat(weight), _flat(bias), eps)
     launch("along", formulas.layer_norm, rows.compute_type(data.dtype), inputs,
-           (out.reshape(count, n), mean, rstd), (n, 0), (count, 1, n))  # fmt: skip
+           (out, mean, rstd), (n, 0), (count, 1, n))  # fmt: skip
     return out, mean, rstd
 
 
@@ -109,7 +110,7 @@ def rms_norm(data: np.ndarray, n: int, weight: Any, eps: float, dtype: np.dtype[
     count = data.size // n
     rstd = np.empty(count, computing(data.dtype))
     launch("along", formulas.rms_norm, rows.compute_type(data.dtype), (data, _flat(weight), eps),
-           (out.reshape(count, n), rstd), (n, 0), (count, 1, n))  # fmt: skip
+           (out, rstd), (n, 0), (count, 1, n))  # fmt: skip
     return out, rstd
 
 
@@ -129,8 +130,8 @@ def _with_sums(formula: Formula, data: np.ndarray, grad: np.ndarray, n: int, inp
     tasks = max(min(SUMS, count // 8, data.size // rows.GRAIN), 1)
     out = np.empty(data.shape, data.dtype)
     parts = [np.empty(tasks * n, computing(data.dtype)) for _ in range(sums)]
-    rows.run("along", formula, compute, (data, grad, *inputs), (out.reshape(count, n), *parts),
-             (n, 0), (count, 1, n), tasks)  # fmt: skip
+    launch("along", formula, compute, (data, grad, *inputs), (out, *parts), (n, 0), (count, 1, n),
+           tasks)  # fmt: skip
     return out, *[np.add.reduce(p.reshape(tasks, n), 0, np.float64) for p in parts]
 
 
@@ -146,17 +147,15 @@ def _grouped(shape: tuple[int, int, int], group: int) -> Any:
 
 def group_norm(data: np.ndarray, shape: tuple[int, int, int], group: int, weight: Any, bias: Any,
                eps: float, kept: np.dtype[Any]) -> Any:  # fmt: skip
-    """(result, mean, rstd) of groups of channels of [N, C, S]."""
+    """(result, mean, rstd) of groups of channels of [N, C, S]; the statistics are [N, group]."""
     data = contiguous(data)
     out = np.empty(data.shape, data.dtype)
-    count = shape[0] * group
-    mean, rstd = np.empty(count, kept), np.empty(count, kept)
+    mean, rstd = np.empty((shape[0], group), kept), np.empty((shape[0], group), kept)
     formula, inputs = formulas.group_norm, (data, _flat(weight), _flat(bias), eps)
     steps, sizes = _grouped(shape, group)
     sizes = sizes if weight is not None or bias is not None else sizes[1:]
-    rows.run("along", formula, rows.compute_type(data.dtype), inputs,
-             (out.reshape(shape), mean, rstd), steps, sizes,
-             rows.task_count(data.size, count))  # fmt: skip
+    launch("along", formula, rows.compute_type(data.dtype), inputs, (out, mean, rstd), steps, sizes,
+           rows.task_count(data.size, mean.size))  # fmt: skip
     return out, mean, rstd
 
 
@@ -169,9 +168,8 @@ def group_norm_backward(data: np.ndarray, grad: np.ndarray, shape: tuple[int, in
     steps, sizes = _grouped(shape, group)
     sizes = sizes if weight is not None else sizes[1:]
     inputs = (data, grad, _flat(weight), _flat(mean), _flat(rstd))
-    rows.run("along", formulas.group_norm_backward, rows.compute_type(data.dtype), inputs,
-             (out.reshape(shape),), steps, sizes,
-             rows.task_count(data.size, shape[0] * group))  # fmt: skip
+    launch("along", formulas.group_norm_backward, rows.compute_type(data.dtype), inputs, (out,),
+           steps, sizes, rows.task_count(data.size, shape[0] * group))  # fmt: skip
     return out
 
 
@@ -180,8 +178,8 @@ def group_sums(data: np.ndarray, grad: np.ndarray, shape: tuple[int, int, int], 
     """[C], float64: gradients of weight and bias."""
     batch, channels, spatial = shape
     each = channels // group
-    inputs = (contiguous(data), contiguous(grad), np.repeat(_flat(mean), each),
-              np.repeat(_flat(rstd), each))  # fmt: skip
+    inputs = (contiguous(data), contiguous(grad), np.repeat(mean, each),
+              np.repeat(rstd, each))  # fmt: skip
     count = batch * channels
     found = np.empty((2, count), np.float64)
     launch("along", formulas.normal_sums, rows.compute_type(data.dtype), inputs,
@@ -194,13 +192,23 @@ def group_sums(data: np.ndarray, grad: np.ndarray, shape: tuple[int, int, int], 
 
 def channel_form(data: np.ndarray) -> Any:
     """(form, strides, sizes) of [N, C, *] with channels as rows; None if it has to be copied."""
-    shape = data.shape
-    batch, channels, spatial = shape[0], shape[1], math.prod(shape[2:])
-    if data.flags.c_contiguous and spatial > 1:
-        return "along", (spatial, channels * spatial), (channels, batch, spatial)
-    if data.ndim == 2 and data.flags.c_contiguous or np.moveaxis(data, 1, -1).flags.c_contiguous:
-        return "across", (0, channels), (1, batch * spatial, channels)
+    if data.flags.c_contiguous:
+        found = _channel_rows(data.shape)
+        if found is not None:
+            return found
+    if np.moveaxis(data, 1, -1).flags.c_contiguous:
+        shape = data.shape
+        return "across", (0, shape[1]), (1, shape[0] * math.prod(shape[2:]), shape[1])
     return None
+
+
+@lru_cache(512)
+def _channel_rows(shape: tuple[int, ...]) -> Any:
+    """The same of row-major memory."""
+    batch, channels, spatial = shape[0], shape[1], math.prod(shape[2:])
+    if spatial > 1:
+        return "along", (spatial, channels * spatial), (channels, batch, spatial)
+    return ("across", (0, channels), (1, batch, channels)) if len(shape) == 2 else None
 
 
 def _like(data: np.ndarray) -> np.ndarray:
@@ -221,15 +229,16 @@ def batch_norm(data: np.ndarray, weight: Any, bias: Any, eps: float) -> Any:
     return out, *stats
 
 
-def scale_channels(data: np.ndarray, scale: np.ndarray, shift: np.ndarray | None) -> Any:
-    """`data * scale + shift` by channel."""
+def fixed_norm(data: np.ndarray, weight: Any, bias: Any, mean: np.ndarray,
+               variance: np.ndarray, eps: float) -> Any:  # fmt: skip
+    """Each channel by statistics that are known; None if the memory fits not."""
     found = channel_form(data)
     if found is None:
         return None
     form, steps, sizes = found
     out = _like(data)
-    launch(form, formulas.scale_rows, rows.compute_type(data.dtype),
-           (data, _flat(scale), _flat(shift)), (out,), steps, sizes)  # fmt: skip
+    inputs = (data, _flat(weight), _flat(bias), _flat(mean), _flat(variance), eps)
+    launch(form, formulas.fixed_norm, rows.compute_type(data.dtype), inputs, (out,), steps, sizes)
     return out
 
 
@@ -268,9 +277,9 @@ def cross_entropy(scores: np.ndarray, indices: np.ndarray) -> Any:
     shape = indices.shape
     losses = np.empty(shape, computing(scores.dtype))
     row_data = np.empty((2, *shape), losses.dtype)
-    outputs = (losses.reshape(-1), row_data[0].reshape(-1), row_data[1].reshape(-1))
     launch(form, formulas.cross_entropy, rows.compute_type(scores.dtype),
-           (scores, contiguous(indices)), outputs, steps, sizes)  # fmt: skip
+           (scores, contiguous(indices)), (losses, row_data[0], row_data[1]), steps,
+           sizes)  # fmt: skip
     return losses, row_data
 
 
@@ -282,7 +291,7 @@ def cross_entropy_backward(scores: np.ndarray, indices: np.ndarray, row_data: np
     out = np.empty(scores.shape, result)
     factors = np.empty(indices.shape, row_data.dtype)
     factors[...] = factor
-    peak, weights = (contiguous(part).reshape(-1) for part in row_data)
+    peak, weights = contiguous(row_data)
     launch(form, formulas.cross_entropy_backward, rows.compute_type(scores.dtype),
            (scores, contiguous(indices), peak, weights, factors), (out,), steps, sizes)  # fmt: skip
     return out

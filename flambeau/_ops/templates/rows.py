@@ -102,12 +102,16 @@ class Ready:
     def launch(self, tasks: int, inputs: Any, outputs: Any, sizes: tuple[int, ...],
                steps: tuple[int, int]) -> None:  # fmt: skip
         """One launch; absent parameters are None."""
-        packed = [value for value in inputs if value is not None]
-        packed += outputs
+        packed = [value for value in (*inputs, *outputs) if value is not None]
         if self.kept:
             elements = sizes[-2] * sizes[-1] if self.form == "along" else sizes[1] * sizes[3]
             packed.append(np.empty(self.kept * tasks * elements, self.item))
         self.kernel.parallel(tasks, *packed, *sizes, *steps)
+
+
+def types_of(values: tuple[Any, ...]) -> list[int]:
+    """What a kernel is made for: the type of each array, one word for numbers, one for nothing."""
+    return [v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in values]
 
 
 READY: dict[Any, Ready] = {}
@@ -116,11 +120,7 @@ READY: dict[Any, Ready] = {}
 def ready(form: str, formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ...],
           outputs: tuple[Any, ...], stream: bool) -> Ready:  # fmt: skip
     """The kernel for a formula and the types of its parameters and results."""
-    key = (
-        form, formula, compute.name,
-        *[v.dtype.num if v.__class__ is np.ndarray else -1 if v is None else -2 for v in inputs],
-        *[out.dtype.num for out in outputs], stream,
-    )  # fmt: skip
+    key = (form, formula, compute.name, *types_of((*inputs, *outputs)), stream)
     found = READY.get(key)
     if found is None:
         found = READY[key] = Ready(form, formula, compute, inputs, outputs, stream)

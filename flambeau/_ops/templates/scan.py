@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flambeau._compiler import types
 from flambeau._core import settings
 from flambeau._ops.kernels import scan as scan_kernels
-from flambeau._runtime.launch import kernel
+from flambeau._runtime.launch import Kernel, kernel
 
 INT64 = np.dtype(np.int64)
 LONG = 1 << 17
@@ -32,10 +32,12 @@ def _known(source: np.dtype[Any], result: np.dtype[Any]) -> bool:
     return known and result.kind != "b"
 
 
-@cache
-def _types(source: np.dtype[Any], result: np.dtype[Any]) -> dict[str, Any]:
+def _statics(source: np.dtype[Any], result: np.dtype[Any], multiply: bool,
+             back: bool) -> dict[str, Any]:  # fmt: skip
+    """The constants of kernels that read one type and write another."""
     added_in = ADDED_IN.get(result.name, types.i64)
-    return {"T": types.OF_NUMPY[source.name], "A": added_in, "R": types.OF_NUMPY[result.name]}
+    return {"T": types.OF_NUMPY[source.name], "A": added_in, "R": types.OF_NUMPY[result.name],
+            "MUL": int(multiply), "BACK": int(back)}  # fmt: skip
 
 
 @cache
@@ -63,35 +65,52 @@ def _tasks(items: int, size: int) -> int:
 def accumulate(data: np.ndarray, dim: int, result: np.dtype[Any], multiply: bool = False,
                back: bool = False) -> np.ndarray:  # fmt: skip
     """Running sums (products) along a dim in row-major memory; `back`: from the end."""
-    kinds = data.dtype.kind in "fV", result.kind in "fV"
-    if kinds[0] != kinds[1] or (kinds[0] and data.dtype != result):
-        data = data.astype(result)
+    if data.dtype is not result:
+        kinds = data.dtype.kind in "fV", result.kind in "fV"
+        if kinds[0] != kinds[1] or (kinds[0] and data.dtype != result):
+            data = data.astype(result)
     if not data.flags.c_contiguous:
         data = np.array(data, order="C")
     out = np.empty(data.shape, result)
-    outer, n, inner = _split(data.shape, dim)
-    statics = {**_types(data.dtype, result), "MUL": int(multiply), "BACK": int(back)}
-    if inner > 1:
-        _columns(statics, data, out, (outer, n, inner))
+    launch = _launch(
+        data.dtype, result, data.shape, dim, multiply, back, settings.get_num_threads()
+    )
+    if launch is not None:
+        launch.scan.parallel(launch.tasks, data, out, *launch.sizes)
         return out
-    exact = statics["A"] is types.i64 or statics["T"] is types.f32
-    if exact and not multiply and n >= LONG and outer < settings.get_num_threads():
-        for line, target in zip(data.reshape(outer, n), out.reshape(outer, n), strict=True):
-            _parts(statics, line, target)
-        return out
-    tasks = _tasks(-(-outer // scan_kernels.ROWS), data.size)
-    kernel(scan_kernels.scan_lines, **statics).parallel(tasks, data, out, outer, n)
+    statics = _statics(data.dtype, result, multiply, back)
+    rows = (-1, data.shape[dim])
+    for line, target in zip(data.reshape(rows), out.reshape(rows), strict=True):
+        _parts(statics, line, target)
     return out
 
 
-def _columns(statics: dict[str, Any], data: np.ndarray, out: np.ndarray,
-             sizes: tuple[int, int, int]) -> None:  # fmt: skip
-    outer, n, inner = sizes
-    lanes = _lanes(statics["A"].bits)
-    vectors = 8 if inner % (8 * lanes) == 0 or inner > 64 * lanes else 1
-    tasks = _tasks(outer * -(-inner // (lanes * vectors)), data.size)
-    scan = kernel(scan_kernels.scan_columns, **statics, W=lanes, U=vectors)
-    scan.parallel(tasks, data, out, outer, n, inner)
+class Launch(NamedTuple):
+    """A kernel with its number of tasks and the sizes that it is given."""
+
+    scan: Kernel
+    tasks: int
+    sizes: tuple[int, ...]
+
+
+@lru_cache(4096)
+def _launch(source: np.dtype[Any], result: np.dtype[Any], shape: tuple[int, ...], dim: int,
+            multiply: bool, back: bool, threads: int) -> Launch | None:  # fmt: skip
+    """The launch for row-major arrays of a shape; None for long rows that threads share."""
+    outer, n, inner = _split(shape, dim)
+    statics = _statics(source, result, multiply, back)
+    size = outer * n * inner
+    if inner > 1:
+        lanes = _lanes(statics["A"].bits)
+        vectors = 8 if inner % (8 * lanes) == 0 or inner > 64 * lanes else 1
+        tasks = _tasks(outer * -(-inner // (lanes * vectors)), size)
+        columns = kernel(scan_kernels.scan_columns, **statics, W=lanes, U=vectors)
+        return Launch(columns, tasks, (outer, n, inner))
+    exact = statics["A"] is types.i64 or statics["T"] is types.f32
+    if exact and not multiply and n >= LONG and outer < threads:
+        return None
+    tasks = _tasks(-(-outer // scan_kernels.ROWS), size)
+    return Launch(kernel(scan_kernels.scan_lines, **statics), tasks, (outer, n))
 
 
 def _parts(statics: dict[str, Any], line: np.ndarray, out: np.ndarray) -> None:

@@ -39,8 +39,8 @@ def _kernel(name: str, dtype: np.dtype[Any] | None, index: np.dtype[Any], op: st
         statics["OP"] = op
     if name == "write_rows":
         statics["W"] = engine.vector_bits() // statics["T"].bits
-    elif name == "check_places":
-        statics["W"] = engine.vector_bits() // 64
+    if op or name == "check_places":
+        statics["V"] = engine.vector_bits() // 64
     return launch.kernel(getattr(kernels, name), **statics)
 
 
@@ -95,9 +95,10 @@ def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
         return None
     if not (data.size and index.size and data.flags.c_contiguous):
         return None
-    outer, length, inner = _sizes(data.shape, dim)
-    if _sizes(index.shape, dim) != (outer, index.shape[dim], inner):
+    shape, sizes = index.shape, data.shape
+    if shape[:dim] != sizes[:dim] or shape[dim + 1 :] != sizes[dim + 1 :]:
         return None
+    outer, length, inner = _sizes(sizes, dim)
     index = _row_major(index)
     out = np.empty(index.shape, data.dtype)
     count = index.shape[dim]
@@ -110,6 +111,10 @@ def read_elements(data: np.ndarray, dim: int, index: np.ndarray) -> Any:
 
 # ---- writing
 
+COMBINED = frozenset([np.dtype(kind) for kind in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8",
+                                                  "f4", "f8")])  # fmt: skip
+"""Types whose elements the kernels add, multiply and compare."""
+
 
 def _writable(data: np.ndarray, op: str) -> np.dtype[Any] | None:
     """The type that the kernel works in, if it can."""
@@ -117,7 +122,7 @@ def _writable(data: np.ndarray, op: str) -> np.dtype[Any] | None:
         return None
     if op == "set":
         return STORAGE.get(data.itemsize)
-    return data.dtype if data.dtype.kind in "iuf" and data.dtype.name != "float16" else None
+    return data.dtype if data.dtype in COMBINED else None
 
 
 def in_range(index: np.ndarray, size: int) -> bool:
@@ -126,30 +131,40 @@ def in_range(index: np.ndarray, size: int) -> bool:
     bad = np.empty(tasks, np.int64)
     run = _kernel("check_places", None, index.dtype)
     run.parallel(tasks, index, bad, index.size, size)
-    return not bad.any()
+    return not (bad < 0).any()
+
+
+def _written(name: str, types: tuple[Any, ...], tasks: int, data: np.ndarray, index: np.ndarray,
+             source: np.ndarray, *sizes: int) -> bool:  # fmt: skip
+    """Run a kernel that writes, if all positions are in range; whether they are. `types`: what it
+    works in, that of the index, and the kernel's `op`; sizes[1]: the places that there are."""
+    if tasks > 1 and not in_range(index, sizes[1]):
+        return False
+    bad = np.zeros(1, np.int64)  # what one task checks itself: a second launch takes as long again
+    _kernel(name, *types).parallel(tasks, data, index, source, *sizes, bad)
+    return tasks > 1 or bad[0] >= 0  # type: ignore[no-any-return]
 
 
 def write_rows(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, op: str,
                skip: int = NOTHING) -> bool:  # fmt: skip
     """Slices of source [before, *, behind] meet those of data at index [*], in range."""
+    work = "scatter rows" if op == "set" else "scatter"
+    if not source.size or not choice.compiled(work, source.size):
+        return False
     worked = _writable(data, op)
-    if worked is None or not source.size or not choice.compiled("scatter", source.size):
+    if worked is None or np.may_share_memory(data, source):
         return False
     index, source = _row_major(index), _row_major(source)
-    if not in_range(index, data.shape[dim]) or np.may_share_memory(data, source):
-        return False
     outer, length, inner = _sizes(data.shape, dim)
     count = index.size
     if inner == 1:
-        _write_singles(worked, data, index, source, op, (outer, length, count), skip)
-        return True
+        return _write_singles(worked, data, index, source, op, (outer, length, count), skip)
     threads = _threads(source.size)
     columns = min(threads, max(inner // COLUMNS, 1))
     alone = columns > 1 or inner < COLUMNS // 2
     tasks = columns if alone else threads
-    run = _kernel("write_rows", worked, index.dtype, op)
-    run.parallel(tasks, data, index, source, outer, length, inner, count, skip, columns)
-    return True
+    return _written("write_rows", (worked, index.dtype, op), tasks, data, index, source,
+                    outer, length, inner, count, skip, columns)  # fmt: skip
 
 
 def _threads(size: int) -> int:
@@ -157,39 +172,35 @@ def _threads(size: int) -> int:
 
 
 def _write_singles(worked: Any, data: np.ndarray, index: np.ndarray, source: np.ndarray, op: str,
-                   sizes: tuple[int, int, int], skip: int = NOTHING) -> None:  # fmt: skip
+                   sizes: tuple[int, int, int], skip: int = NOTHING) -> bool:  # fmt: skip
     """Slices of one element; the index is that of every row, or one row's for all."""
     outer, length, count = sizes
     tasks = min(_threads(outer * count), outer)
-    run = _kernel("write_singles", worked, index.dtype, op)
     step = int(source.size == outer * count)
     rows = int(index.size == outer * count)
-    run.parallel(tasks, data, index, source, outer, length, count, rows, step, skip)
+    return _written("write_singles", (worked, index.dtype, op), tasks, data, index, source,
+                    outer, length, count, rows, step, skip)  # fmt: skip
 
 
 def write_elements(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray,
                    op: str) -> bool:  # fmt: skip
     """Values of source (of the shape of index, or one number) meet those of data at positions
     along a dim; index has the shape of data but for the dim."""
+    if not index.size or not choice.compiled("scatter", index.size):
+        return False
     worked = _writable(data, op)
-    if worked is None or not index.size or not choice.compiled("scatter", index.size):
+    if worked is None or np.may_share_memory(data, source):
         return False
     outer, length, inner = _sizes(data.shape, dim)
     if _sizes(index.shape, dim) != (outer, index.shape[dim], inner):
         return False
     index, source = _row_major(index), _row_major(source)
-    if not in_range(index, length) or np.may_share_memory(data, source):
-        return False
     count = index.shape[dim]
     if inner == 1:
-        _write_singles(worked, data, index, source, op, (outer, length, count))
-        return True
+        return _write_singles(worked, data, index, source, op, (outer, length, count))
     threads = _threads(index.size)
     parts = min(threads, outer)
     columns = min(threads, max(inner // COLUMNS, 1)) if parts < threads else 1
-    run = _kernel("write_elements", worked, index.dtype, op)
     step = int(source.size == index.size)
-    run.parallel(
-        parts * columns, data, index, source, outer, length, inner, count, step, columns
-    )  # fmt: skip
-    return True
+    return _written("write_elements", (worked, index.dtype, op), parts * columns, data, index,
+                    source, outer, length, inner, count, step, columns)  # fmt: skip

@@ -110,16 +110,18 @@ def _rows(data: np.ndarray, dim: int, words: Words) -> np.ndarray:
         data = data.swapaxes(dim, -1)
     if not data.flags.c_contiguous:
         data = np.array(data, order="C")
-    return data.view(words.storage).reshape(-1, data.shape[-1])
+    data = data.view(words.storage)
+    return data if data.ndim == 2 else data.reshape(-1, data.shape[-1])
 
 
 def _shaped(found: np.ndarray, data: np.ndarray, dim: int) -> np.ndarray:
     """Rows back in the shape of the array, with as many elements along `dim` as were found."""
-    shape = list(data.shape)
     last = data.ndim - 1
+    if dim == last:
+        return found.reshape((*data.shape[:-1], found.shape[1])) if last != 1 else found
+    shape = list(data.shape)
     shape[dim], shape[last] = shape[last], found.shape[1]
-    found = found.reshape(shape)
-    return found if dim == last else found.swapaxes(dim, -1)
+    return found.reshape(shape).swapaxes(dim, -1)
 
 
 def _tasks(rows: int, length: int) -> int:

@@ -1,0 +1,66 @@
+"""Numbers beside tensors: as 0-dim tensors that are made once, and as factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops import pointwise as kind
+from flambeau._tensor.sparse import NotStrided
+from flambeau._tensor.tensor import Tensor, wrap
+
+SCALARS: dict[Any, Tensor] = {}
+"""Numbers beside float tensors, as 0-dim tensors: (number, its class, dtype) -> tensor."""
+SCALAR_LIMIT = 4096
+
+
+def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
+    """A cached 0-dim tensor for a number beside a tensor of a type that the number does not change.
+
+    None where the general rules have to decide: half types (the number keeps float32 precision),
+    a float beside integers, integers that do not fit.
+    """
+    kind_ = numpy_dtype.kind
+    if numpy_dtype in kind.dt.NUMPY_HALVES:
+        return None
+    if kind_ == "f" or (kind_ == "c" and type(value) is float):
+        pass
+    elif kind_ != "i" or type(value) is not int or abs(value) >= 128:
+        return None
+    # 0.0 and -0.0 would be one key
+    number = str(value) if not value and type(value) is float else value
+    key = (number, type(value), numpy_dtype)
+    found = SCALARS.get(key)
+    if found is not None:
+        return found
+    if len(SCALARS) >= SCALAR_LIMIT:
+        SCALARS.clear()
+    result = wrap(np.array(value, numpy_dtype))
+    result._inference = False  # made in inference mode, it is still used outside
+    SCALARS[key] = result
+    return result
+
+
+def number_tensor(value: Any) -> Tensor:
+    """A number as a tensor of the number's own type."""
+    return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))
+
+
+def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
+    """`alpha * other`, with torch's checks of alpha's type."""
+    try:
+        common = kind.common_dtype([v for v in (tensor, other) if v is not None])
+    except NotStrided:
+        return other * alpha
+    if isinstance(alpha, bool) and common is not kind.dt.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, complex)) and kind.category(common) < kind.FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
+                           "point number.")  # fmt: skip
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
+                           "number.")  # fmt: skip
+    if isinstance(other, Tensor) and other.dtype is not common:
+        other = other.to(common)  # type: ignore[attr-defined]
+    return other * (bool(alpha) if common is kind.dt.bool_ else alpha)
