@@ -16,7 +16,7 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import VECTOR_MATH
-from flambeau._ops.kernels.gemm import gemm_tile
+from flambeau._ops.kernels.gemm import STEPS, gemm_tile
 from flambeau._ops.kernels.packing import pack_panel
 
 exp = VECTOR_MATH["exp"]
@@ -74,7 +74,7 @@ def block_product(a, a_row, a_step, b, deep, height, columns, depth, c, c_row, M
     for j in range(0, columns, NV * W):
         for r in range(0, height, MR):
             gemm_tile(a + r * a_row, a_row, a_step, b + j * deep, NV * W, depth,
-                      c + (r * c_row + j), c_row, False, MR, NV, W)  # fmt: skip
+                      c + (r * c_row + j), c_row, False, MR, NV, W, STEPS)  # fmt: skip
 
 
 @native
@@ -294,4 +294,4 @@ def add_outer(left, left_row, right, wide, span, depth, sums, MR: static, NV: st
     for j in range(0, wide, NV * W):
         for r in range(0, span, MR):
             gemm_tile(left + r, 1, left_row, right + j, wide, depth, sums + (r * wide + j), wide,
-                      True, MR, NV, W)  # fmt: skip
+                      True, MR, NV, W, STEPS)  # fmt: skip

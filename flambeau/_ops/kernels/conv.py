@@ -12,7 +12,7 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._ops.kernels.depthwise import evens, finish
-from flambeau._ops.kernels.gemm import gemm_tile
+from flambeau._ops.kernels.gemm import PANEL_STEPS, STEPS, gemm_tile
 from flambeau._ops.kernels.packing import pack_panel, transpose_block
 
 # What `sizes` holds. CHANNELS, ROWS (outputs) and DEPTH (channels * taps) are those of a group; the
@@ -224,7 +224,7 @@ def multiply_block(weight, height, depth, row, columns, sums, pitch, panels, add
                 left = tail
             gemm_tile(left, select(whole, row, i64(1)), select(whole, i64(1), i64(MR)),
                       columns + panel * NR, pitch, depth, sums + i * pitch + panel * NR, pitch,
-                      add, MR, NV, W)  # fmt: skip
+                      add, MR, NV, W, STEPS)  # fmt: skip
 
 
 @native
@@ -359,7 +359,7 @@ def convolve_weight(x: pointer(A), grad: pointer(A), out: pointer(A), work: poin
                         # rows behind the last one hold anything, and so do their sums
                         gemm_tile(columns + i * pitch, pitch, 1, right + panel * count * NR, NR,
                                   count, sums + (top - low + i) * width + panel * NR, width,
-                                  first > start, MR, NV, W)  # fmt: skip
+                                  first > start, MR, NV, W, PANEL_STEPS)  # fmt: skip
         target = out + (part * outputs + group * rows) * sizes[DEPTH]
         for row in range(0, rows, W):
             height = smaller(rows - row, i64(W))

@@ -15,6 +15,7 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._ops.kernels.conv import take_slot
 from flambeau._ops.kernels.depthwise import fill_memory, finish
+from flambeau._ops.kernels.gemm import PANEL_STEPS
 from flambeau._ops.kernels.packing import transpose_block
 
 # What `sizes` holds. CHANNELS and OUTPUTS are those of a group. A band has up to BAND rows of
@@ -104,7 +105,17 @@ def pixel_tile(source, places, runs, first, last, length, weight, sums, add,
         starts[i] = places[i]
     for run in range(first, last):
         here = source + runs[run]
-        for _ in range(length):
+        for _ in range(length // PANEL_STEPS):
+            for k in unroll(PANEL_STEPS):
+                for v in unroll(NV):
+                    right[v] = load(weight + (k * NR + v * W), W)
+                for i in unroll(MR):
+                    left = here[starts[i] + k]
+                    for v in unroll(NV):
+                        total[i * NV + v] = fma(left, right[v], total[i * NV + v])
+            here = here + PANEL_STEPS
+            weight = weight + PANEL_STEPS * NR
+        for _ in range(length % PANEL_STEPS):
             for v in unroll(NV):
                 right[v] = load(weight + v * W, W)
             for i in unroll(MR):

@@ -14,28 +14,45 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import erf
 from flambeau._ops.kernels.packing import pack_panel, pack_panels
+from flambeau._runtime.pool_kernels import pause
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
+PANEL_STEPS, STEPS = 4, 2
+"""Steps of k in a row: of panels, whose strides are constants, and of other operands. A loop of one
+step spends a sixth of its instructions on itself. A core that works alone has room for them, but
+not one that is shared with another thread (benchmarks/RESULTS.md, "Products")."""
 
 
 # ---- the tile
 
 
 @native
-def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV: static, W: static):
+def gemm_tile(a, a_row, a_step, b, b_step, depth, c, c_row, add, MR: static, NV: static, W: static,
+              STEPS: static):  # fmt: skip
     """c[i, j] = sum over k < depth of a[i, k] * b[k, j] for i < MR, j < NV * W; `add`: added to c.
 
     a[i, k] lies at a + i * a_row + k * a_step, b[k, j] at b + k * b_step + j, c[i, j] at
     c + i * c_row + j: packed panels have a_row = 1, a_step = MR and b_step = NV * W, other strides
     multiply matrices where they lie. All are of one type, in which the sums are kept, each by one
-    chain of fma in the order of k: bits do not depend on the tile that an element is in.
+    chain of fma in the order of k: bits do not depend on the tile that an element is in. STEPS of k
+    are written out in a row.
     """
     V = vector(b.type.element, W)
     total = registers(V, MR * NV)
     right = registers(V, NV)
     for i in unroll(MR):
         prefetch(c + i * c_row, 1)
-    for _ in range(depth):
+    for _ in range(depth // STEPS):
+        for k in unroll(STEPS):
+            for v in unroll(NV):
+                right[v] = load(b + (k * b_step + v * W), W)
+            for i in unroll(MR):
+                left = a[i * a_row + k * a_step]
+                for v in unroll(NV):
+                    total[i * NV + v] = fma(left, right[v], total[i * NV + v])
+        a = a + STEPS * a_step
+        b = b + STEPS * b_step
+    for _ in range(depth % STEPS):
         for v in unroll(NV):
             right[v] = load(b + v * W, W)
         for i in unroll(MR):
@@ -148,74 +165,107 @@ def keep_sums(tile, tile_row, partial, partial_row, rows, columns, add):
             place[0] = select(add, sum + place[0], sum)
 
 
-# ---- large products: both operands packed, one block of k after the other
+# ---- large products: both operands packed, then multiplied
 
 
 @native(apart=True)
-def pack_operands(a: pointer(S), b: pointer(S), packed_a: pointer(T), packed_b: pointer(T),
-                  a_row: i64, a_step: i64, b_step: i64, b_column: i64, rows: i64, columns: i64,
-                  depth: i64, task: i64, tasks: i64, S: static, T: static, MR: static, NV: static,
-                  W: static):  # fmt: skip
-    """Panels of MR rows of a [rows, depth] and of NR columns of b [depth, columns]."""
+def pack_right(b: pointer(S), panels: pointer(T), b_step: i64, b_column: i64, columns: i64,
+               depth: i64, task: i64, tasks: i64, S: static, T: static, NV: static,
+               W: static):  # fmt: skip
+    """Panels of NR columns of b [depth, columns]."""
     NR = NV * W
-    of_a = (rows + MR - 1) // MR
-    panels = of_a + (columns + NR - 1) // NR
-    first = panels * task // tasks
-    last = panels * (task + 1) // tasks
-    row = first * MR
-    pack_panels(a + row * a_row, a_row, a_step, smaller(rows, last * MR) - row, depth,
-                packed_a + row * depth, MR, W)  # fmt: skip
-    for panel in range(larger(first, of_a), last):
-        column = (panel - of_a) * NR
-        pack_panel(b + column * b_column, b_column, b_step, smaller(columns - column, NR), depth,
-                   packed_b + column * depth, NR, W)  # fmt: skip
+    of_b = (columns + NR - 1) // NR
+    column = of_b * task // tasks * NR
+    end = smaller(columns, of_b * (task + 1) // tasks * NR)
+    pack_panels(b + column * b_column, b_column, b_step, end - column, depth,
+                panels + column * depth, NR, W)  # fmt: skip
 
 
 @native
-def multiply_packed(packed_a: pointer(T), packed_b: pointer(T), c: pointer(O), partial: pointer(T),
-                    bias: pointer(O), other: pointer(O), rows: i64, columns: i64, depth: i64,
-                    c_row: i64, partial_row: i64, first: i64, last: i64, row_blocks: i64,
-                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, O: static, T: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NV: static, W: static):  # fmt: skip
-    """One block of C (of row_blocks by tasks // row_blocks) over one block of k.
+def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns, depth,
+               depth_blocks, share, shares, MR: static, NV: static, W: static):  # fmt: skip
+    """A share of all panels: of MR rows of a, then of NR columns of b, block of k by block of k."""
+    NR = NV * W
+    of_a = (rows + MR - 1) // MR
+    of_b = (columns + NR - 1) // NR
+    first = (of_a + of_b) * share // shares
+    last = (of_a + of_b) * (share + 1) // shares
+    row = first * MR
+    column = larger(first - of_a, i64(0)) * NR
+    row_end = smaller(rows, last * MR)
+    column_end = smaller(columns, (last - of_a) * NR)
+    for block in range(depth_blocks):
+        begin = depth * block // depth_blocks
+        size = depth * (block + 1) // depth_blocks - begin
+        if row < row_end:
+            pack_panels(a + (row * a_row + begin * a_step), a_row, a_step, row_end - row, size,
+                        panels_a + (begin * of_a * MR + row * size), MR, W)  # fmt: skip
+        if column < column_end:
+            pack_panels(b + (column * b_column + begin * b_step), b_column, b_step,
+                        column_end - column, size,
+                        panels_b + (begin * of_b * NR + column * size), NR, W)  # fmt: skip
+
+
+@native
+def multiply_packed(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
+                    other: pointer(O), panels_a: pointer(T), panels_b: pointer(T),
+                    partial: pointer(T), packed: pointer(i64), a_row: i64, a_step: i64,
+                    b_step: i64, b_column: i64, rows: i64, columns: i64, depth: i64,
+                    depth_blocks: i64, first: i64, last: i64, shares: i64, row_blocks: i64,
+                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static,
+                    O: static, T: static, BIAS: static, SCALED: static, OTHER: static,
+                    ACTIVATION: static, MR: static, NV: static, W: static):  # fmt: skip
+    """C = A B: the first `shares` tasks pack, the others are blocks of C, row_blocks above each
+    other, and wait until `packed` counts all shares. (Tasks are begun in their order, so that
+    somebody is at work on every share then.)
 
     Sums of blocks of k are gathered in `partial` (c itself where it has their type); the last
-    block finishes them.
+    block of the last of several calls finishes them.
     """
     NR = NV * W
     FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
-    column_blocks = tasks // row_blocks
-    row_block = task % row_blocks
-    column_block = task // row_blocks
-    tile = stack(T, MR * NR)
-    add = first == 0
-    for j in range(of_b * column_block // column_blocks,
-                   of_b * (column_block + 1) // column_blocks):  # fmt: skip
-        for i in range(of_a * row_block // row_blocks, of_a * (row_block + 1) // row_blocks):
-            row = i * MR
-            column = j * NR
-            height = smaller(rows - row, MR)
-            width = smaller(columns - column, NR)
-            sums = partial + (row * partial_row + column)
-            whole = (height == MR) & (width == NR)
-            if FINISHES:
-                whole = whole & (last == 0)
-            place = select(whole, sums, tile)
-            step = select(whole, partial_row, NR)
-            gemm_tile(packed_a + row * depth, 1, MR, packed_b + column * depth, NR, depth, place,
-                      step, add & whole, MR, NV, W)  # fmt: skip
-            if whole == False:  # noqa: E712
-                if last != 0:
-                    finish_tile(tile, NR, c + (row * c_row + column), c_row, height, width, row,
-                                column, sums, partial_row, add, bias, other, other_row, alpha,
-                                beta, BIAS, SCALED, OTHER, ACTIVATION, NV, W)  # fmt: skip
-                else:
-                    finish_tile(tile, NR, sums, partial_row, height, width, row, column, sums,
-                                partial_row, add, bias, other, other_row, alpha, beta, NO_BIAS,
-                                False, False, None, NV, W)  # fmt: skip
+    if task < shares:
+        pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns, depth,
+                   depth_blocks, task, shares, MR, NV, W)  # fmt: skip
+        atomic_add(packed, 1)
+    else:
+        while atomic_load(packed) < shares:
+            pause()
+        column_blocks = (tasks - shares) // row_blocks
+        row_block = (task - shares) % row_blocks
+        column_block = (task - shares) // row_blocks
+        tile = stack(T, MR * NR)
+        for block in range(depth_blocks):
+            begin = depth * block // depth_blocks
+            size = depth * (block + 1) // depth_blocks - begin
+            add = (first == 0) | (block > 0)
+            ends = (last != 0) & (block == depth_blocks - 1)
+            for j in range(of_b * column_block // column_blocks,
+                           of_b * (column_block + 1) // column_blocks):  # fmt: skip
+                column = j * NR
+                width = smaller(columns - column, NR)
+                for i in range(of_a * row_block // row_blocks,
+                               of_a * (row_block + 1) // row_blocks):  # fmt: skip
+                    row = i * MR
+                    height = smaller(rows - row, MR)
+                    sums = partial + (row * columns + column)
+                    whole = (height == MR) & (width == NR)
+                    if FINISHES:
+                        whole = whole & (ends == False)  # noqa: E712
+                    gemm_tile(panels_a + (begin * of_a * MR + row * size), 1, MR,
+                              panels_b + (begin * of_b * NR + column * size), NR, size,
+                              select(whole, sums, tile), select(whole, columns, NR), add & whole,
+                              MR, NV, W, PANEL_STEPS)  # fmt: skip
+                    if whole == False:  # noqa: E712
+                        if ends:
+                            finish_tile(tile, NR, c + (row * columns + column), columns, height,
+                                        width, row, column, sums, columns, add, bias, other,
+                                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
+                                        NV, W)  # fmt: skip
+                        else:
+                            keep_sums(tile, NR, sums, columns, height, width, add)
 
 
 # ---- small products and batches of them: operands where they lie, or packed on the stack
@@ -316,8 +366,12 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                         place = select(whole, to + (from_row * columns + from_column), tile)
                         step = select(whole, columns, NR)
                         partial = to + (row * columns + column)
-                    gemm_tile(a_from, a_next, a_by, b_from, b_by, size, place, step, add & whole,
-                              MR, NV, W)  # fmt: skip
+                    if (pack_a != 0) & (b_form != IN_PLACE):
+                        gemm_tile(a_from, 1, MR, b_from, NR, size, place, step, add & whole, MR,
+                                  NV, W, PANEL_STEPS)  # fmt: skip
+                    elif S is T:
+                        gemm_tile(a_from, a_next, a_by, b_from, b_by, size, place, step,
+                                  add & whole, MR, NV, W, STEPS)  # fmt: skip
                     if whole == False:  # noqa: E712
                         sums = tile + ((row - from_row) * NR + column - from_column)
                         if ends:

@@ -42,9 +42,9 @@ def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
 PLANS: dict[Any, Direct | Packed | Each | Copied | Empty] = {}
 """How to multiply operands of these shapes, strides and dtypes."""
 MOST_PLANS = 4096
-DIRECT, DIRECT_ACROSS = 1 << 26, 1 << 24
+DIRECT = 1 << 26
 """Multiply-adds of one matrix up to which operands are read where they lie, or packed a block at
-a time; the second where A's rows lie across (benchmarks/matmul.py)."""
+a time (benchmarks/matmul.py)."""
 
 
 def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads: int) -> Any:
@@ -57,8 +57,7 @@ def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads:
     if batch:
         left = np.broadcast_to(left, (*batch, rows, depth))
         right = np.broadcast_to(right, (*batch, depth, columns))
-    most = DIRECT if left.strides[-1] == left.itemsize else DIRECT_ACROSS
-    direct = depth <= kernels.DEPTH and rows * columns * depth <= most
+    direct = depth <= kernels.DEPTH and rows * columns * depth <= DIRECT
     if not batch:
         return (Direct if direct else Packed)(left, right, dtype, threads)
     if not direct:

@@ -45,11 +45,12 @@ class Direct:
         b_step, b_column = strides(right)[-2:]
         foreign = self.source is not self.sums
         pack_a = (foreign or rows < tile.rows or (a_step != 1 and depth * a_step > 1 << 14)
-                  or (panels and depth > DEPTH_BLOCK))  # fmt: skip
+                  or (panels and depth > DEPTH_BLOCK) or columns >= WIDE)  # fmt: skip
         pack_b = (
             foreign
             or b_column != 1
             or columns < tile.columns
+            or rows >= HIGH
             or (rows > 4 * tile.rows and _collides(depth, b_step * right.itemsize))
         )
         b_form = kernels.PACK if pack_b else kernels.IN_PLACE
@@ -106,10 +107,9 @@ class Repeated:
         depth, columns = right.shape
         self.right = right
         self.panels = aligned(parts(columns, tile.columns) * tile.columns * depth, right.dtype)
-        pack = kernel(kernels.pack_operands, S=sums, T=sums, **tile.constants)
+        pack = kernel(kernels.pack_right, S=sums, T=sums, NV=tile.vectors, W=tile.width)
         pack.parallel(max(1, min(right.size // 16384, 4 * settings.get_num_threads())), right,
-                      right, self.panels, self.panels, 0, 0, *strides(right), 0, columns,
-                      depth)  # fmt: skip
+                      self.panels, *strides(right), columns, depth)  # fmt: skip
         self.plans: dict[Any, Direct] = {}
 
     def after(self, left: np.ndarray, finish: Finish = NOTHING) -> np.ndarray:
@@ -134,6 +134,8 @@ BLOCK = 40 * 1024
 own, other threads of the core may hold the other half."""
 PACKING = 8
 """What it costs to pack an element, in multiply-adds."""
+WIDE, HIGH = 96, 48
+"""Columns and rows of C from which A and B are packed though they could be read where they lie."""
 TAIL = 0.25
 """The part of a task that a thread waits for others in the end."""
 

@@ -23,46 +23,48 @@ from flambeau._ops.templates.gemm_tiles import (
 )
 from flambeau._runtime.launch import kernel
 
+MOST_PACKED = 1 << 22
+"""Elements of both operands that are packed at once: what they take beside the result."""
+
 
 class Packed:
-    """Block of k by block of k: all panels of both matrices are packed, then multiplied."""
+    """One launch, or several where there is much to pack: threads pack all panels, then multiply."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, threads: int) -> None:
-        self.rows, depth = left.shape
-        self.columns = right.shape[1]
-        self.shape, self.dtype = (self.rows, self.columns), dtype
-        self.sums = SUMS[left.dtype]
+        rows, depth = left.shape
+        columns = right.shape[1]
+        self.shape, self.dtype = (rows, columns), dtype
+        self.source, self.sums = OF_NUMPY[left.dtype.name], SUMS[left.dtype]
         self.tile = tile = tile_of(self.sums)
         self.wide = SUM_DTYPES[self.sums]
         blocks = max(parts(depth, DEPTH_BLOCK), 1)
-        self.edges = [depth * block // blocks for block in range(blocks + 1)]
-        self.most = parts(depth, blocks)
-        self.pack = kernel(kernels.pack_operands, S=OF_NUMPY[left.dtype.name], T=self.sums,
-                           **tile.constants)  # fmt: skip
-        self.packs = max(1, min((self.rows + self.columns) * self.most // 16384, 4 * threads))
-        self.strides = (*strides(left), *strides(right))
-        self.grid = _grid(self.rows, self.columns, tile, threads)
+        self.heights = parts(rows, tile.rows) * tile.rows, parts(columns, tile.columns) * tile.columns
+        calls = min(blocks, parts(sum(self.heights) * depth, MOST_PACKED))
+        cuts = [blocks * call // calls for call in range(calls + 1)]
+        self.calls = [(depth * begin // blocks, depth * end // blocks, end - begin)
+                      for begin, end in pairwise(cuts)]  # fmt: skip
+        self.most = max(end - begin for begin, end, _ in self.calls)
+        self.strides = (*strides(left), *strides(right), rows, columns)
+        self.shares = 1 if threads == 1 else max(threads, min((rows + columns) * self.most // 8192, 4 * threads))
+        self.row_blocks, column_blocks = _grid(rows, columns, tile, threads)
+        self.tasks = self.shares + self.row_blocks * column_blocks
 
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
-        """Two launches for each block of k."""
-        rows, columns, tile, wide = self.rows, self.columns, self.tile, self.wide
-        row_blocks, column_blocks = self.grid
-        packed_a = aligned(parts(rows, tile.rows) * tile.rows * self.most, wide)
-        packed_b = aligned(parts(columns, tile.columns) * tile.columns * self.most, wide)
-        last = len(self.edges) - 2
-        partial = out if out.dtype == wide else np.empty(out.shape if last else 1, wide)
-        multiply = kernel(kernels.multiply_packed, O=OF_NUMPY[out.dtype.name], T=self.sums,
+        """Multiply."""
+        panels_a, panels_b = (aligned(height * self.most, self.wide) for height in self.heights)
+        partial = out
+        if out.dtype != self.wide:
+            blocks = sum(blocks for *_, blocks in self.calls)
+            partial = np.empty(out.shape if blocks > 1 else 1, self.wide)
+        multiply = kernel(kernels.multiply_packed, S=self.source, O=OF_NUMPY[out.dtype.name], T=self.sums,
                           **dict(zip(FINISH, finish.constants, strict=True)),
-                          **tile.constants)  # fmt: skip
+                          **self.tile.constants)  # fmt: skip
         bias, other, _, other_row = extras(finish, out)
-        for block, (first, end) in enumerate(pairwise(self.edges)):
-            size = end - first
-            self.pack.parallel(self.packs, left[:, first:], right[first:], packed_a, packed_b,
-                               *self.strides, rows, columns, size)  # fmt: skip
-            multiply.parallel(row_blocks * column_blocks, packed_a, packed_b, out, partial, bias,
-                              other, rows, columns, size, columns, columns, block == 0,
-                              block == last, row_blocks, other_row, finish.alpha,
-                              finish.beta)  # fmt: skip
+        for begin, end, blocks in self.calls:
+            multiply.parallel(self.tasks, left[:, begin:], right[begin:], out, bias, other,
+                              panels_a, panels_b, partial, np.zeros(1, np.int64), *self.strides,
+                              end - begin, blocks, begin == 0, end == left.shape[1], self.shares,
+                              self.row_blocks, other_row, finish.alpha, finish.beta)  # fmt: skip
 
 
 def _grid(rows: int, columns: int, tile: Tile, threads: int) -> tuple[int, int]:
