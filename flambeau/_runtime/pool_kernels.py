@@ -8,6 +8,7 @@ another ticket or no task and takes nothing, and nobody waits for a thread that 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 
 from flambeau._compiler.language import (
@@ -49,6 +50,7 @@ PLACE = 8
 
 ROUNDS = 256  # looks (of some 20 ns) between two looks at the clock
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
+POSIX = os.name == "posix"
 CLOCK = 1 if platform.system() == "Linux" else 6  # CLOCK_MONOTONIC
 PLACED = hasattr(ctypes.pythonapi, "pthread_setaffinity_np")  # whether threads have processors
 SET = 16  # words of a set of processors
@@ -65,6 +67,19 @@ def pause():
     """Tell the core that this thread only waits."""
     if X86:
         intrinsic("llvm.x86.sse2.pause", None)
+
+
+@native
+def wait_for(counter, count):
+    """Until other threads have counted so far. Where there are more threads than cores, one that
+    has still to count may need this core: it is offered now and then."""
+    rounds = 0
+    while atomic_load(counter) < count:
+        pause()
+        rounds += 1
+        if POSIX:
+            if rounds & 0x3FF == 0:
+                external("sched_yield", i32)
 
 
 @native
@@ -228,10 +243,5 @@ def pool_run(place: i64, function: i64, arguments: i64, jobs: i64, limit: i64):
         if (atomic_add(state + SLEEPING, 0) > 0) | (limit > before):
             wake(state)
         take(state, ticket)
-        rounds = 0
-        while atomic_load(state + DONE) < jobs:
-            pause()
-            rounds += 1
-            if rounds & 0x3FF == 0:
-                external("sched_yield", i32)
+        wait_for(state + DONE, jobs)
         atomic_store(state + BUSY, 0)

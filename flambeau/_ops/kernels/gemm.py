@@ -14,7 +14,7 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import erf
 from flambeau._ops.kernels.packing import pack_panel, pack_panels
-from flambeau._runtime.pool_kernels import pause
+from flambeau._runtime.pool_kernels import wait_for
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
 PANEL_STEPS, STEPS = 4, 2
@@ -231,8 +231,7 @@ def multiply_packed(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                    depth_blocks, task, shares, MR, NV, W)  # fmt: skip
         atomic_add(packed, 1)
     else:
-        while atomic_load(packed) < shares:
-            pause()
+        wait_for(packed, shares)
         column_blocks = (tasks - shares) // row_blocks
         row_block = (task - shares) % row_blocks
         column_block = (task - shares) // row_blocks

@@ -20,12 +20,14 @@ def sigmoid(x):
 
 
 @native
-def lstm_units(source, gates, from_hidden, before, cell, output, j, hidden, W: static):
-    """Gates i, f, o and candidate g: c' = f c + i g, h' = o tanh(c')."""
-    enter = sigmoid(load(source + j, W) + load(from_hidden + j, W))
-    forget = sigmoid(load(source + hidden + j, W) + load(from_hidden + hidden + j, W))
-    candidate = tanh(load(source + 2 * hidden + j, W) + load(from_hidden + 2 * hidden + j, W))
-    leave = sigmoid(load(source + 3 * hidden + j, W) + load(from_hidden + 3 * hidden + j, W))
+def lstm_units(source, gates, product, apart, before, cell, output, j, hidden,
+               W: static):  # fmt: skip
+    """Gates i, f, o and candidate g: c' = f c + i g, h' = o tanh(c'). `product` is at the units'
+    own part of V h, gate after gate, `apart` elements from each other."""
+    enter = sigmoid(load(source + j, W) + load(product, W))
+    forget = sigmoid(load(source + hidden + j, W) + load(product + apart, W))
+    candidate = tanh(load(source + 2 * hidden + j, W) + load(product + 2 * apart, W))
+    leave = sigmoid(load(source + 3 * hidden + j, W) + load(product + 3 * apart, W))
     now = forget * load(before + j, W) + enter * candidate
     store(gates + j, enter)
     store(gates + hidden + j, forget)
@@ -46,40 +48,43 @@ def lstm_step(source: pointer(T), gates: pointer(T), from_hidden: pointer(T), be
         b, c, o = before + r * hidden, cell + r * hidden, output + r * hidden
         whole = hidden // W * W
         for j in range(0, whole, W):
-            lstm_units(x, g, f, b, c, o, j, hidden, W)
+            lstm_units(x, g, f + j, hidden, b, c, o, j, hidden, W)
         for j in range(whole, hidden):
-            lstm_units(x, g, f, b, c, o, j, hidden, 1)
+            lstm_units(x, g, f + j, hidden, b, c, o, j, hidden, 1)
 
 
 @native
-def lstm_unit_slopes(gates, before, cell, of_output, of_hidden, of_cell, j, hidden, W: static):
-    """From the gradients of h' and c' to those of the gates before their functions, and of c."""
+def lstm_unit_slopes(gates, slopes, before, cell, of_output, of_hidden, of_cell, j, hidden,
+                     W: static):  # fmt: skip
+    """From the gradients of h' and c' to those of the gates before their functions, and of c.
+    `of_hidden` is at the units' own part."""
     enter, forget = load(gates + j, W), load(gates + hidden + j, W)
     candidate, leave = load(gates + 2 * hidden + j, W), load(gates + 3 * hidden + j, W)
-    slope = load(of_output + j, W) + load(of_hidden + j, W)
+    slope = load(of_output + j, W) + load(of_hidden, W)
     bent = tanh(load(cell + j, W))
     through = load(of_cell + j, W) + slope * leave * (1.0 - bent * bent)
-    store(gates + j, through * candidate * enter * (1.0 - enter))
-    store(gates + hidden + j, through * load(before + j, W) * forget * (1.0 - forget))
-    store(gates + 2 * hidden + j, through * enter * (1.0 - candidate * candidate))
-    store(gates + 3 * hidden + j, slope * bent * leave * (1.0 - leave))
+    store(slopes + j, through * candidate * enter * (1.0 - enter))
+    store(slopes + hidden + j, through * load(before + j, W) * forget * (1.0 - forget))
+    store(slopes + 2 * hidden + j, through * enter * (1.0 - candidate * candidate))
+    store(slopes + 3 * hidden + j, slope * bent * leave * (1.0 - leave))
     store(of_cell + j, through * forget)
 
 
 @native
-def lstm_step_backward(gates: pointer(T), before: pointer(T), cell: pointer(T),
-                       of_output: pointer(T), of_hidden: pointer(T), of_cell: pointer(T),
-                       rows: i64, hidden: i64, task: i64, tasks: i64,
+def lstm_step_backward(gates: pointer(T), slopes: pointer(T), before: pointer(T),
+                       cell: pointer(T), of_output: pointer(T), of_hidden: pointer(T),
+                       of_cell: pointer(T), rows: i64, hidden: i64, task: i64, tasks: i64,
                        T: static, W: static):  # fmt: skip
-    """One step back: `gates` becomes the gradient of W x + b + V h + c, `of_cell` that of c."""
+    """One step back: `slopes` becomes the gradient of W x + b + V h + c, `of_cell` that of c."""
     for r in range(rows * task // tasks, rows * (task + 1) // tasks):
-        g, b, c = gates + r * 4 * hidden, before + r * hidden, cell + r * hidden
-        o, h, s = of_output + r * hidden, of_hidden + r * hidden, of_cell + r * hidden
+        g, d = gates + r * 4 * hidden, slopes + r * 4 * hidden
+        b, c, s = before + r * hidden, cell + r * hidden, of_cell + r * hidden
+        o, h = of_output + r * hidden, of_hidden + r * hidden
         whole = hidden // W * W
         for j in range(0, whole, W):
-            lstm_unit_slopes(g, b, c, o, h, s, j, hidden, W)
+            lstm_unit_slopes(g, d, b, c, o, h + j, s, j, hidden, W)
         for j in range(whole, hidden):
-            lstm_unit_slopes(g, b, c, o, h, s, j, hidden, 1)
+            lstm_unit_slopes(g, d, b, c, o, h + j, s, j, hidden, 1)
 
 
 @native
@@ -115,7 +120,7 @@ def gru_unit_slopes(gates, from_hidden, before, of_output, of_hidden, j, hidden,
     """From the gradient of h' to those of the gates before their functions, and of h itself."""
     reset, update = load(gates + j, W), load(gates + hidden + j, W)
     new, inner = load(gates + 2 * hidden + j, W), load(from_hidden + 2 * hidden + j, W)
-    slope = load(of_output + j, W) + load(of_hidden + j, W)
+    slope = load(of_output + j, W) + load(of_hidden, W)
     of_new = slope * (1.0 - update) * (1.0 - new * new)
     of_reset = of_new * inner * reset * (1.0 - reset)
     of_update = slope * (load(before + j, W) - new) * update * (1.0 - update)

@@ -66,19 +66,19 @@ def lstm_rows(source: pointer(T), panels: pointer(T), hidden: pointer(T), cell: 
         for r in range(count):
             place = step * rows + first + r
             for j in range(0, units, W):
-                lstm_units(source + place * width, gates + place * width, product + r * width,
-                           c + r * units, cells + place * units, outputs + place * units, j, units,
-                           W)  # fmt: skip
+                lstm_units(source + place * width, gates + place * width, product + (r * width + j),
+                           units, c + r * units, cells + place * units, outputs + place * units, j,
+                           units, W)  # fmt: skip
 
 
 @native
-def lstm_rows_backward(slopes: pointer(T), panels: pointer(T), cell: pointer(T),
-                       cells: pointer(T), of_outputs: pointer(T), of_hidden: pointer(T),
-                       of_cell: pointer(T), steps: i64, rows: i64, units: i64, backwards: i64,
-                       task: i64, tasks: i64, R: static, NV: static, T: static,
-                       W: static):  # fmt: skip
-    """All steps back. `slopes` holds the gates and becomes the gradient of W x + b + V h + c;
-    `of_hidden` and `of_cell` [rows, units] become those of the first states."""
+def lstm_rows_backward(gates: pointer(T), slopes: pointer(T), panels: pointer(T),
+                       cell: pointer(T), cells: pointer(T), of_outputs: pointer(T),
+                       of_hidden: pointer(T), of_cell: pointer(T), steps: i64, rows: i64,
+                       units: i64, backwards: i64, task: i64, tasks: i64, R: static, NV: static,
+                       T: static, W: static):  # fmt: skip
+    """All steps back. `slopes` becomes the gradient of W x + b + V h + c; `of_hidden` and `of_cell`
+    [rows, units] become those of the first states."""
     first, last = rows * task // tasks, rows * (task + 1) // tasks
     count, width = last - first, 4 * units
     for k in range(steps):
@@ -93,9 +93,9 @@ def lstm_rows_backward(slopes: pointer(T), panels: pointer(T), cell: pointer(T),
             place = step * rows + first + r
             own = (first + r) * units
             for j in range(0, units, W):
-                lstm_unit_slopes(slopes + place * width, c + r * units, cells + place * units,
-                                 of_outputs + place * units, of_hidden + own, of_cell + own, j,
-                                 units, W)  # fmt: skip
+                lstm_unit_slopes(gates + place * width, slopes + place * width, c + r * units,
+                                 cells + place * units, of_outputs + place * units,
+                                 of_hidden + (own + j), of_cell + own, j, units, W)  # fmt: skip
         own_slopes = slopes + (step * rows + first) * width
         rows_product(own_slopes, width, panels, of_hidden + first * units, units, count, width,
                      units, R, NV, T, W)  # fmt: skip

@@ -25,10 +25,12 @@ from flambeau._runtime.launch import kernel
 
 MOST_PACKED = 1 << 22
 """Elements of both operands that are packed at once: what they take beside the result."""
+SHARE = 8192
+"""Elements that are packed by a task at least."""
 
 
 class Packed:
-    """One launch, or several where there is much to pack: threads pack all panels, then multiply."""
+    """One launch, or several where there is much: threads pack all panels, then multiply."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, threads: int) -> None:
         rows, depth = left.shape
@@ -38,14 +40,16 @@ class Packed:
         self.tile = tile = tile_of(self.sums)
         self.wide = SUM_DTYPES[self.sums]
         blocks = max(parts(depth, DEPTH_BLOCK), 1)
-        self.heights = parts(rows, tile.rows) * tile.rows, parts(columns, tile.columns) * tile.columns
-        calls = min(blocks, parts(sum(self.heights) * depth, MOST_PACKED))
+        self.heights = [parts(n, size) * size
+                        for n, size in ((rows, tile.rows), (columns, tile.columns))]  # fmt: skip
+        calls = min(blocks, max(1, parts(sum(self.heights) * depth, MOST_PACKED)))
         cuts = [blocks * call // calls for call in range(calls + 1)]
         self.calls = [(depth * begin // blocks, depth * end // blocks, end - begin)
                       for begin, end in pairwise(cuts)]  # fmt: skip
         self.most = max(end - begin for begin, end, _ in self.calls)
         self.strides = (*strides(left), *strides(right), rows, columns)
-        self.shares = 1 if threads == 1 else max(threads, min((rows + columns) * self.most // 8192, 4 * threads))
+        most = 4 * threads if threads > 1 else 1
+        self.shares = max(1, min((rows + columns) * self.most // SHARE, most))
         self.row_blocks, column_blocks = _grid(rows, columns, tile, threads)
         self.tasks = self.shares + self.row_blocks * column_blocks
 
@@ -56,9 +60,9 @@ class Packed:
         if out.dtype != self.wide:
             blocks = sum(blocks for *_, blocks in self.calls)
             partial = np.empty(out.shape if blocks > 1 else 1, self.wide)
-        multiply = kernel(kernels.multiply_packed, S=self.source, O=OF_NUMPY[out.dtype.name], T=self.sums,
-                          **dict(zip(FINISH, finish.constants, strict=True)),
-                          **self.tile.constants)  # fmt: skip
+        multiply = kernel(
+            kernels.multiply_packed, S=self.source, O=OF_NUMPY[out.dtype.name], T=self.sums,
+            **dict(zip(FINISH, finish.constants, strict=True)), **self.tile.constants)  # fmt: skip
         bias, other, _, other_row = extras(finish, out)
         for begin, end, blocks in self.calls:
             multiply.parallel(self.tasks, left[:, begin:], right[begin:], out, bias, other,

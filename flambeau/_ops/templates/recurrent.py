@@ -1,4 +1,5 @@
-"""Recurrent layers over all steps: one product and one kernel of gates for each step.
+"""Recurrent layers over all steps: one product and one kernel of gates for each step, or all steps
+of an LSTM in one launch (`recurrent_rows`, `recurrent_steps`).
 
 Arrays: `from_input` [T, N, gates * H] (W x + b of every step), weights [gates * H, H], states
 [N, H]. Steps run from the first to the last, or with `backwards` the other way.
@@ -15,7 +16,7 @@ import numpy as np
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent as kernels
-from flambeau._ops.templates import recurrent_rows
+from flambeau._ops.templates import recurrent_rows, recurrent_steps
 from flambeau._ops.templates.gemm import Finish, Repeated, gemm
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
@@ -52,9 +53,10 @@ def lstm(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: n
     steps, rows, width = from_input.shape
     units = width // 4
     gates, (outputs, cells) = np.empty_like(from_input), _pair(from_input, units)
-    if recurrent_rows.fits(from_input, units):
-        recurrent_rows.lstm(from_input, weight, hidden, cell, outputs, cells, gates, backwards)
-        return outputs, cells, gates
+    for whole in (recurrent_rows, recurrent_steps):
+        if whole.fits(from_input, units):
+            whole.lstm(from_input, weight, hidden, cell, outputs, cells, gates, backwards)
+            return outputs, cells, gates
     step_kernel = _kernel(kernels.lstm_step, from_input.dtype)
     across = Repeated(weight.T)
     for step, last in _order(steps, backwards):
@@ -78,20 +80,20 @@ def lstm_backward(grad: np.ndarray, grad_cell: np.ndarray | None, weight: np.nda
     `grad_cell` that of the last cell state."""
     steps, rows, width = gates.shape
     units = width // 4
-    slopes = gates.copy()
-    of_hidden = np.zeros_like(hidden)
+    slopes, of_hidden = np.empty_like(gates), np.zeros_like(hidden)
     of_cell = np.zeros_like(cell) if grad_cell is None else grad_cell.copy()
-    if recurrent_rows.fits(gates, units):
-        recurrent_rows.lstm_backward(slopes, weight, cell, cells, grad, of_hidden, of_cell,
-                                     backwards)  # fmt: skip
-        of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
-        return slopes, of_weight, of_hidden, of_cell
+    for whole in (recurrent_rows, recurrent_steps):
+        if whole.fits(gates, units):
+            whole.lstm_backward(gates, slopes, weight, cell, cells, grad, of_hidden, of_cell,
+                                backwards)  # fmt: skip
+            of_weight = _weight_gradient(slopes, hidden, outputs, backwards)
+            return slopes, of_weight, of_hidden, of_cell
     back = Repeated(weight)
     step_kernel = _kernel(kernels.lstm_step_backward, gates.dtype)
     for step, last in reversed(list(_order(steps, backwards))):
         step_kernel.parallel(
-            _tasks(rows * units), slopes[step], _states(cell, cells, last), cells[step],
-            grad[step], of_hidden, of_cell, rows, units,
+            _tasks(rows * units), gates[step], slopes[step], _states(cell, cells, last),
+            cells[step], grad[step], of_hidden, of_cell, rows, units,
         )  # fmt: skip
         of_hidden = back.after(slopes[step])
     of_weight = _weight_gradient(slopes, hidden, outputs, backwards)

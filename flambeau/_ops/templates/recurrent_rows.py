@@ -65,14 +65,14 @@ def lstm(source: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.nd
     )  # fmt: skip
 
 
-def lstm_backward(slopes: np.ndarray, weight: np.ndarray, cell: np.ndarray, cells: np.ndarray,
-                  grad: np.ndarray, of_hidden: np.ndarray, of_cell: np.ndarray,
+def lstm_backward(gates: np.ndarray, slopes: np.ndarray, weight: np.ndarray, cell: np.ndarray,
+                  cells: np.ndarray, grad: np.ndarray, of_hidden: np.ndarray, of_cell: np.ndarray,
                   backwards: bool) -> None:  # fmt: skip
-    """Turn gates into slopes, and the states' gradients into those of the first states."""
+    """Fill slopes, and turn the states' gradients into those of the first states."""
     steps, rows, units = cells.shape
     lanes = vector_bits() // 8 // slopes.itemsize
     panels, vectors = _panels(weight, lanes)
     _kernel(kernels.lstm_rows_backward, slopes.dtype, lanes, vectors).parallel(
-        _tasks(steps, rows, 4 * units * units), slopes, panels, cell, cells, grad, of_hidden,
-        of_cell, steps, rows, units, int(backwards),
+        _tasks(steps, rows, 4 * units * units), gates, slopes, panels, cell, cells, grad,
+        of_hidden, of_cell, steps, rows, units, int(backwards),
     )  # fmt: skip

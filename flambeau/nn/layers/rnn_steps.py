@@ -29,9 +29,13 @@ class Direction:
 
     def run(self, input: Tensor, state: State, backwards: bool) -> tuple[Tensor, State]:
         """All steps of (T, N, features): the outputs (T, N, hidden) and the last state."""
-        from_input = F.linear(input, self.weight_ih, self.bias_ih)
         if self.weight_hr is None:
-            return layer(self.mode, from_input, self.weight_hh, self.bias_hh, state, backwards)
+            bias_ih, bias_hh = self.bias_ih, self.bias_hh
+            if self.mode != "GRU" and bias_hh is not None:  # they only meet in a sum
+                bias_ih, bias_hh = bias_ih + bias_hh, None
+            from_input = F.linear(input, self.weight_ih, bias_ih)
+            return layer(self.mode, from_input, self.weight_hh, bias_hh, state, backwards)
+        from_input = F.linear(input, self.weight_ih, self.bias_ih)
         parts = from_input.unbind(0)
         outputs = []
         for part in reversed(parts) if backwards else parts:

@@ -13,7 +13,7 @@ import flambeau as torch
 
 pytest.importorskip("llvmlite")
 
-from flambeau._ops.templates import blas, gemm
+from flambeau._ops.templates import blas, gemm, gemm_packed
 from flambeau._runtime import choice
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -54,15 +54,14 @@ def check(result: np.ndarray, left: np.ndarray, right: np.ndarray, added: Any = 
 @pytest.fixture(params=[True, False], ids=["direct", "packed"])
 def path(request: Any, monkeypatch: Any) -> None:
     """Both ways to multiply, for any size."""
-    for name in ("DIRECT", "DIRECT_ACROSS"):
-        monkeypatch.setattr(gemm, name, 1 << 62 if request.param else -1)
+    monkeypatch.setattr(gemm, "DIRECT", 1 << 62 if request.param else -1)
     gemm.PLANS.clear()
     yield
     gemm.PLANS.clear()
 
 
 SIZES = [(1, 1, 1), (5, 0, 3), (2, 1, 40), (6, 8, 16), (7, 9, 17), (13, 130, 5), (64, 33, 50),
-         (12, 1100, 32), (31, 700, 19)]  # fmt: skip
+         (12, 1100, 32), (31, 700, 19), (100, 400, 130)]  # fmt: skip
 
 
 @DTYPES
@@ -83,6 +82,25 @@ def test_products_of_random_sizes(path: None):
         left = matrix(rng, (rows, depth), np.float32, int(rng.integers(4)))
         right = matrix(rng, (depth, columns), np.float32, int(rng.integers(4)))
         check(gemm.gemm(left, right), left, right)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16])
+def test_packed_products_of_several_calls(monkeypatch: Any, threads: int, dtype: Any):
+    monkeypatch.setattr(gemm_packed, "MOST_PACKED", 60_000)
+    rng = np.random.default_rng(13)
+    left, right = matrix(rng, (90, 1500), dtype, 1), matrix(rng, (1500, 70), dtype, 0)
+    bias = rng.standard_normal(70).astype(dtype)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        plan = gemm_packed.Packed(left, right, left.dtype, threads)
+        out = np.empty((90, 70), dtype)
+        plan.run(left, right, out, gemm.Finish(bias))
+    finally:
+        torch.set_num_threads(before)
+    assert len(plan.calls) == 4
+    check(out, left, right, bias.astype(np.float64))
 
 
 @DTYPES

@@ -1,0 +1,69 @@
+"""Launching large LSTM layers: all steps in one launch (`kernels/recurrent_steps.py`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.types import OF_NUMPY
+from flambeau._core.settings import get_num_threads
+from flambeau._ops.kernels import recurrent_steps as kernels
+from flambeau._ops.kernels.gemm import PACKED
+from flambeau._ops.templates.gemm import Repeated
+from flambeau._ops.templates.gemm_tiles import SUMS, Tile, tile_of
+from flambeau._runtime.launch import Kernel, kernel
+
+PARTS = 2
+"""Parts of a step for each thread: more wait less for the slowest thread, and pack more."""
+LEAST = 1 << 18
+"""Multiply-adds of a part: about 5 us, some times what it takes to wait for the step before."""
+
+
+def fits(gates: np.ndarray, units: int) -> bool:
+    """Whether the units of gates [T, N, 4 units] are whole panels, not too many for a tile."""
+    tile = tile_of(SUMS[gates.dtype])
+    return units % tile.columns == 0 and 4 * units * tile.rows <= PACKED
+
+
+def _kernel(native: Any, dtype: np.dtype[Any], tile: Tile) -> Kernel:
+    return kernel(native, T=OF_NUMPY[dtype.name], **tile.constants)
+
+
+def _parts(rows: int, units: int, tile: Tile) -> int:
+    threads = get_num_threads()
+    if threads == 1:
+        return 1
+    most = min(PARTS * threads, units // tile.columns)
+    return max(1, min(most, 4 * rows * units * units // LEAST))
+
+
+def _high(depth: int, tile: Tile) -> int:
+    """How many sequences are packed together."""
+    return min(kernels.ROWS, PACKED // depth) // tile.rows * tile.rows
+
+
+def lstm(source: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.ndarray,
+         outputs: np.ndarray, cells: np.ndarray, gates: np.ndarray,
+         backwards: bool) -> None:  # fmt: skip
+    """Fill outputs, cells [T, N, H] and gates [T, N, 4 H]."""
+    steps, rows, units = outputs.shape
+    tile = tile_of(SUMS[source.dtype])
+    _kernel(kernels.lstm_steps, source.dtype, tile).parallel(
+        steps * _parts(rows, units, tile), source, Repeated(weight.T).panels, hidden, cell,
+        outputs, cells, gates, np.zeros(steps, np.int64), steps, rows, units, _high(units, tile),
+        int(backwards),
+    )  # fmt: skip
+
+
+def lstm_backward(gates: np.ndarray, slopes: np.ndarray, weight: np.ndarray, cell: np.ndarray,
+                  cells: np.ndarray, grad: np.ndarray, of_hidden: np.ndarray, of_cell: np.ndarray,
+                  backwards: bool) -> None:  # fmt: skip
+    """Fill slopes and of_hidden, and turn of_cell into the gradient of the first cell state."""
+    steps, rows, units = cells.shape
+    tile = tile_of(SUMS[gates.dtype])
+    _kernel(kernels.lstm_steps_backward, gates.dtype, tile).parallel(
+        (steps + 1) * _parts(rows, units, tile), gates, slopes, Repeated(weight).panels, cell,
+        cells, grad, of_hidden, of_cell, np.zeros(steps + 1, np.int64), steps, rows, units,
+        _high(4 * units, tile), int(backwards),
+    )  # fmt: skip
