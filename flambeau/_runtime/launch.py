@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.types import Pointer
-from flambeau._runtime import allocator
+from flambeau._runtime import allocator, threads
 from flambeau._runtime.cpu import _HEADER, _word_at, address
 
 CHECKED = "bounds" in os.environ.get("FLAMBEAU_DEBUG", "").split("|")
@@ -58,7 +58,7 @@ class Kernel:
         """Run as one task in the caller's thread."""
         self.entry(self.packed(arguments), 0, 1)
         if WATCHED:
-            self._raise_fault()
+            self.raise_fault()
 
     def once(self, words: tuple[int, ...], *arrays: np.ndarray) -> None:
         """Run as one task with arrays and then plain numbers, unless kernels are watched: what
@@ -76,11 +76,9 @@ class Kernel:
         if tasks == 1:
             self.entry(packed, 0, 1)
         else:
-            from flambeau._runtime import threads
-
             threads.run(self, packed, tasks)
         if WATCHED:
-            self._raise_fault()
+            self.raise_fault()
 
     def packed(self, arguments: Any) -> bytes:
         """The arguments in 64-bit slots."""
@@ -103,7 +101,8 @@ class Kernel:
                 values += [value, *EVERYWHERE]
         return self.pack(*values)
 
-    def _raise_fault(self) -> None:
+    def raise_fault(self) -> None:
+        """IndexError if a checked access has been outside of its array since the last look."""
         allocator.check()
         if not self.fault:
             return

@@ -45,7 +45,7 @@ class NativePool:
         """Run a kernel's tasks with up to `limit` threads."""
         if self.started < limit - 1:
             self.grow(limit - 1)
-        self.work(self.state, kernel.address, _address_of(packed), tasks, limit)
+        self.work(self.state, kernel.address, contents(packed), tasks, limit)
 
     def grow(self, wanted: int) -> None:
         """Start threads until there are `wanted`; signals stay with Python's own threads."""
@@ -144,14 +144,14 @@ def run(kernel: Any, packed: bytes, tasks: int) -> None:
 _BYTES = bytes.__basicsize__ - 1
 
 
-def _address_of(packed: bytes) -> int:
+def contents(packed: bytes) -> int:
     """Where the contents of a bytes object lie: right behind its header."""
     return id(packed) + _BYTES
 
 
 def _check_address() -> None:
     probe = b"flambeau"
-    if ctypes.string_at(_address_of(probe), 8) != probe:
+    if ctypes.string_at(contents(probe), 8) != probe:
         raise ImportError("this Python keeps the contents of bytes in an unknown place")
 
 

@@ -169,27 +169,16 @@ def keep_sums(tile, tile_row, partial, partial_row, rows, columns, add):
 
 
 @native(apart=True)
-def pack_right(b: pointer(S), panels: pointer(T), b_step: i64, b_column: i64, columns: i64,
-               depth: i64, task: i64, tasks: i64, S: static, T: static, NV: static,
-               W: static):  # fmt: skip
-    """Panels of NR columns of b [depth, columns]."""
-    NR = NV * W
-    of_b = (columns + NR - 1) // NR
-    column = of_b * task // tasks * NR
-    end = smaller(columns, of_b * (task + 1) // tasks * NR)
-    pack_panels(b + column * b_column, b_column, b_step, end - column, depth,
-                panels + column * depth, NR, W)  # fmt: skip
-
-
-@native
-def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns, depth,
-               depth_blocks, share, shares, MR: static, NV: static, W: static):  # fmt: skip
-    """A share of all panels: of MR rows of a, then of NR columns of b, block of k by block of k."""
+def pack_operands(a: pointer(S), b: pointer(S), panels_a: pointer(T), panels_b: pointer(T),
+                  a_row: i64, a_step: i64, b_step: i64, b_column: i64, rows: i64, columns: i64,
+                  depth: i64, depth_blocks: i64, task: i64, tasks: i64, S: static, T: static,
+                  MR: static, NV: static, W: static):  # fmt: skip
+    """Panels of MR rows of a [rows, depth], of NR columns of b [depth, columns], in blocks of k."""
     NR = NV * W
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
-    first = (of_a + of_b) * share // shares
-    last = (of_a + of_b) * (share + 1) // shares
+    first = (of_a + of_b) * task // tasks
+    last = (of_a + of_b) * (task + 1) // tasks
     row = first * MR
     column = larger(first - of_a, i64(0)) * NR
     row_end = smaller(rows, last * MR)
@@ -207,17 +196,16 @@ def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, 
 
 
 @native
-def multiply_packed(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels_a: pointer(T), panels_b: pointer(T),
-                    partial: pointer(T), packed: pointer(i64), a_row: i64, a_step: i64,
-                    b_step: i64, b_column: i64, rows: i64, columns: i64, depth: i64,
-                    depth_blocks: i64, first: i64, last: i64, shares: i64, row_blocks: i64,
-                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static,
-                    O: static, T: static, BIAS: static, SCALED: static, OTHER: static,
-                    ACTIVATION: static, MR: static, NV: static, W: static):  # fmt: skip
-    """C = A B: the first `shares` tasks pack, the others are blocks of C, row_blocks above each
-    other, and wait until `packed` counts all shares. (Tasks are begun in their order, so that
-    somebody is at work on every share then.)
+def multiply_packed(panels_a: pointer(T), panels_b: pointer(T), c: pointer(O), bias: pointer(O),
+                    other: pointer(O), partial: pointer(T), packed: pointer(i64), pack: i64,
+                    arguments: i64, rows: i64, columns: i64, depth: i64, depth_blocks: i64,
+                    first: i64, last: i64, shares: i64, row_blocks: i64, other_row: i64, alpha: T,
+                    beta: T, task: i64, tasks: i64, O: static, T: static, BIAS: static,
+                    SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NV: static,
+                    W: static):  # fmt: skip
+    """C = A B: the first `shares` tasks are those of `pack` (`pack_operands`), the others are
+    blocks of C, row_blocks above each other, and wait until `packed` counts all shares. (Tasks are
+    begun in their order, so that somebody is at work on every share then.)
 
     Sums of blocks of k are gathered in `partial` (c itself where it has their type); the last
     block of the last of several calls finishes them.
@@ -227,8 +215,7 @@ def multiply_packed(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
     if task < shares:
-        pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns, depth,
-                   depth_blocks, task, shares, MR, NV, W)  # fmt: skip
+        call_address(pack, cast(pointer(i8), arguments), task, shares)
         atomic_add(packed, 1)
     else:
         wait_for(packed, shares)

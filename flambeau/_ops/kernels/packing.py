@@ -61,7 +61,7 @@ def transpose_block(source, stride, target, step, ROWS: static, W: static):
         store(target + k * step, rows[k])
 
 
-@native
+@native(outline=True)
 def pack_panel(source, item, step, count, depth, target, PANEL: static, W: static):
     """A panel as a tile reads it: target[k * PANEL + i] = source[i * item + k * step].
 
@@ -114,7 +114,7 @@ def pack_line(source, target, panels, depth, PANEL: static, W: static, LAST: sta
             store(place, T(load(source + (p * PANEL + FIRST), SIZE)))
 
 
-@native
+@native(outline=True)
 def pack_panels(source, item, step, count, depth, target, PANEL: static, W: static):
     """All panels of `count` rows (see `pack_panel`), one after the other.
 

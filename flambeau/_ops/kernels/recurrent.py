@@ -120,7 +120,7 @@ def gru_unit_slopes(gates, from_hidden, before, of_output, of_hidden, j, hidden,
     """From the gradient of h' to those of the gates before their functions, and of h itself."""
     reset, update = load(gates + j, W), load(gates + hidden + j, W)
     new, inner = load(gates + 2 * hidden + j, W), load(from_hidden + 2 * hidden + j, W)
-    slope = load(of_output + j, W) + load(of_hidden, W)
+    slope = load(of_output + j, W) + load(of_hidden + j, W)
     of_new = slope * (1.0 - update) * (1.0 - new * new)
     of_reset = of_new * inner * reset * (1.0 - reset)
     of_update = slope * (load(before + j, W) - new) * update * (1.0 - update)

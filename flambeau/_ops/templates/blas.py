@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,12 @@ def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int
         work = "gemm halves"
     else:
         work = "gemm thin" if rows < THIN or columns < THIN else "gemm"
-    if not choice.compiled(work, matrices * rows * depth * columns):
-        return None
+    return products() if choice.compiled(work, matrices * rows * depth * columns) else None
+
+
+@cache
+def products() -> Any:
+    """The compiled products, if the processor is fit for them; else None."""
     from flambeau._ops.templates import gemm
 
     return gemm if gemm.usable() else None

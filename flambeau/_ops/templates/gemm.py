@@ -42,7 +42,7 @@ def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
 PLANS: dict[Any, Direct | Packed | Each | Copied | Empty] = {}
 """How to multiply operands of these shapes, strides and dtypes."""
 MOST_PLANS = 4096
-DIRECT = 1 << 26
+DIRECT = 1 << 28
 """Multiply-adds of one matrix up to which operands are read where they lie, or packed a block at
 a time (benchmarks/matmul.py)."""
 

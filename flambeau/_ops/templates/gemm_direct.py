@@ -67,6 +67,7 @@ class Direct:
                         b_column, b_form, outer * inner, inner, rows, columns, depth,
                         row_blocks, column_blocks, depth_blocks)  # fmt: skip
         self.head = struct.pack("18q", *self.numbers)
+        self.plain = self.head + _FACTORS(0, 0, NOTHING.alpha, NOTHING.beta)
         self.kernels: dict[Any, Kernel] = {}
 
     def kernel(self, finish: Finish) -> Kernel:
@@ -82,16 +83,20 @@ class Direct:
 
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """One launch."""
-        bias, other, *steps = extras(finish, out)
         run = self.kernel(finish)
-        if CHECKED:
-            run.parallel(self.tasks, left, right, out, bias, other, *self.numbers, *steps,
-                         finish.alpha, finish.beta)  # fmt: skip
-            return
-        # most numbers are packed already: benchmarks/matmul.py "128"
-        packed = b"".join((
-            _POINTERS(*map(address, (left, right, out, bias, other))), self.head,
-            _FACTORS(*steps, finish.alpha, finish.beta)))  # fmt: skip
+        if finish is NOTHING and not CHECKED:
+            start = address(out)
+            packed = _POINTERS(address(left), address(right), start, start, start) + self.plain
+        else:
+            bias, other, *steps = extras(finish, out)
+            if CHECKED:
+                run.parallel(self.tasks, left, right, out, bias, other, *self.numbers, *steps,
+                             finish.alpha, finish.beta)  # fmt: skip
+                return
+            # most numbers are packed already: benchmarks/matmul.py "128"
+            packed = b"".join((
+                _POINTERS(*map(address, (left, right, out, bias, other))), self.head,
+                _FACTORS(*steps, finish.alpha, finish.beta)))  # fmt: skip
         if self.tasks == 1:
             run.entry(packed, 0, 1)
         else:
@@ -107,9 +112,10 @@ class Repeated:
         depth, columns = right.shape
         self.right = right
         self.panels = aligned(parts(columns, tile.columns) * tile.columns * depth, right.dtype)
-        pack = kernel(kernels.pack_right, S=sums, T=sums, NV=tile.vectors, W=tile.width)
+        pack = kernel(kernels.pack_operands, S=sums, T=sums, **tile.constants)
         pack.parallel(max(1, min(right.size // 16384, 4 * settings.get_num_threads())), right,
-                      self.panels, *strides(right), columns, depth)  # fmt: skip
+                      right, self.panels, self.panels, 0, 0, *strides(right), 0, columns, depth,
+                      1)  # fmt: skip
         self.plans: dict[Any, Direct] = {}
 
     def after(self, left: np.ndarray, finish: Finish = NOTHING) -> np.ndarray:

@@ -21,7 +21,8 @@ from flambeau._ops.templates.gemm_tiles import (
     strides,
     tile_of,
 )
-from flambeau._runtime.launch import kernel
+from flambeau._runtime.launch import WATCHED, kernel
+from flambeau._runtime.threads import contents
 
 MOST_PACKED = 1 << 22
 """Elements of both operands that are packed at once: what they take beside the result."""
@@ -36,8 +37,10 @@ class Packed:
         rows, depth = left.shape
         columns = right.shape[1]
         self.shape, self.dtype = (rows, columns), dtype
-        self.source, self.sums = OF_NUMPY[left.dtype.name], SUMS[left.dtype]
+        self.sums = SUMS[left.dtype]
         self.tile = tile = tile_of(self.sums)
+        self.pack = kernel(kernels.pack_operands, S=OF_NUMPY[left.dtype.name], T=self.sums,
+                           **tile.constants)  # fmt: skip
         self.wide = SUM_DTYPES[self.sums]
         blocks = max(parts(depth, DEPTH_BLOCK), 1)
         self.heights = [parts(n, size) * size
@@ -47,7 +50,7 @@ class Packed:
         self.calls = [(depth * begin // blocks, depth * end // blocks, end - begin)
                       for begin, end in pairwise(cuts)]  # fmt: skip
         self.most = max(end - begin for begin, end, _ in self.calls)
-        self.strides = (*strides(left), *strides(right), rows, columns)
+        self.strides = strides(left), strides(right)
         most = 4 * threads if threads > 1 else 1
         self.shares = max(1, min((rows + columns) * self.most // SHARE, most))
         self.row_blocks, column_blocks = _grid(rows, columns, tile, threads)
@@ -60,15 +63,20 @@ class Packed:
         if out.dtype != self.wide:
             blocks = sum(blocks for *_, blocks in self.calls)
             partial = np.empty(out.shape if blocks > 1 else 1, self.wide)
-        multiply = kernel(
-            kernels.multiply_packed, S=self.source, O=OF_NUMPY[out.dtype.name], T=self.sums,
-            **dict(zip(FINISH, finish.constants, strict=True)), **self.tile.constants)  # fmt: skip
+        multiply = kernel(kernels.multiply_packed, O=OF_NUMPY[out.dtype.name], T=self.sums,
+                          **dict(zip(FINISH, finish.constants, strict=True)),
+                          **self.tile.constants)  # fmt: skip
         bias, other, _, other_row = extras(finish, out)
         for begin, end, blocks in self.calls:
-            multiply.parallel(self.tasks, left[:, begin:], right[begin:], out, bias, other,
-                              panels_a, panels_b, partial, np.zeros(1, np.int64), *self.strides,
-                              end - begin, blocks, begin == 0, end == left.shape[1], self.shares,
-                              self.row_blocks, other_row, finish.alpha, finish.beta)  # fmt: skip
+            sizes = (*self.shape, end - begin, blocks)
+            arguments = self.pack.packed((left[:, begin:], right[begin:], panels_a, panels_b,
+                                          *self.strides[0], *self.strides[1], *sizes))  # fmt: skip
+            multiply.parallel(self.tasks, panels_a, panels_b, out, bias, other, partial,
+                              np.zeros(1, np.int64), self.pack.address, contents(arguments), *sizes,
+                              begin == 0, end == left.shape[1], self.shares, self.row_blocks,
+                              other_row, finish.alpha, finish.beta)  # fmt: skip
+            if WATCHED:
+                self.pack.raise_fault()
 
 
 def _grid(rows: int, columns: int, tile: Tile, threads: int) -> tuple[int, int]:
