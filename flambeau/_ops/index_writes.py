@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -15,6 +16,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import Op, kernel
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._ops.positions import (
+    COPIED,
     INTEGERS,
     LONG,
     along,
@@ -30,7 +32,7 @@ from flambeau._ops.positions import (
 from flambeau._ops.reduce_grads import index_reduce_grads
 from flambeau._ops.scalars import checked_number
 from flambeau._ops.scatter import LIMIT, reduce_positions
-from flambeau._ops.templates import scatter
+from flambeau._ops.templates import copies, scatter
 from flambeau._ops.writers import writer
 
 
@@ -295,14 +297,20 @@ def put(data: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: boo
 # ---- masks
 
 
-def _masked(schema: str, write: Any, **options: Any) -> Op:
-    """A row whose mask must fit the tensor in place, and broadcasts with it out of place."""
+def _masked(schema: str, write: Any, written: Any = None, **options: Any) -> Op:
+    """A row whose mask must fit the tensor in place, and broadcasts with it out of place, where
+    `written` may give what `write` makes of a copy, in one pass."""
 
     def body(data: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
-        if mask.shape != data.shape:
-            shape = broadcast_shape([mask.shape, data.shape])
-            if shape != data.shape:
-                data = np.broadcast_to(data, shape)
+        shape = data.shape
+        if mask.shape != shape:
+            shape = broadcast_shape([mask.shape, shape])
+        if written is not None:
+            result = written(data, mask, value, shape)
+            if result is not None:
+                return result  # type: ignore[no-any-return]
+        if shape != data.shape:
+            data = np.broadcast_to(data, shape)
         result = np.array(data, order="C")
         write(result, mask, value)
         return result
@@ -356,9 +364,20 @@ masked_fill_tensor = _masked(
         "value": lambda grad, mask: ops.masked_fill(grad, ops.logical_not(mask), 0).sum(),
     },
 )
+
+
+def _masked_filled(data: np.ndarray, mask: np.ndarray, value: Any, shape: tuple[int, ...]) -> Any:
+    """What `_write_masked_fill` makes of a copy of large data; else None."""
+    if mask.dtype != np.bool_ or math.prod(shape) < COPIED:
+        return None
+    result = np.empty(shape, data.dtype)
+    return result if copies.choose(result, mask, checked_number(value, data.dtype), data) else None
+
+
 masked_fill = _masked(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     _write_masked_fill,
+    _masked_filled,
     order=1,
     node="MaskedFillBackward0",
     backward={"self": lambda grad, mask: ops.masked_fill(grad, mask, 0)},

@@ -11,12 +11,13 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.promotion import promote_types
+from flambeau._ops.copying import assign
 from flambeau._ops.dims import infer_size, wrap_dim
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
-from flambeau._ops.positions import FULL
+from flambeau._ops.positions import FULL, along
 from flambeau._ops.views import view_
 from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
@@ -110,15 +111,25 @@ def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """
     if not arrays:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    if _are_plain(arrays):
+    if len(arrays) * arrays[0].size < LARGE and _are_plain(arrays):
         try:
             return np.concatenate(arrays, dim)
         except (ValueError, TypeError):
             pass  # shapes or dims that do not fit: torch's errors below
     result, joined, dim = _place_for_cat(arrays, dim)
-    if joined:
+    if result.size >= LARGE:
+        start = 0
+        for part in joined:
+            stop = start + part.shape[dim]
+            assign(result[along(dim, slice(start, stop))], part)
+            start = stop
+    elif joined:
         np.concatenate(joined, dim, out=result, casting="unsafe")
     return result
+
+
+LARGE = 1 << 22
+"""Elements from which on all threads copy."""
 
 
 def _are_plain(arrays: Sequence[np.ndarray]) -> bool:

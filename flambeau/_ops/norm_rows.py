@@ -202,14 +202,14 @@ def native_layer_norm_backward(grad_out: np.ndarray, input: np.ndarray,
             result[block] = rows_gradient(normalised, scaled, rstds[block])
     return (
         None if result is None else narrow(result, input.dtype).reshape(input.shape),
-        of_weight.astype(kept).reshape(shape) if output_mask[1] else None,
-        of_bias.astype(kept).reshape(shape) if output_mask[2] else None,
+        of_weight.reshape(shape).astype(kept) if output_mask[1] else None,
+        of_bias.reshape(shape).astype(kept) if output_mask[2] else None,
     )
 
 
 def wanted_gradients(found: Any, kept: Any, shape: tuple[int, ...], mask: Any) -> Any:
     """Those gradients of input and parameters that are wanted, in their types."""
-    parameters = [values.astype(kept).reshape(shape) if wanted else None
+    parameters = [values.reshape(shape).astype(kept) if wanted else None
                   for values, wanted in zip(found[1:], mask[1:], strict=True)]  # fmt: skip
     return found[0] if mask[0] else None, *parameters
 

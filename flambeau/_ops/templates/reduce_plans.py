@@ -136,7 +136,8 @@ def _in_parts(form: str, steps: tuple[int, int], sizes: tuple[int, ...]) -> Spli
         outer, n, inner = sizes
         part = max(PART // inner, 64)
         if outer == 1 and inner <= 4 * rows.LIMIT and n >= 4 * part:
-            return _across_parts(steps[1], n, inner, part)
+            equal = next((size for size in range(part, part // 2, -1) if n % size == 0), part)
+            return _across_parts(steps[1], n, inner, equal)
     return _whole(form, steps, sizes)
 
 
