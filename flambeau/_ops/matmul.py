@@ -19,7 +19,7 @@ from flambeau._ops.linear import C_NAMES
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import Op, alias, composite, kernel
 from flambeau._ops.outputs import EXACT, INPUT
-from flambeau._ops.templates.blas import SMALL, multiply, product
+from flambeau._ops.templates.blas import SMALL, matrices, product
 from flambeau._ops.templates.precision import refuse, widen
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor
@@ -125,7 +125,7 @@ def mm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     plain = right.dtype is dtype and left.ndim == 2 and right.ndim == 2
     if plain and (dtype is FLOAT32 or dtype is FLOAT64):
         if left.size * right.shape[1] >= SMALL and left.shape[1] == right.shape[0]:
-            return multiply(left, right)
+            return matrices(left, right)
         try:
             return left.dot(right)  # type: ignore[no-any-return]
         except ValueError:

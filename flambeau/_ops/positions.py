@@ -130,7 +130,7 @@ COPIED = choice.limit("pointwise")
 """Elements from which on a compiled loop chooses between old and new."""
 
 
-def along(dim: int, index: np.ndarray) -> tuple[Any, ...]:
+def along(dim: int, index: np.ndarray | slice) -> tuple[Any, ...]:
     """NumPy's key for positions in one dim."""
     return (FULL,) * dim + (index,)
 

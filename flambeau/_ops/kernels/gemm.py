@@ -356,8 +356,12 @@ def multiply_direct(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                         gemm_tile(a_from, 1, MR, b_from, NR, size, place, step, add & whole, MR,
                                   NV, W, PANEL_STEPS)  # fmt: skip
                     elif S is T:
-                        gemm_tile(a_from, a_next, a_by, b_from, b_by, size, place, step,
-                                  add & whole, MR, NV, W, STEPS)  # fmt: skip
+                        if (a_by == 1) & (b_form != IN_PLACE):
+                            gemm_tile(a_from, a_next, 1, b_from, NR, size, place, step,
+                                      add & whole, MR, NV, W, PANEL_STEPS)  # fmt: skip
+                        else:
+                            gemm_tile(a_from, a_next, a_by, b_from, b_by, size, place, step,
+                                      add & whole, MR, NV, W, STEPS)  # fmt: skip
                     if whole == False:  # noqa: E712
                         sums = tile + ((row - from_row) * NR + column - from_column)
                         if ends:

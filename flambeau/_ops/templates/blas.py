@@ -18,6 +18,8 @@ SMALL = min(choice.LIMITS["gemm"], choice.LIMITS["gemm thin"])
 """Multiply-adds below which no product of single or double precision is a compiled kernel's."""
 THIN = 12
 """Rows or columns below which a product of single precision is left to NumPy's BLAS."""
+LARGE = choice.limit("gemm")
+"""Multiply-adds from which on all others are compiled kernels'."""
 
 
 def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int = 1) -> Any:
@@ -37,6 +39,17 @@ def products() -> Any:
     from flambeau._ops.templates import gemm
 
     return gemm if gemm.usable() else None
+
+
+def matrices(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right` of two matrices that fit, both of single or both of double precision."""
+    rows, depth = left.shape
+    columns = right.shape[1]
+    if rows >= THIN <= columns and rows * depth * columns >= LARGE:
+        kernels = products()
+        if kernels is not None:
+            return kernels.gemm(left, right)  # type: ignore[no-any-return]
+    return multiply(left, right)
 
 
 def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:

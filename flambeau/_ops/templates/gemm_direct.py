@@ -138,9 +138,9 @@ SHARE = 1 << 18
 BLOCK = 40 * 1024
 """Elements of A in a block of rows: what half a second cache holds. Of what a processor calls its
 own, other threads of the core may hold the other half."""
-PACKING = 8
+PACKING = 12
 """What it costs to pack an element, in multiply-adds."""
-WIDE, HIGH = 96, 48
+WIDE, HIGH = 256, 48
 """Columns and rows of C from which A and B are packed though they could be read where they lie."""
 TAIL = 0.25
 """The part of a task that a thread waits for others in the end."""

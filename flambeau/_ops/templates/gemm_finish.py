@@ -11,7 +11,7 @@ from flambeau._ops.kernels import gemm as kernels
 from flambeau._ops.templates.gemm_tiles import strides
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: made for every product that has a bias
 class Finish:
     """activation(alpha * product + bias + beta * other), rounded to the result's type once.
 
