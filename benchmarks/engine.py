@@ -31,6 +31,7 @@ AIMS = {"pointwise": 3.0, "reductions": 1.0, "matmul float32": 1.0, "matmul bflo
         "conv2d": 1.0, "models": 1.2, "small": 1.0}  # fmt: skip
 MEAN_AIMS = {"reductions": 1.5, "conv2d": 1.3}
 ROUND = 0.05  # seconds of a side in a round
+STEPS = 6  # steps of a model in a round, unless they take seconds: in training one follows another
 PAUSE = 0.03  # seconds before it, in which the other side's threads stop looking for work
 SLOW = 2.0  # seconds of a step from which three rounds must do
 KEEP = "glibc.malloc.mmap_threshold=2147483648:glibc.malloc.trim_threshold=4294967296"
@@ -124,7 +125,8 @@ def measured(sides: list[Side], group: str, case: str, rounds: int) -> dict[str,
             once = side.ask(do="time", count=2)["seconds"]
         else:
             rounds = min(rounds, 3)
-        counts.append(max(1, min(20000, round(ROUND / once))))
+        least = STEPS if group == "models" and once < SLOW else 1
+        counts.append(max(least, min(20000, round(ROUND / once))))
     times: list[list[float]] = [[], []]
     peaks = [0, 0]
     for _ in range(rounds):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau._ops import joining
 
 SIZES = [(3, 5), (40, 70)]
 """Few elements, and more than the compiled kernels begin with."""
@@ -164,3 +165,39 @@ def test_writes_in_place_to_what_may_not_be_written() -> None:
     part.fill_(5.0)
     base.sum().backward()
     assert leaf.grad.tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_, np.complex64])
+@pytest.mark.parametrize(
+    "shape, of_mask",
+    [((3, 5), (5,)), ((40, 2, 70), (70,)), ((2, 1, 70), (40, 1)), ((40, 70), (3, 40, 70))],
+)
+def test_a_mask_broadcasts_with_what_it_fills(shape: Any, of_mask: Any, dtype: Any) -> None:
+    data, mask = (numbers(*shape) > 0).astype(dtype), numbers(*of_mask, seed=1) > 0
+    given = torch.from_numpy(data)
+    filled = given.masked_fill(torch.from_numpy(mask), 1)
+    np.testing.assert_array_equal(filled.numpy(), np.where(mask, np.ones((), dtype), data))
+    assert filled.is_contiguous()
+    np.testing.assert_array_equal(given.numpy(), (numbers(*shape) > 0).astype(dtype))
+    across = torch.from_numpy(np.asfortranarray(data)).masked_fill(torch.from_numpy(mask), 1)
+    np.testing.assert_array_equal(across.numpy(), filled.numpy())
+    assert across.is_contiguous()
+
+
+@pytest.mark.parametrize("large", [0, 1 << 22])
+def test_cat_by_all_threads_and_by_one(monkeypatch: Any, large: int) -> None:
+    monkeypatch.setattr(joining, "LARGE", large)
+    for dim in (0, 1, -1):
+        shapes = [(20, 30, 4), (20, 30, 4), (20, 30, 4)]
+        shapes[1] = tuple(7 if d == dim % 3 else n for d, n in enumerate(shapes[1]))
+        parts = [numbers(*shape, seed=k) for k, shape in enumerate(shapes)]
+        parts[2] = parts[2].astype(np.int32)
+        joined = torch.cat([torch.from_numpy(part) for part in parts], dim)
+        np.testing.assert_array_equal(joined.numpy(), np.concatenate(parts, dim))
+        assert joined.dtype == torch.float32
+    images = [torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last) for _ in range(2)]
+    both = torch.cat(images, 1)
+    assert both.is_contiguous(memory_format=torch.channels_last)
+    np.testing.assert_array_equal(both.numpy(), np.concatenate([i.numpy() for i in images], 1))
+    with pytest.raises(RuntimeError, match="Expected size 3 but got size 2"):
+        torch.cat([torch.ones(2, 3), torch.ones(2, 2)], 0)
