@@ -16,7 +16,7 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import VECTOR_MATH
-from flambeau._ops.kernels.gemm import STEPS, gemm_tile
+from flambeau._ops.kernels.gemm import PANEL_STEPS, STEPS, gemm_tile
 from flambeau._ops.kernels.packing import pack_panel
 
 exp = VECTOR_MATH["exp"]
@@ -67,14 +67,14 @@ def copy_block(source, row, rows, width, target, padded, height, factor, W: stat
 
 
 @native(outline=True)
-def block_product(a, a_row, a_step, b, deep, height, columns, depth, c, c_row, MR: static,
-                  NV: static, W: static):  # fmt: skip
+def block_product(a, a_row, b, deep, height, columns, depth, c, c_row, MR: static, NV: static,
+                  W: static):  # fmt: skip
     """c = a b for `height` rows of a (a multiple of MR) and `columns` of b, in panels `deep` rows
     deep of which the first `depth` count."""
     for j in range(0, columns, NV * W):
         for r in range(0, height, MR):
-            gemm_tile(a + r * a_row, a_row, a_step, b + j * deep, NV * W, depth,
-                      c + (r * c_row + j), c_row, False, MR, NV, W, STEPS)  # fmt: skip
+            gemm_tile(a + r * a_row, a_row, 1, b + j * deep, NV * W, depth,
+                      c + (r * c_row + j), c_row, False, MR, NV, W, PANEL_STEPS)  # fmt: skip
 
 
 @native
@@ -125,7 +125,7 @@ def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, s
     scores = scratch + ROWS * width
     sums = scores + ROWS * padded
     copy_block(query, query_row, rows, width, scratch, width, height, scale, W)
-    block_product(scratch, width, 1, keys_packed, width, height, span, width, scores, padded, MR,
+    block_product(scratch, width, keys_packed, width, height, span, width, scores, padded, MR,
                   NV, W)  # fmt: skip
     tops = stack(T, ROWS)
     totals = stack(T, ROWS)
@@ -135,7 +135,7 @@ def attend_block(query, query_row, keys_packed, values_packed, mask, mask_row, s
         tops[i] = masked_scores(line, mask + i * mask_row, limit, MASKED, W)
         totals[i] = row_weights(line, limit, tops[i], W)
         clear(line, up(limit, W), padded, W)
-    block_product(scores, padded, 1, values_packed, keys, height, wide, span, sums, wide, MR, NV,
+    block_product(scores, padded, values_packed, keys, height, wide, span, sums, wide, MR, NV,
                   W)  # fmt: skip
     for i in range(0, ROWS, W):  # logarithms of several rows at a time
         store(tops + i, log(load(totals + i, W)) + load(tops + i, W))
@@ -260,9 +260,9 @@ def attend_backward(query: pointer(S), key: pointer(S), value: pointer(S), mask:
                        width, block, wide, height, scale, W)  # fmt: skip
             g = grad + at(strides + 15, batch, inner) + first * strides[17]
             copy_block(g, strides[17], rows, width_out, slope_block, wide_out, height, T(1.0), W)
-            block_product(block, wide, 1, keys_right, width, height, span, width, weights, padded,
+            block_product(block, wide, keys_right, width, height, span, width, weights, padded,
                           MR, NV, W)  # fmt: skip
-            block_product(slope_block, wide_out, 1, values_right, width_out, height, span,
+            block_product(slope_block, wide_out, values_right, width_out, height, span,
                           width_out, slopes, padded, MR, NV, W)  # fmt: skip
             m = mask + at(strides + 9, batch, inner) + first * strides[11]
             o = out + at(strides + 12, batch, inner) + first * strides[14]
@@ -275,7 +275,7 @@ def attend_backward(query: pointer(S), key: pointer(S), value: pointer(S), mask:
                 weights_and_slopes(line, slope, limit, log_sum, along, W)
                 clear(line, up(limit, W), padded, W)
                 clear(slope, up(limit, W), padded, W)
-            block_product(slopes, padded, 1, keys_left, keys, height, wide, span, sums, wide, MR,
+            block_product(slopes, padded, keys_left, keys, height, wide, span, sums, wide, MR,
                           NV, W)  # fmt: skip
             scaled_rows(sums, wide, rows, width,
                         of_query + at(strides + 18, batch, inner) + first * strides[20],

@@ -116,37 +116,41 @@ def gru_step(source: pointer(T), gates: pointer(T), from_hidden: pointer(T), bef
 
 
 @native
-def gru_unit_slopes(gates, from_hidden, before, of_output, of_hidden, j, hidden, W: static):
-    """From the gradient of h' to those of the gates before their functions, and of h itself."""
+def gru_unit_slopes(gates, from_hidden, slopes, inner_slopes, before, of_output, of_hidden, j,
+                    hidden, W: static):  # fmt: skip
+    """From the gradient of h' to those of the gates before their functions (`slopes` of W x + b,
+    `inner_slopes` of V h + c), and of h itself."""
     reset, update = load(gates + j, W), load(gates + hidden + j, W)
     new, inner = load(gates + 2 * hidden + j, W), load(from_hidden + 2 * hidden + j, W)
     slope = load(of_output + j, W) + load(of_hidden + j, W)
     of_new = slope * (1.0 - update) * (1.0 - new * new)
     of_reset = of_new * inner * reset * (1.0 - reset)
     of_update = slope * (load(before + j, W) - new) * update * (1.0 - update)
-    store(gates + j, of_reset)
-    store(from_hidden + j, of_reset)
-    store(gates + hidden + j, of_update)
-    store(from_hidden + hidden + j, of_update)
-    store(gates + 2 * hidden + j, of_new)
-    store(from_hidden + 2 * hidden + j, of_new * reset)
+    store(slopes + j, of_reset)
+    store(inner_slopes + j, of_reset)
+    store(slopes + hidden + j, of_update)
+    store(inner_slopes + hidden + j, of_update)
+    store(slopes + 2 * hidden + j, of_new)
+    store(inner_slopes + 2 * hidden + j, of_new * reset)
     store(of_hidden + j, slope * update)
 
 
 @native
-def gru_step_backward(gates: pointer(T), from_hidden: pointer(T), before: pointer(T),
-                      of_output: pointer(T), of_hidden: pointer(T), rows: i64, hidden: i64,
-                      task: i64, tasks: i64, T: static, W: static):  # fmt: skip
-    """One step back: `gates` and `from_hidden` become their gradients, `of_hidden` the part of
-    h's gradient that does not go through the weights."""
+def gru_step_backward(gates: pointer(T), from_hidden: pointer(T), slopes: pointer(T),
+                      inner_slopes: pointer(T), before: pointer(T), of_output: pointer(T),
+                      of_hidden: pointer(T), rows: i64, hidden: i64, task: i64, tasks: i64,
+                      T: static, W: static):  # fmt: skip
+    """One step back: `slopes` and `inner_slopes` get the gradients of W x + b and V h + c,
+    `of_hidden` the part of h's gradient that does not go through the weights."""
     for r in range(rows * task // tasks, rows * (task + 1) // tasks):
-        g, f, b = gates + r * 3 * hidden, from_hidden + r * 3 * hidden, before + r * hidden
-        o, h = of_output + r * hidden, of_hidden + r * hidden
+        g, f = gates + r * 3 * hidden, from_hidden + r * 3 * hidden
+        d, e = slopes + r * 3 * hidden, inner_slopes + r * 3 * hidden
+        b, o, h = before + r * hidden, of_output + r * hidden, of_hidden + r * hidden
         whole = hidden // W * W
         for j in range(0, whole, W):
-            gru_unit_slopes(g, f, b, o, h, j, hidden, W)
+            gru_unit_slopes(g, f, d, e, b, o, h, j, hidden, W)
         for j in range(whole, hidden):
-            gru_unit_slopes(g, f, b, o, h, j, hidden, 1)
+            gru_unit_slopes(g, f, d, e, b, o, h, j, hidden, 1)
 
 
 @native

@@ -1,5 +1,5 @@
 """Recurrent layers over all steps: one product and one kernel of gates for each step, or all steps
-of an LSTM in one launch (`recurrent_rows`, `recurrent_steps`).
+in one launch (`recurrent_rows`, `recurrent_steps`).
 
 Arrays: `from_input` [T, N, gates * H] (W x + b of every step), weights [gates * H, H], states
 [N, H]. Steps run from the first to the last, or with `backwards` the other way.
@@ -17,6 +17,7 @@ from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent as kernels
 from flambeau._ops.templates import recurrent_rows, recurrent_steps
+from flambeau._ops.templates.blas import column_sums
 from flambeau._ops.templates.gemm import Finish, Repeated, gemm
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import Kernel, kernel
@@ -119,6 +120,10 @@ def gru(from_input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hid
     units = width // 3
     gates, from_hidden = np.empty_like(from_input), np.empty_like(from_input)
     outputs = np.empty((steps, rows, units), from_input.dtype)
+    if recurrent_steps.fits(gates, units):
+        recurrent_steps.gru(from_input, weight, bias, hidden, outputs, gates, from_hidden,
+                            backwards)  # fmt: skip
+        return outputs, gates, from_hidden
     across = Repeated(weight.T)
     step_kernel = _kernel(kernels.gru_step, from_input.dtype)
     for step, last in _order(steps, backwards):
@@ -137,19 +142,23 @@ def gru_backward(grad: np.ndarray, weight: np.ndarray, hidden: np.ndarray, outpu
     """Gradients of from_input, weight, bias and hidden."""
     steps, rows, width = gates.shape
     units = width // 3
-    slopes, inner = gates.copy(), from_hidden.copy()
+    slopes, inner = np.empty_like(gates), np.empty_like(gates)
     of_hidden = np.zeros_like(hidden)
-    back = Repeated(weight)
-    step_kernel = _kernel(kernels.gru_step_backward, gates.dtype)
-    for step, last in reversed(list(_order(steps, backwards))):
-        before = _states(hidden, outputs, last)
-        step_kernel.parallel(
-            _tasks(rows * units), slopes[step], inner[step], before, grad[step], of_hidden,
-            rows, units,
-        )  # fmt: skip
-        of_hidden += back.after(inner[step])
+    if recurrent_steps.fits(gates, units):
+        recurrent_steps.gru_backward(gates, from_hidden, slopes, inner, weight, hidden, outputs,
+                                     grad, of_hidden, backwards)  # fmt: skip
+    else:
+        back = Repeated(weight)
+        step_kernel = _kernel(kernels.gru_step_backward, gates.dtype)
+        for step, last in reversed(list(_order(steps, backwards))):
+            before = _states(hidden, outputs, last)
+            step_kernel.parallel(
+                _tasks(rows * units), gates[step], from_hidden[step], slopes[step], inner[step],
+                before, grad[step], of_hidden, rows, units,
+            )  # fmt: skip
+            of_hidden += back.after(inner[step])
     of_weight = _weight_gradient(inner, hidden, outputs, backwards)
-    return slopes, of_weight, inner.reshape(-1, width).sum(0), of_hidden
+    return slopes, of_weight, column_sums(inner.reshape(-1, width)), of_hidden
 
 
 def plain(from_input: np.ndarray, weight: np.ndarray, hidden: np.ndarray, relu: bool,

@@ -1,7 +1,8 @@
-"""Launching large LSTM layers: all steps in one launch (`kernels/recurrent_steps.py`)."""
+"""Launching large LSTM and GRU layers: all steps in one launch (`kernels/recurrent_steps.py`)."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,21 +22,21 @@ LEAST = 1 << 18
 
 
 def fits(gates: np.ndarray, units: int) -> bool:
-    """Whether the units of gates [T, N, 4 units] are whole panels, not too many for a tile."""
+    """Whether the units of gates [T, N, 3 or 4 units] are whole panels, not too many for a tile."""
     tile = tile_of(SUMS[gates.dtype])
-    return units % tile.columns == 0 and 4 * units * tile.rows <= PACKED
+    return units % tile.columns == 0 and gates.shape[-1] * tile.rows <= PACKED
 
 
 def _kernel(native: Any, dtype: np.dtype[Any], tile: Tile) -> Kernel:
     return kernel(native, T=OF_NUMPY[dtype.name], **tile.constants)
 
 
-def _parts(rows: int, units: int, tile: Tile) -> int:
+def _parts(gates: np.ndarray, units: int, tile: Tile) -> int:
     threads = get_num_threads()
     if threads == 1:
         return 1
     most = min(PARTS * threads, units // tile.columns)
-    return max(1, min(most, 4 * rows * units * units // LEAST))
+    return max(1, min(most, math.prod(gates.shape[1:]) * units // LEAST))
 
 
 def _high(depth: int, tile: Tile) -> int:
@@ -50,7 +51,7 @@ def lstm(source: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.nd
     steps, rows, units = outputs.shape
     tile = tile_of(SUMS[source.dtype])
     _kernel(kernels.lstm_steps, source.dtype, tile).parallel(
-        steps * _parts(rows, units, tile), source, Repeated(weight.T).panels, hidden, cell,
+        steps * _parts(gates, units, tile), source, Repeated(weight.T).panels, hidden, cell,
         outputs, cells, gates, np.zeros(steps, np.int64), steps, rows, units, _high(units, tile),
         int(backwards),
     )  # fmt: skip
@@ -63,7 +64,36 @@ def lstm_backward(gates: np.ndarray, slopes: np.ndarray, weight: np.ndarray, cel
     steps, rows, units = cells.shape
     tile = tile_of(SUMS[gates.dtype])
     _kernel(kernels.lstm_steps_backward, gates.dtype, tile).parallel(
-        (steps + 1) * _parts(rows, units, tile), gates, slopes, Repeated(weight).panels, cell,
+        (steps + 1) * _parts(gates, units, tile), gates, slopes, Repeated(weight).panels, cell,
         cells, grad, of_hidden, of_cell, np.zeros(steps + 1, np.int64), steps, rows, units,
         _high(4 * units, tile), int(backwards),
+    )  # fmt: skip
+
+
+def gru(source: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hidden: np.ndarray,
+        outputs: np.ndarray, gates: np.ndarray, from_hidden: np.ndarray,
+        backwards: bool) -> None:  # fmt: skip
+    """Fill outputs [T, N, H], gates and from_hidden [T, N, 3 H]."""
+    steps, rows, units = outputs.shape
+    tile = tile_of(SUMS[source.dtype])
+    if bias is None:
+        bias = np.zeros(3 * units, source.dtype)
+    _kernel(kernels.gru_steps, source.dtype, tile).parallel(
+        steps * _parts(gates, units, tile), source, Repeated(weight.T).panels, bias, hidden,
+        outputs, gates, from_hidden, np.zeros(steps, np.int64), steps, rows, units,
+        _high(units, tile), int(backwards),
+    )  # fmt: skip
+
+
+def gru_backward(gates: np.ndarray, from_hidden: np.ndarray, slopes: np.ndarray,
+                 inner_slopes: np.ndarray, weight: np.ndarray, hidden: np.ndarray,
+                 outputs: np.ndarray, grad: np.ndarray, of_hidden: np.ndarray,
+                 backwards: bool) -> None:  # fmt: skip
+    """Fill both kinds of slopes, and of_hidden, which is 0."""
+    steps, rows, units = outputs.shape
+    tile = tile_of(SUMS[gates.dtype])
+    _kernel(kernels.gru_steps_backward, gates.dtype, tile).parallel(
+        (steps + 1) * _parts(gates, units, tile), gates, from_hidden, slopes, inner_slopes,
+        Repeated(weight).panels, hidden, outputs, grad, of_hidden, np.zeros(steps + 1, np.int64),
+        steps, rows, units, _high(3 * units, tile), int(backwards),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""LSTM layers in one call, small and large: as step by step."""
+"""Recurrent layers in one call, small and large: as step by step."""
 
 from __future__ import annotations
 
@@ -64,6 +64,36 @@ def test_parts_of_a_step_after_each_other(monkeypatch, dtype, steps, rows, units
                                   backwards)  # fmt: skip
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "steps, rows, units", [(6, 8, 64), (4, 33, 192), (1, 7, 112), (3, 210, 16)]
+)
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 6])
+@pytest.mark.parametrize("biased", [False, True])
+def test_parts_of_a_step_of_a_gru(monkeypatch, dtype, steps, rows, units, backwards, threads,
+                                  biased):  # fmt: skip
+    monkeypatch.setattr(recurrent_steps, "LEAST", 1 << 10)
+    rng = np.random.default_rng(rows)
+    given = drawn(rng, dtype, steps, rows, 3 * units)
+    weight, bias = drawn(rng, dtype, 3 * units, units), drawn(rng, dtype, 3 * units)
+    hidden, grad = drawn(rng, dtype, rows, units), drawn(rng, dtype, steps, rows, units)
+    assert recurrent_steps.fits(given, units)
+    results = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for fits in (recurrent_steps.fits, never):
+            monkeypatch.setattr(recurrent_steps, "fits", fits)
+            forward = recurrent.gru(given, weight, bias if biased else None, hidden, backwards)
+            back = recurrent.gru_backward(grad, weight, hidden, *forward, backwards)
+            results.append((*forward, *back))
+    finally:
+        torch.set_num_threads(before)
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_large_and_odd_layers_go_step_by_step():
