@@ -46,6 +46,7 @@ LIMITS: dict[str, int] = {
     "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread
     "gemm thin": NEVER,
     "gemm halves": 4096,
+    "gemv": 1 << 18,  # OpenBLAS is as fast: see templates/gemv.py
     "attention": 65536,
 }
 """Kind of work -> elements (or multiply-adds) from which on its kernel is faster than NumPy."""

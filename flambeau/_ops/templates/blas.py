@@ -64,6 +64,10 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if left.ndim > 2 or right.ndim > 2:
         matrices = max(math.prod(left.shape[:-2]), math.prod(right.shape[:-2]))
     if right.dtype == dtype and right.shape[-2] == depth:
+        if (rows == 1 or columns == 1) and left.ndim == 2 == right.ndim:
+            found = _gemv(right.T, left[0]) if rows == 1 else _gemv(left, right[:, 0])
+            if found is not None:
+                return found.reshape(rows, columns)  # type: ignore[no-any-return]
         kernels = compiled(dtype, rows, depth, columns, matrices)
         if kernels is not None:
             result = FLOAT32 if dtype in HALVES else None
@@ -74,8 +78,24 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
 
 
+def _gemv(matrix: np.ndarray, x: np.ndarray) -> Any:
+    """`matrix @ x` of [M, K] and [K] by a kernel, if that is for it; else None."""
+    dtype = matrix.dtype
+    if dtype != x.dtype or dtype not in (FLOAT32, FLOAT64) or not matrix.size:
+        return None
+    if matrix.shape[1] != x.size or not choice.compiled("gemv", matrix.size):
+        return None
+    from flambeau._ops.templates.gemv import gemv
+
+    return gemv(matrix, x)
+
+
 def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """A vector is a row on the left, a column on the right."""
+    if left.ndim + right.ndim == 3:  # noqa: PLR2004
+        found = _gemv(left, right) if left.ndim > 1 else _gemv(right.T, left)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
     left, right = widen(left), widen(right)
     if right.ndim > 1 or left.ndim <= 2:
         return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
