@@ -22,6 +22,8 @@ def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
     if input.dtype.itemsize == 2:
         input, weight = widen(input), widen(weight)
     transposed = weight.T
+    if input.size * weight.shape[0] >= blas.SMALL:
+        return blas.multiply(input, transposed)
     if input.ndim == 2:
         return input.dot(transposed)  # type: ignore[no-any-return]
     result = np.empty((*input.shape[:-1], weight.shape[0]), input.dtype)

@@ -17,7 +17,7 @@ from typing import Any
 from flambeau._core import settings
 from flambeau._runtime import pool_kernels as layout
 
-SPIN = 200_000
+SPIN = 1_000_000
 """Nanoseconds that a thread waits for more work before it sleeps: longer than the way from one
 operator to the next, short enough not to be noticed."""
 
