@@ -32,9 +32,14 @@ class Settings:
     """Convolution, normalisation, residual and activation together."""
     subscripts: bool = True
     """Chains of `select` and `slice` as one view."""
+    raise_faults: bool = False
+    """Errors of the optimiser itself are raised, not answered by the plain form: for tests. Asked
+    when they happen."""
 
 
 ALL_OFF = Settings(False, False, False, False, False, False, False)
+advised = False
+"""Whether faults of the optimiser are told as warnings (`flambeau run --advise`)."""
 current = ALL_OFF if os.environ.get("FLAMBEAU_JIT") == "0" else Settings()
 
 
