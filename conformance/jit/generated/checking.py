@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import flambeau
@@ -37,8 +38,8 @@ class Checked:
     compiled: bool = True
     raised: int = 0
     """How many calls raise an error in all forms."""
-    undetermined: int = 0
-    """How many differences were only rounding that grew."""
+    explained: Counter[str] = field(default_factory=Counter)
+    """Differences that are none: `unused` computations, numbers that are not `determined`."""
 
 
 def check(case: Case, **switches: bool) -> Checked:
@@ -68,8 +69,9 @@ def compared(case: Case, function: Any, found: list[Outcome], wanted: list[Outco
         told = difference(mine, other, rules)
         if told is None:
             continue
-        if _explained(case, function, mine, wanted, index, told):
-            result.undetermined += 1
+        reason = _explained(case, function, mine, wanted, index, told)
+        if reason:
+            result.explained[reason] += 1
             continue
         result.finding = Finding(case, index, told, forms)
         break
@@ -77,16 +79,25 @@ def compared(case: Case, function: Any, found: list[Outcome], wanted: list[Outco
 
 
 def _explained(case: Case, function: Any, mine: Outcome, wanted: list[Outcome], index: int,
-               told: Difference) -> bool:  # fmt: skip
-    """Whether a difference is what must be expected: unused computations are left out, as PyTorch
-    does, with their errors and random numbers; and numbers that are not well determined."""
-    raises = told.kind.startswith(("raises", "does not"))
-    if raises or told.kind == "random state" or RANDOM.search(case.text):
-        if difference(mine, _tidied(case)[index]) is None:
-            return True
-    if not told.of_values and not raises:
-        return False
-    return not conditioning.determined(case, function, wanted, index, told)
+               told: Difference) -> str:  # fmt: skip
+    """Why a difference must be expected, if it must: unused computations are left out, as PyTorch
+    does, with their errors and random numbers; and numbers may not be well determined."""
+    if _may_be_unused(told) or RANDOM.search(case.text):
+        tidy = _tidied(case)[index]
+        without = difference(tidy, wanted[index])
+        allowed = without is not None and (_may_be_unused(without) or without.of_values)
+        if allowed and difference(mine, tidy) is None:
+            return "unused"
+    if not told.of_values and not told.kind.startswith(("raises", "does not")):
+        return ""
+    determined = conditioning.determined(case, function, wanted, index, told)
+    return "" if determined else "undetermined"
+
+
+def _may_be_unused(told: Difference) -> bool:
+    """Whether the difference may be that something is not computed which nothing uses."""
+    starts = ("random state", "does not raise in call", "raises another")
+    return told.kind.startswith(starts)
 
 
 RANDOM = re.compile(r"rand|dropout|bernoulli|normal|rrelu|poisson|multinomial|exponential|uniform"

@@ -113,7 +113,7 @@ class Expressions:
         if not names:
             raise Refused(f"no {type}")
         fresh = [name for name in names if name in self.unused]
-        pool = fresh if fresh and self.chance(0.4) else names[-3:] if self.chance(0.5) else names
+        pool = fresh[-4:] if fresh and self.chance(0.5) else names[-3:] if self.chance(0.5) else names
         name = self.random.choice(pool)
         self.unused.discard(name)
         return Expr(name, type, self.value_of(name))
@@ -144,11 +144,12 @@ class Expressions:
     def expression(self, type: T.Type, depth: int | None = None) -> Expr:
         """Any expression of a type."""
         depth = self.taste.depth if depth is None else depth
+        unused = set(self.unused)
         for _ in range(TRIES):
             try:
                 return self._attempt(type, depth)
             except Refused:
-                continue
+                self.unused = set(unused)
         return self.simple(type)
 
     def _attempt(self, type: T.Type, depth: int) -> Expr:
@@ -158,7 +159,8 @@ class Expressions:
 
     def simple(self, type: T.Type) -> Expr:
         """A variable or a constant."""
-        if self.chance(0.75) or type not in arguments.LITERALS:
+        share = 0.93 if type == T.TENSOR else 0.6
+        if self.chance(share) or type not in arguments.LITERALS:
             try:
                 return self.variable(type)
             except Refused:
@@ -183,7 +185,7 @@ class Expressions:
         pool = [operator for operator in pool if operator.result == type and not operator.writes]
         if not pool:
             raise Refused(f"nothing gives {type}")
-        return self.random.choice(pool)
+        return self.random.choices(pool, [operator.weight for operator in pool])[0]
 
     def called(self, operator: Operator, depth: int = 1) -> Expr:
         """A call of an operator with arguments that it takes."""

@@ -34,11 +34,19 @@ class Bodies(Statements):
         """Put the lines of a block below the last line."""
         self.written += [f"    {line}" for line in lines or ["pass"]]
 
+    def condition(self) -> Expr:
+        """Something that is true or false, rarely always."""
+        for _ in range(8):
+            found = self.expression(T.BOOL, 2)
+            if any(character.isdigit() or character == "x" for character in found.text):
+                return found
+        return found
+
     # ---- branches
 
     def branch(self) -> None:
         """An `if` with both its blocks; they may give a name to something of one type."""
-        condition = self.expression(T.BOOL, 2)
+        condition = self.condition()
         both = self.new_name() if self.chance(0.6) else ""
         type = self.random.choice((T.TENSOR, T.TENSOR, T.FLOAT, T.INT))
         self.nesting += 1
@@ -74,7 +82,7 @@ class Bodies(Statements):
         """A value that may be None, and what follows from that."""
         name, read = self.new_name("o"), self.new_name()
         value, other = self.expression(T.TENSOR, 1), self.simple(T.TENSOR)
-        condition = self.expression(T.BOOL, 1)
+        condition = self.condition()
         self.line(f"{name}: Optional[Tensor] = None")
         self.line(f"if {condition.text}:")
         self._nested([f"{name} = {value.text}"])
@@ -147,6 +155,8 @@ class Bodies(Statements):
                 self._body(out, carried)
         finally:
             self.nesting -= 1
+        if not lines:
+            raise Refused("an empty loop")
         self._remaining(names, rounds[1:], lines)
         self.line(header)
         self._nested(lines)
@@ -159,7 +169,7 @@ class Bodies(Statements):
 
     def _collector(self) -> str:
         """A list to collect in; empty if there is none."""
-        if self.chance(0.35):
+        if self.chance(0.25):
             return ""
         name = self.new_name("l")
         self.line(f"{name}: List[Tensor] = []")
@@ -194,7 +204,7 @@ class Bodies(Statements):
 
     def _leave(self) -> None:
         """`break` or `continue`, not in the first round."""
-        condition = self.expression(T.BOOL, 2)
+        condition = self.condition()
         text = f"not ({condition.text})" if condition.value else condition.text
         self.line(f"if {text}:")
         self.line(f"    {self.random.choice(('break', 'continue'))}")
@@ -207,7 +217,7 @@ class Bodies(Statements):
         form = self.random.choice(("{}.append({})", "{}.append({})", "{} += [{}]"))
         text = form.format(out, item.text)
         if self.chance(0.08):
-            self.line(f"if {self.expression(T.BOOL, 1).text}:")
+            self.line(f"if {self.condition().text}:")
             text = f"    {text}"
         self.env[out].append(item.value)
         self.line(text)
@@ -241,7 +251,7 @@ class Bodies(Statements):
         self.fixed.add(counter)
         condition = f"{counter} < {bound}"
         if self.chance(0.4):
-            more = self.expression(T.BOOL, 2)
+            more = self.condition()
             condition += f" and {f'not ({more.text})' if not more.value else more.text}"
         self.nesting += 1
         try:

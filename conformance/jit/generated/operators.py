@@ -72,7 +72,7 @@ PYTHON = {
     "(Tensor self) -> bool":
         "bool({}.any())|bool({}.all())|{}.is_floating_point()|{}.requires_grad|{}.is_contiguous()|"
         "float({}.sum()) > 0.0",
-    "(Tensor self) -> float": "float({}.sum())|float({}.mean())|{}.float().mean().item()",
+    "(Tensor self) -> float": "float({}.sum())|float({}.mean())|float({}.mean().item())",
     "(Tensor one) -> float": "float({})",
     "(Tensor one) -> int": "int({})",
     "(Tensor one) -> bool": "bool({})",
@@ -148,6 +148,7 @@ class Operator:
     name: str
     schema: FunctionSchema
     texts: tuple[str, ...]
+    weight: float = 1.0
 
     @property
     def result(self) -> T.Type:
@@ -194,8 +195,13 @@ def python() -> tuple[Operator, ...]:
     found = []
     for signature, texts in PYTHON.items():
         schema = table.schema(f"python::op{signature}")
-        found += [Operator("python", schema, (text,)) for text in texts.split("|")]
+        found += [Operator("python", schema, (t,), _weight(t)) for t in texts.split("|")]
     return tuple(found)
+
+
+def _weight(text: str) -> float:
+    """Plain arithmetic is what programs consist of."""
+    return 4.0 if text in ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{}[{}]", "{} @ {}") else 1.0
 
 
 def _usable(schema: FunctionSchema) -> bool:

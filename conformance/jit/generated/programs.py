@@ -54,7 +54,7 @@ def _text(drawn: random.Random, taste: Taste, given: list[Parameter], values: ob
     body.env["List"], body.env["Tensor"] = list, flambeau.Tensor
     body.env["Optional"] = T
     helpers = _helpers(body) if body.chance(0.12) else []
-    body.statements(drawn.choice((2, 3, 4, 5, 6, 8, 10)))
+    body.statements(drawn.choice((2, 3, 4, 5, 6, 7, 8, 10, 12)))
     results = _results(body)
     head = ", ".join(f"{p.name}: {p.type.annotation}" for p in given)
     lines = [f"def f({head}):", *(f"    {line}" for line in body.written)]
@@ -83,8 +83,8 @@ def _results(body: Bodies) -> str:
     """What the program gives: rather what nothing else has used."""
     kinds = (T.TENSOR, TENSORS, T.FLOAT, T.INT, T.BOOL)
     known = [name for name, type in body.types.items() if type in kinds and name != "x"]
-    fresh = [name for name in known if name in body.unused and body.types[name] == T.TENSOR]
-    picked = fresh[-5:]
+    fresh = [name for name in known if name in body.unused and name[0] != "a"]
+    picked = fresh[-8:]
     more = body.random.choice((0, 0, 1, 1, 2))
     picked += [body.random.choice(known[-8:]) for _ in range(more) if known]
     if body.chance(0.05):

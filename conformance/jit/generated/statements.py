@@ -50,10 +50,11 @@ class Statements(Expressions):
     def all_or_nothing(self) -> Iterator[None]:
         """If it is refused, nothing of it has been written."""
         lines, types, env = list(self.written), dict(self.types), dict(self.env)
+        unused = set(self.unused)
         try:
             yield
         except Refused:
-            self.written[:], self.types, self.env = lines, types, env
+            self.written[:], self.types, self.env, self.unused = lines, types, env, unused
             raise
 
     def run(self, text: str) -> None:
@@ -93,7 +94,8 @@ class Statements(Expressions):
         if type is None:
             type = self.random.choices(KEPT, KEPT_WEIGHTS)[0]
         found = self.expression(type)
-        if found.text in self.types and self.chance(0.9):
+        plain = found.text in self.types or (type != T.TENSOR and _is_constant(found.text))
+        if plain and self.chance(0.9):
             raise Refused("only another name")
         name = self.new_name()
         self.line(f"{name} = {found.text}")
@@ -179,6 +181,8 @@ class Statements(Expressions):
         operator = self.random.choice(some)
         found = self.called(operator, 1)
         assert isinstance(operator.result, T.TupleType)
+        if len(found.value) != len(operator.result.elements):
+            raise Refused("another number of results")
         names = [self.new_name() for _ in operator.result.elements]
         self.line(f"{', '.join(names)} = {found.text}")
         for name, type, value in zip(names, operator.result.elements, found.value, strict=True):
@@ -272,6 +276,10 @@ VIEWS = frozenset(
 )
 
 
+def _is_constant(text: str) -> bool:
+    return not any(character.isalpha() for character in text) or text in ("True", "False")
+
+
 def _is_view(operator: operators.Operator) -> bool:
     return operator.name in VIEWS and operator.result in (T.TENSOR, TENSORS)
 
@@ -289,7 +297,10 @@ def _copies(env: dict[str, Any]) -> dict[str, Any]:
 
 def _copied(value: Any) -> Any:
     if isinstance(value, flambeau.Tensor):
-        return value.clone()
+        try:
+            return value.clone()
+        except RuntimeError:  # a view that may not be used any more
+            return value.detach().clone()
     if isinstance(value, list):
         return [_copied(item) for item in value]
     if isinstance(value, flambeau.nn.Module):

@@ -60,7 +60,7 @@ class Total:
         return f"{told}, {self.rate:.1f} programs/s, {len(self.groups)} kinds of findings"
 
 
-COUNTED = ("programs", "calls", "raised", "undetermined", "not compiled", "findings", "crashes")
+COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings", "crashes")
 
 
 class Slow(BaseException):
@@ -236,7 +236,7 @@ def _checked(pipe: Connection, plan: Plan, case: Any, seen: Counter[str]) -> dic
     result = checking.check(case)
     counts = {
         "programs": 1, "calls": len(case.calls), "raised": result.raised,
-        "undetermined": result.undetermined, "not compiled": not result.compiled,
+        "not compiled": not result.compiled, **result.explained,
     }  # fmt: skip
     findings = [result.finding] if result.finding is not None else []
     if plan.across and result.compiled and not findings:
