@@ -118,7 +118,7 @@ def _tensor(e: Expressions, operator: Operator, parameter: Parameter, given: lis
     if depth > 1 and e.chance(0.3):
         return e.expression(T.TENSOR, depth - 1)
     fits = _wanted(parameter, operator, given)
-    if fits is not None and e.chance(0.9):
+    if fits is not None and e.chance(0.92):
         return e.variable(T.TENSOR, fits)
     return e.simple(T.TENSOR)
 
@@ -135,19 +135,31 @@ def _wanted(parameter: Parameter, operator: Operator,
     others = [g.value for g in given if isinstance(g.value, flambeau.Tensor)]
     if not others:
         return None
-    if operator.name in ("mm", "matmul", "bmm", "mv", "dot", "linear", "addmm", "outer"):
-        return lambda value: value.dtype == others[-1].dtype
-    return lambda value: _broadcasts(value, others[-1])
+    if operator.name in _PRODUCTS or "@" in operator.texts[0]:
+        return lambda value: _multiplies(others[-1], value, operator.name == "linear")
+    return lambda value: broadcasts(value, others[-1])
 
 
-def _broadcasts(value: Any, other: Any) -> bool:
+_PRODUCTS = frozenset("mm matmul bmm mv dot linear addmm addmv baddbmm inner".split())
+
+
+def _multiplies(one: Any, other: Any, turned: bool) -> bool:
+    """Whether there is a matrix product."""
+    if one.dtype != other.dtype or not one.dim() or not other.dim():
+        return False
+    size = other.shape[-1] if turned or other.dim() == 1 else other.shape[-2]
+    return bool(one.shape[-1] == size)
+
+
+def broadcasts(value: Any, other: Any) -> bool:
     pairs = zip(reversed(value.shape), reversed(other.shape), strict=False)
     return all(a == b or 1 in (a, b) for a, b in pairs)
 
 
 def _number(e: Expressions, operator: Operator, parameter: Parameter, given: list[Expr],
             depth: int) -> Expr:  # fmt: skip
-    kind = e.random.choices((T.FLOAT, T.INT, T.BOOL), (6, 4, 0.3))[0]
+    odd = 0.0 if operator.name == "python" else 0.3
+    kind = e.random.choices((T.FLOAT, T.INT, T.BOOL), (6, 4, odd))[0]
     found = e.expression(kind, 0 if e.chance(0.8) else 1)
     if isinstance(found.value, int) and abs(found.value) > 100 and operator.name in _EXPLOSIVE:
         return literal("2", T.INT)
@@ -279,7 +291,7 @@ def a_place(e: Expressions, operator: Operator, parameter: Parameter, given: lis
         dim = dims[0] if dims and operator.name != "python" else 0
         size = first.shape[dim] if -first.dim() <= dim < first.dim() else 1
     counters = [name for name in e.names_of(T.INT) if name.startswith("i")]
-    if counters and e.chance(0.7):
+    if counters and e.chance(0.4):
         return e.evaluated(counters[-1], T.INT)
     return literal(str(e.random.randrange(-size, max(size, 1))), T.INT)
 

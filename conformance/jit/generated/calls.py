@@ -10,7 +10,7 @@ from flambeau.jit.ir import types as T
 
 from .cases import After, Call, TensorArgument, Write
 
-SHAPES = ("nm", "nm", "nm", "nm", "mm", "m", "n", "", "knm", "mk", "n1", "1m", "1", "nn", "km",
+SHAPES = ("nm", "nm", "nm", "nm", "mm", "mm", "mm", "m", "m", "n", "", "knm", "mk", "n1", "1m", "1", "nn", "km",
           "nkmk", "0")  # fmt: skip
 FIRST = ("nm", "nm", "nm", "knm", "mm")
 DTYPES = ("float32", "float64", "int64", "bool", "int32", "bfloat16", "float16", "complex64",
@@ -20,7 +20,7 @@ LAYOUTS = ("rows", "transposed", "sliced", "expanded", "offset")
 LAYOUT_WEIGHTS = (7, 1, 1, 0.5, 0.5)
 FLOATING = ("float32", "float64", "bfloat16", "float16", "complex64", "complex128")
 NUMBERS: dict[T.Type, tuple[Any, ...]] = {
-    T.FLOAT: (0.5, 2.0, -1.0, 0.0, -0.0, float("nan"), float("inf"), 1.5, 1e30),
+    T.FLOAT: (0.5, 2.0, 0.0, -0.0, -1.0, float("nan"), float("inf"), 1.5, 1e30),
     T.INT: (0, 1, 2, 3, -1, 5, 16777217, 2**40),
     T.BOOL: (True, False), T.STRING: ("a", "b", ""),
 }  # fmt: skip
@@ -161,8 +161,8 @@ def _same_kind(one: Any, other: TensorArgument) -> bool:
 def _tensor(drawn: random.Random, parameter: Parameter, known: dict[str, int],
             in_place: bool) -> TensorArgument:  # fmt: skip
     fill = parameter.fill
-    if fill == "normal" and drawn.random() < 0.07:
-        fill = drawn.choice(("special", "special", "ones", "zeros"))
+    if fill == "normal" and drawn.random() < 0.08:
+        fill = drawn.choice(("special", "special", "ones", "zeros", "large"))
     shape = tuple(known[letter] for letter in parameter.shape)
     layout = drawn.choices(LAYOUTS, LAYOUT_WEIGHTS)[0]
     learns = _learns(drawn, parameter.dtype, in_place)

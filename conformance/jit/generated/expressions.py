@@ -84,6 +84,7 @@ class Expressions:
         self.written: list[str] = []  # lines of the block that is drawn
         self.counter = 0
         self.fixed: set[str] = set()  # counters that end loops
+        self.like: Any = None  # the value that is to be replaced
 
     # ---- names
 
@@ -108,19 +109,36 @@ class Expressions:
     def variable(self, type: T.Type, fits: Callable[[Any], bool] | None = None) -> Expr:
         """A variable, rather a late one and one that is not used yet."""
         names = self.names_of(type)
+        if fits is None and type == T.TENSOR and self.chance(0.8):
+            fits = self._suits
         if fits is not None:
             names = [name for name in names if fits(self.value_of(name))]
         if not names:
             raise Refused(f"no {type}")
+        return self.picked(names, type)
+
+    def picked(self, names: list[str], type: T.Type) -> Expr:
+        """One of some variables."""
         fresh = [name for name in names if name in self.unused]
         pool = fresh[-4:] if fresh and self.chance(0.5) else names[-3:] if self.chance(0.5) else names
         name = self.random.choice(pool)
         self.unused.discard(name)
         return Expr(name, type, self.value_of(name))
 
+    def _suits(self, value: Any) -> bool:
+        """Whether a tensor is like what is to be made, or at least of numbers."""
+        if self.like is None:
+            return bool(value.is_floating_point())
+        return value.dtype == self.like.dtype and arguments.broadcasts(value, self.like)
+
     def value_of(self, name: str) -> Any:
-        """What a variable, or an attribute of the module, holds now."""
-        return self.env[name] if name in self.env else eval(name, self.env)  # noqa: S307
+        """What a variable, an element or an attribute holds now."""
+        if name in self.env:
+            return self.env[name]
+        try:
+            return eval(name, self.env)  # noqa: S307
+        except Exception as error:  # noqa: BLE001  # what it is part of has changed
+            raise Refused(str(error)) from None
 
     # ---- evaluation
 

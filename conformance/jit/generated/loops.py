@@ -13,6 +13,10 @@ JOINS = ("torch.stack({}, 0)", "torch.stack({})", "torch.cat({}, 0)", "torch.sta
          "torch.cat({}, -1)", "torch.stack({}, 1)")  # fmt: skip
 
 
+ELEMENTS = ("{0}[{1}]", "{0}[{1}]", "{0}[{1}]", "{0}[:, {1}]", "{0}[{1}:{1} + 1]", "{0}[-{1}]",
+            "{0}.select(0, {1})", "{0}[{1}, 0]", "{0}[..., {1}]")  # fmt: skip
+
+
 class Bodies(Statements):
     """Statements with others in them."""
 
@@ -166,6 +170,25 @@ class Bodies(Statements):
         values = [value] if len(names) == 1 else list(value)  # type: ignore[call-overload]
         for (name, type), held in zip(names, values, strict=True):
             self.define(name, type, held)
+            if type == T.INT:
+                self._elements(name)
+
+    def _elements(self, counter: str) -> None:
+        """Let what the counter finds in tensors and lists be named like a variable."""
+        for _ in range(self.random.choice((0, 1, 1, 2, 2, 3))):
+            kind = self.random.choice((T.TENSOR, T.TENSOR, T.TENSOR, TENSORS))
+            names = [name for name in self.names_of(kind) if name.isidentifier()]
+            form = self.random.choice(ELEMENTS if kind == T.TENSOR else ELEMENTS[:1])
+            if names:
+                self._element(form.format(self.random.choice(names), counter))
+
+    def _element(self, text: str) -> None:
+        try:
+            self.value_of(text)
+        except Refused:
+            return
+        self.types[text] = T.TENSOR
+        self.unused.add(text)
 
     def _collector(self) -> str:
         """A list to collect in; empty if there is none."""
@@ -183,7 +206,7 @@ class Bodies(Statements):
         found = []
         for _ in range(self.random.choice((1, 1, 1, 2))):
             known = self.variable(T.TENSOR)
-            if "." in known.text or self.chance(0.3):
+            if not known.text.isidentifier() or self.chance(0.3):
                 name = self.new_name("h")
                 first = self.expression(T.TENSOR, 1)
                 self.line(f"{name} = {first.text}")

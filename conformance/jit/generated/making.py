@@ -11,6 +11,10 @@ import numpy as np
 from .cases import TensorArgument
 
 SPECIAL = (0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1.0, -1.0, 1e30, -1e-30)
+LARGE = {
+    "int64": [2**24 + 1, 2**53 + 1, -(2**31) - 1, 2**62], "int32": [2**24 + 1, 2**31 - 1, -7],
+    "float32": [2.0**24 - 1, 3e38, -1e-38], "float64": [2.0**24 + 1, 2.0**53 - 1, 1e300],
+}  # fmt: skip
 WIDE = {"complex64": np.complex64, "float64": np.float64, "complex128": np.complex128}
 """Types that numbers are drawn in; the others are made from float32 and int64."""
 
@@ -81,6 +85,8 @@ def numbers(argument: TensorArgument, shape: tuple[int, ...]) -> np.ndarray:
         return np.full(shape, argument.fill == "ones")
     if argument.fill == "small":
         return drawn.integers(0, 3, shape)
+    if argument.fill == "large" and dtype in LARGE:
+        return drawn.choice(np.array(LARGE[dtype]), shape)
     if dtype == "bool":
         return drawn.integers(0, 2, shape).astype(bool)
     if "int" in dtype:

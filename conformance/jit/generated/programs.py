@@ -31,7 +31,7 @@ def case(seed: str) -> Case:
                 text = _text(drawn, taste, given, called[0].arguments)
         except Refused:
             continue
-    return Case(text, tuple(called), drawn.random() < 0.6, seed)
+    return Case(text, tuple(called), drawn.random() < 0.75, seed)
 
 
 def _taste(drawn: random.Random) -> Taste:
@@ -40,8 +40,8 @@ def _taste(drawn: random.Random) -> Taste:
     some = drawn.sample(everywhere, drawn.randint(20, 80))
     rare = drawn.sample(operators.catalogue(), drawn.randint(0, 10))
     return Taste(
-        everyday=drawn.choice((0.5, 0.8, 0.9, 1.0)), vocabulary=(*some, *rare),
-        loops=drawn.choice((0.0, 0.3, 1.0, 1.0, 2.0)), writes=drawn.choice((0.0, 0.3, 0.6, 1.5)),
+        everyday=drawn.choice((0.5, 0.8, 0.95, 1.0, 1.0)), vocabulary=(*some, *rare),
+        loops=drawn.choice((0.0, 0.3, 1.0, 1.5, 3.0)), writes=drawn.choice((0.0, 0.3, 0.6, 1.5)),
         depth=drawn.choice((1, 2, 2, 3)),
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def _helpers(body: Bodies) -> list[str]:
 def _results(body: Bodies) -> str:
     """What the program gives: rather what nothing else has used."""
     kinds = (T.TENSOR, TENSORS, T.FLOAT, T.INT, T.BOOL)
-    known = [name for name, type in body.types.items() if type in kinds and name != "x"]
+    known = [name for name, type in body.types.items() if type in kinds and name.isidentifier()]
     fresh = [name for name in known if name in body.unused and name[0] != "a"]
     picked = fresh[-8:]
     more = body.random.choice((0, 0, 1, 1, 2))

@@ -16,6 +16,8 @@ from .expressions import Expr, Expressions, Refused
 TENSORS = T.ListType(T.TENSOR)
 KEPT = (T.TENSOR, T.INT, T.FLOAT, T.BOOL, TENSORS, T.STRING, T.ListType(T.INT))
 KEPT_WEIGHTS = (20, 1.5, 1.5, 1, 1.5, 0.2, 0.5)
+PARTS = ("{}.chunk(2, -1)", "{}.chunk(2, 0)", "{}.chunk(3, 1)", "{}.split(1, -1)", "{}.unbind(0)",
+         "torch.chunk({}, 4, 1)", "{}.split(2, 1)", "torch.unbind({}, 1)", "{}.chunk(2, 1)")  # fmt: skip
 PLACES = ("{}[{}]", "{}[:, {}]", "{}[{}:]", "{}[..., {}]", "{}[:{}]")
 
 
@@ -85,7 +87,7 @@ class Statements(Expressions):
             (self.assign, 10), (self.assign_again, 1.5), (self.write, 2 * writes),
             (self.write_part, 1.5 * writes), (self.add_to, 1.0 * writes), (self.several, 1.0),
             (self.show, 0.3), (self.new_list, 0.7), (self.change_list, 0.7), (self.new_dict, 0.5),
-            (self.comprehension, 0.4), (self.tuple_of, 0.5), (self.alias, 1.0),
+            (self.comprehension, 0.4), (self.unpack, 1.0), (self.tuple_of, 0.5), (self.alias, 1.0),
             (self.check, 0.1),
         ]  # fmt: skip
 
@@ -113,21 +115,40 @@ class Statements(Expressions):
     def assign_again(self, tries: int = 6) -> None:
         """Another value for a variable, of the same type and rather of the same shape."""
         name = self.variable(self.random.choice((T.TENSOR, T.TENSOR, T.TENSOR, T.FLOAT, T.INT)))
-        if "." in name.text or name.text in self.fixed:
+        if not name.text.isidentifier() or name.text in self.fixed:
             raise Refused("not to be changed")
         self.assign_to(name, tries)
 
     def assign_to(self, old: Expr, tries: int = 6) -> None:
         """Another value for a variable."""
+        self.like = old.value if old.type == T.TENSOR else None
+        try:
+            found = self._another(old, tries)
+        finally:
+            self.like = None
+        self.line(f"{old.text} = {found.text}")
+        self.env[old.text] = found.value
+
+    def _another(self, old: Expr, tries: int) -> Expr:
         for _ in range(tries):
             found = self.expression(old.type)
             if _alike(found.value, old.value) and found.text != old.text:
-                break
-        else:
-            if self.chance(0.8):
-                raise Refused("of another shape")
-        self.line(f"{old.text} = {found.text}")
-        self.env[old.text] = found.value
+                return found
+        if self.chance(0.8):
+            raise Refused("of another shape")
+        return found
+
+    def unpack(self) -> None:
+        """Parts of a tensor by names."""
+        source = self.variable(T.TENSOR, lambda value: value.dim() > 0)
+        text = self.random.choice(PARTS)
+        found = self.evaluated(text, T.ANY, [source])
+        if not 1 <= len(found.value) <= 4:
+            raise Refused("too many parts")
+        names = [self.new_name() for _ in found.value]
+        self.line(f"{', '.join(names)}{',' * (len(names) == 1)} = {found.text}")
+        for name, value in zip(names, found.value, strict=True):
+            self.define(name, T.TENSOR, value)
 
     def write(self) -> None:
         """An operator that writes to its first argument, which may be a view of a variable."""
