@@ -14,7 +14,8 @@ EPSILON = {
     "float64": 2.3e-16, "float32": 1.2e-7, "bfloat16": 8e-3, "float16": 1e-3,
     "complex64": 1.2e-7, "complex128": 2.3e-16,
 }  # fmt: skip
-ULPS = 64
+ULPS = {"bfloat16": 4.0, "float16": 8.0}
+USUAL_ULPS = 64.0
 """So many roundings of the largest number may lie between two forms, before it is looked into how
 well the numbers are determined at all."""
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)j?")
@@ -46,11 +47,12 @@ class Rules:
     classes: bool = True
     shared: bool = True
     random: bool = True
-    ulps: float = ULPS
+    ulps: float = 1.0
+    """A factor for what may lie between."""
 
 
 STRICT = Rules()
-ACROSS = Rules(strides=True, texts=False, versions=True, classes=False, ulps=4 * ULPS)
+ACROSS = Rules(strides=True, texts=False, versions=True, classes=False, ulps=4.0)
 
 
 def difference(mine: Outcome, other: Outcome, rules: Rules = STRICT) -> Difference | None:
@@ -122,8 +124,8 @@ def _tensor(what: str, mine: Seen | None, other: Seen | None, rules: Rules) -> D
         one, two = getattr(mine, name), getattr(other, name)
         if one != two:
             return Difference(f"{name} of {what}", f"{one} for {two}")
-    found = compare_arrays(mine.values, other.values)
-    if found > rules.ulps * EPSILON.get(other.dtype, 0.0):
+    found = compare_arrays(mine.values, other.values, what == "result")
+    if found > rules.ulps * ULPS.get(other.dtype, USUAL_ULPS) * EPSILON.get(other.dtype, 0.0):
         detail = f"{mine.values.tolist()!s:.300} for {other.values.tolist()!s:.300}"
         return Difference(f"values of {what}", detail, found)
     if rules.strides and what != "gradient" and _strides(mine) != _strides(other):
@@ -144,27 +146,28 @@ def _strides(value: Seen) -> list[int]:
     return [step for step, size in zip(value.stride, value.shape, strict=True) if size > 1]
 
 
-def compare_arrays(mine: np.ndarray, other: np.ndarray) -> float:
-    """How far arrays are apart, in parts of the largest number; infinite for signs of zeros and
-    other things that are right or wrong."""
+def compare_arrays(mine: np.ndarray, other: np.ndarray, signs: bool = True) -> float:
+    """How far arrays are apart, in parts of the largest number; infinite for what is right or
+    wrong. The signs of zeros are not asked for in gradients, which are sums in any order."""
     if mine.shape != other.shape:
         return np.inf
     if mine.dtype.kind in "biu" or other.dtype.kind in "biu":
         return 0.0 if np.array_equal(mine, other) else np.inf
     if mine.dtype.kind == "c":
-        return max(compare_arrays(mine.real, other.real), compare_arrays(mine.imag, other.imag))
+        parts = ((mine.real, other.real), (mine.imag, other.imag))
+        return max(compare_arrays(*part, signs) for part in parts)
     with np.errstate(all="ignore"):
-        return _compare_floats(mine.astype(np.float64), other.astype(np.float64))
+        return _compare_floats(mine.astype(np.float64), other.astype(np.float64), signs)
 
 
-def _compare_floats(mine: np.ndarray, other: np.ndarray) -> float:
+def _compare_floats(mine: np.ndarray, other: np.ndarray, signs: bool) -> float:
     if not np.array_equal(np.isnan(mine), np.isnan(other)):
         return np.inf
     infinite = np.isinf(other) | np.isinf(mine)
     if not np.array_equal(mine[infinite], other[infinite]):
         return np.inf
     zero = (mine == 0) & (other == 0)
-    if not np.array_equal(np.signbit(mine[zero]), np.signbit(other[zero])):
+    if signs and not np.array_equal(np.signbit(mine[zero]), np.signbit(other[zero])):
         return np.inf
     finite = np.isfinite(other)
     if not finite.any():

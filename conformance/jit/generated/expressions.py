@@ -84,6 +84,7 @@ class Expressions:
         self.written: list[str] = []  # lines of the block that is drawn
         self.counter = 0
         self.fixed: set[str] = set()  # counters that end loops
+        self.pools: dict[Any, list[Operator]] = {}
         self.like: Any = None  # the value that is to be replaced
 
     # ---- names
@@ -189,21 +190,30 @@ class Expressions:
         return literal(self)
 
     def operator(self, type: T.Type) -> Operator:
-        """An operator that gives a type."""
-        pool: Iterable[Operator]
+        """An operator that gives a type and writes to nothing."""
         choice = self.random.random()
         if self.locals and choice < 0.15:
-            pool = self.locals
+            source = "locals"
         elif choice < 0.4:
-            pool = _giving(operators.python(), type)
+            source = "python"
         elif choice < 0.4 + self.taste.everyday * 0.6:
-            pool = _giving(self.taste.vocabulary, type)
+            source = "vocabulary"
         else:
-            pool = _giving(operators.catalogue(), type)
-        pool = [operator for operator in pool if operator.result == type and not operator.writes]
+            source = "catalogue"
+        pool = self._pool(source, type)
         if not pool:
             raise Refused(f"nothing gives {type}")
         return self.random.choices(pool, [operator.weight for operator in pool])[0]
+
+    def _pool(self, source: str, type: T.Type) -> list[Operator]:
+        key = (source, type, len(self.locals))
+        if key not in self.pools:
+            every: Iterable[Operator] = {
+                "locals": self.locals, "python": operators.python(),
+                "vocabulary": self.taste.vocabulary, "catalogue": operators.catalogue(),
+            }[source]  # fmt: skip
+            self.pools[key] = [o for o in every if not o.writes and o.result == type]
+        return self.pools[key]
 
     def called(self, operator: Operator, depth: int = 1) -> Expr:
         """A call of an operator with arguments that it takes."""
@@ -245,14 +255,6 @@ def _part(text: str, whole: str) -> str:
     return text if simple else f"({text})"
 
 
-def _giving(pool: Iterable[Operator], type: T.Type) -> list[Operator]:
-    key = (id(pool), type)
-    if key not in _known:
-        _known[key] = (pool, [operator for operator in pool if operator.result == type])
-    return _known[key][1]
-
-
-_known: dict[Any, tuple[Any, list[Operator]]] = {}
 KINDS = {T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STRING: str, T.TENSOR: flambeau.Tensor}
 
 

@@ -7,13 +7,13 @@ functions of `torch.nn.functional` that are programs themselves, each with a sig
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import flambeau
 from flambeau.jit.frontend.builtins import builtin_name
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
+from flambeau.jit.ir.function import REQUIRED, FunctionSchema
 from flambeau.jit.operators import table
 
 SPACES = {"linalg_": "linalg", "special_": "special", "fft_": "fft", "": ""}
@@ -140,7 +140,7 @@ EVERYDAY = frozenset(
 """What people write most; drawn as often as all the others together."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operator:
     """Something to call. `texts` are ways to write it: `{}` are positional arguments, `{more}` all
     the rest."""
@@ -150,18 +150,14 @@ class Operator:
     texts: tuple[str, ...]
     weight: float = 1.0
 
-    @property
+    @cached_property
     def result(self) -> T.Type:
         types = [returned.type for returned in self.schema.returns]
         return types[0] if len(types) == 1 else T.TupleType(tuple(types))
 
-    @property
+    @cached_property
     def writes(self) -> bool:
         return any(p.written for p in self.schema.arguments)
-
-    @property
-    def required(self) -> tuple[Parameter, ...]:
-        return tuple(p for p in self.schema.arguments if p.default is REQUIRED)
 
 
 @cache
@@ -175,6 +171,26 @@ def catalogue() -> tuple[Operator, ...]:
                 if texts:
                     found.append(Operator(name.partition("::")[2], schema, texts))
     return (*found, *functional())
+
+
+@cache
+def writing() -> tuple[Operator, ...]:
+    """Those that write to their first argument."""
+    return tuple(op for op in catalogue() if op.writes and op.result == T.TENSOR)
+
+
+@cache
+def views() -> tuple[Operator, ...]:
+    """Those whose result shares memory with an argument."""
+    kinds = (T.TENSOR, T.ListType(T.TENSOR))
+    return tuple(op for op in catalogue() if op.name in VIEWS and op.result in kinds)
+
+
+VIEWS = frozenset(
+    """select slice chunk split t transpose view reshape expand unbind squeeze unsqueeze permute
+    narrow diagonal flatten view_as expand_as movedim swapaxes unfold detach contiguous to type_as
+    alias tensor_split split_with_sizes""".split()
+)
 
 
 @cache

@@ -105,8 +105,7 @@ class Statements(Expressions):
 
     def alias(self) -> None:
         """A view of something, or another name for it."""
-        views = [op for op in operators.catalogue() if _is_view(op)]
-        operator = self.random.choice(views)
+        operator = self.random.choice(operators.views())
         found = self.called(operator, 0)
         name = self.new_name()
         self.line(f"{name} = {found.text}")
@@ -152,7 +151,7 @@ class Statements(Expressions):
 
     def write(self) -> None:
         """An operator that writes to its first argument, which may be a view of a variable."""
-        writing = [op for op in operators.catalogue() if op.writes and op.result == T.TENSOR]
+        writing = operators.writing()
         everyday = [op for op in writing if op.name in operators.EVERYDAY]
         operator = self.random.choice(everyday if self.chance(0.6) else writing)
         method = [text for text in operator.texts if text.startswith("{}.")]
@@ -290,19 +289,9 @@ class Statements(Expressions):
 
 _PYTHON = operators.python()[0]
 _INDEX = arguments.Parameter("index", T.INT)
-VIEWS = frozenset(
-    """select slice chunk split t transpose view reshape expand unbind squeeze unsqueeze permute
-    narrow diagonal flatten view_as expand_as movedim swapaxes unfold detach contiguous to type_as
-    alias tensor_split split_with_sizes""".split()
-)
-
 
 def _is_constant(text: str) -> bool:
     return not any(character.isalpha() for character in text) or text in ("True", "False")
-
-
-def _is_view(operator: operators.Operator) -> bool:
-    return operator.name in VIEWS and operator.result in (T.TENSOR, TENSORS)
 
 
 def _alike(one: Any, other: Any) -> bool:
