@@ -1,4 +1,5 @@
-"""How well numbers are determined: the plain program with a little noise after each operator.
+"""How well numbers are determined: the plain program with a little noise after each operator,
+and on the gradient of each.
 
 Two forms of a program round in different places. Where the plain program's own results change as
 much when all its operators round a little differently, a difference says nothing.
@@ -16,7 +17,7 @@ from flambeau.jit.ir.graph import Block, Graph, Node
 from flambeau.jit.run.program import graph_callable
 
 from .cases import Case
-from .comparing import EPSILON, STRICT, Difference, Rules, difference
+from .comparing import EPSILON, Difference, Rules, difference
 from .observing import Outcome
 from .running import outcomes, quiet
 
@@ -84,6 +85,15 @@ class Noise:
         name = str(tensor.dtype).rpartition(".")[2]
         if name not in EPSILON or not data.flags.writeable:
             return
-        factors = 1 + EPSILON[name] * self.drawn.uniform(-1, 1, data.shape)
         with np.errstate(all="ignore"):
-            np.copyto(data, (data * factors).astype(data.dtype))
+            np.copyto(data, (data * self._factors(name, data.shape)).astype(data.dtype))
+        if tensor.requires_grad and not tensor.is_leaf:
+            tensor.register_hook(self._on_gradient)
+
+    def _factors(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        return 1 + EPSILON[name] * self.drawn.uniform(-1, 1, shape)
+
+    def _on_gradient(self, grad: Any) -> Any:
+        name = str(grad.dtype).rpartition(".")[2]
+        factors = self._factors(name, tuple(grad.shape))
+        return grad * flambeau.from_numpy(np.asarray(factors)).to(grad.dtype)

@@ -18,24 +18,29 @@ Wrong = Callable[[Case], bool]
 def shrunk(case: Case, wrong: Wrong, seconds: float = 30.0) -> Case:
     """A smaller case that still shows it."""
     end = time.monotonic() + seconds
+    known: set[str] = {repr(case)}
     steps = (_calls, _afters, _statements, _expressions, _parameters, _arguments)
     before = None
     while case != before and time.monotonic() < end:
         before = case
         for step in steps:
-            case = _while_smaller(case, step, wrong, end)
+            case = _while_smaller(case, step, wrong, end, known)
     return case
 
 
 def _while_smaller(case: Case, step: Callable[[Case], Iterator[Case]], wrong: Wrong,
-                   end: float) -> Case:  # fmt: skip
-    """Take what a step offers for as long as something of it still shows the finding."""
+                   end: float, known: set[str]) -> Case:  # fmt: skip
+    """Take what a step offers for as long as something of it still shows the finding; nothing is
+    tried twice."""
     found = True
     while found:
         found = False
         for smaller in step(case):
             if time.monotonic() > end:
                 return case
+            if repr(smaller) in known:
+                continue
+            known.add(repr(smaller))
             if wrong(smaller):
                 case, found = smaller, True
                 break
@@ -60,17 +65,19 @@ def _afters(case: Case) -> Iterator[Case]:
     for index, call in enumerate(case.calls):
         after = call.after
         for smaller in (
-            replace(call, after=After()), replace(call, mode="grad"),
+            replace(call, after=After()),
+            replace(call, mode="grad"),
             replace(call, after=replace(after, writes=after.writes[:1])),
             replace(call, after=replace(after, writes=())),
             replace(call, after=replace(after, gradients="no")),
-            replace(call, after=replace(after, gradients="grad")) if after.gradients in
-            ("double", "backward") else call,
-            replace(call, after=replace(after, seed=0)), replace(call, after=replace(after, picks=-1))
-            if after.gradients != "no" else call,
-        ):  # fmt: skip
+            replace(call, after=replace(after, seed=0)),
+        ):
             if smaller != call:
                 yield _with_call(case, index, smaller)
+        if after.gradients in ("double", "backward"):
+            yield _with_call(case, index, replace(call, after=replace(after, gradients="grad")))
+        if after.gradients != "no" and after.picks != -1:
+            yield _with_call(case, index, replace(call, after=replace(after, picks=-1)))
 
 
 def _with_call(case: Case, index: int, call: Call) -> Case:
@@ -267,6 +274,7 @@ def _arguments(case: Case) -> Iterator[Case]:
 def _with_options(case: Case, index: int) -> Iterator[Case]:
     simple = TensorArgument()
     for name in ("layout", "learns", "fill", "dtype", "same_as"):
+
         def plain(argument: Any, name: str = name) -> Any:
             if not isinstance(argument, TensorArgument):
                 return argument

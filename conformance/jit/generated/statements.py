@@ -16,8 +16,9 @@ from .expressions import Expr, Expressions, Refused
 TENSORS = T.ListType(T.TENSOR)
 KEPT = (T.TENSOR, T.INT, T.FLOAT, T.BOOL, TENSORS, T.STRING, T.ListType(T.INT))
 KEPT_WEIGHTS = (20, 1.5, 1.5, 1, 1.5, 0.2, 0.5)
-PARTS = ("{}.chunk(2, -1)", "{}.chunk(2, 0)", "{}.chunk(3, 1)", "{}.split(1, -1)", "{}.unbind(0)",
-         "torch.chunk({}, 4, 1)", "{}.split(2, 1)", "torch.unbind({}, 1)", "{}.chunk(2, 1)")  # fmt: skip
+PARTS = ("{}.chunk(2, -1)", "{}.chunk(2, 0)", "{}.chunk(3, 1)", "{}.split(1, -1)",
+         "{}.unbind(0)", "torch.chunk({}, 4, 1)", "{}.split(2, 1)", "torch.unbind({}, 1)",
+         "{}.chunk(2, 1)")  # fmt: skip
 PLACES = ("{}[{}]", "{}[:, {}]", "{}[{}:]", "{}[..., {}]", "{}[:{}]")
 
 
@@ -289,6 +290,7 @@ class Statements(Expressions):
 
 _PYTHON = operators.python()[0]
 _INDEX = arguments.Parameter("index", T.INT)
+
 
 def _is_constant(text: str) -> bool:
     return not any(character.isalpha() for character in text) or text in ("True", "False")

@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import resource
 import signal
-import sys
 import time
 import traceback
 from collections import Counter
@@ -60,7 +59,8 @@ class Total:
         return f"{told}, {self.rate:.1f} programs/s, {len(self.groups)} kinds of findings"
 
 
-COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings", "crashes")
+COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings",
+           "crashes")  # fmt: skip
 
 
 class Slow(BaseException):
@@ -210,13 +210,13 @@ def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dic
 
     seed = f"{plan.seed}/{number}"
     pipe.send({"stage": "drawing"})
-    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT, 1.0)
     case = None
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             case = programs.case(seed)
         pipe.send({"stage": "running"})
-        signal.setitimer(signal.ITIMER_REAL, LIMIT)
+        signal.setitimer(signal.ITIMER_REAL, LIMIT, 1.0)
         return _checked(pipe, plan, case, seen)
     except Slow:
         return {"counts": {"programs": 1, "slow": 1}, "found": []}
@@ -270,7 +270,7 @@ def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
     group = kind
     try:
         if "plain" in finding.forms:
-            signal.setitimer(signal.ITIMER_REAL, 3 * LIMIT)
+            signal.setitimer(signal.ITIMER_REAL, 3 * LIMIT, 1.0)
             pipe.send({"stage": "shrinking"})
             group = grouping.signature(finding)
             seen[group] += 1
@@ -287,7 +287,7 @@ def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
 def _shows(case: Any, kind: str) -> bool:
     from . import grouping
 
-    signal.setitimer(signal.ITIMER_REAL, LIMIT / 4)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT / 4, 1.0)
     try:
         return grouping.shows(case, kind)
     except Slow:
