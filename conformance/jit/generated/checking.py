@@ -29,6 +29,11 @@ class Finding:
     def kind(self) -> str:
         return f"{self.forms}: {self.difference.kind}"
 
+    @property
+    def against_plain(self) -> bool:
+        """Whether PyTorch has no part in it."""
+        return "plain" in self.forms
+
 
 @dataclass
 class Checked:
@@ -116,7 +121,8 @@ def _tidied(case: Case) -> list[Outcome]:
 
 
 def check_across(case: Case, reference: Any) -> Checked:
-    """Compare the optimised form with PyTorch's script."""
+    """Compare the optimised form with PyTorch's script, and with PyTorch's eager run where that
+    differs: what its two runs do not agree on is its own."""
     try:
         function = Program(case, flambeau).subject()
     except NotCompiled:
@@ -128,4 +134,12 @@ def check_across(case: Case, reference: Any) -> Checked:
     wanted = outcomes(theirs, case, reference)
     with optimised(case):
         found = outcomes(function, case, flambeau)
-    return compared(case, function, found, wanted, ACROSS, "optimised against PyTorch")
+    result = compared(case, function, found, wanted, ACROSS, "optimised against PyTorch")
+    if result.finding is None:
+        return result
+    eager = Program(case, reference, scripted=False).subject()
+    again = compared(case, function, found, outcomes(eager, case, reference), ACROSS,
+                     "optimised against PyTorch")  # fmt: skip
+    if again.finding is None:
+        again.explained["PyTorch's own"] += 1
+    return again

@@ -17,7 +17,7 @@ from flambeau.jit.ir.graph import Block, Graph, Node
 from flambeau.jit.run.program import graph_callable
 
 from .cases import Case
-from .comparing import EPSILON, Difference, Rules, difference
+from .comparing import EPSILON, SEEN, Difference, Rules, at_place, difference
 from .observing import Outcome
 from .running import outcomes, quiet
 
@@ -29,21 +29,23 @@ REACH = 200.0
 def determined(case: Case, function: Any, wanted: list[Outcome], index: int,
                found: Difference) -> bool:  # fmt: skip
     """Whether a difference in a call is more than rounding could make."""
-    rules = Rules(ulps=0.0)
     for run in range(RUNS):
-        noisy = _noisy(case, function, run)
-        if len(noisy) <= index:
-            return True
-        changed = difference(noisy[index], wanted[index], rules)
+        noisy = _noisy(case, function, run)[index]
+        changed = difference(noisy, wanted[index], EXACT)
         if changed is None:
             continue
         if not changed.of_values:
-            return False  # other errors or shapes
-        if not found.of_values:
-            continue
-        if not np.isfinite(changed.size) or changed.size * REACH >= found.size:
+            return False  # another error, another shape
+        if found.kind in SEEN:
+            size = at_place(noisy, wanted[index], found)
+            if not np.isfinite(size) or size * REACH >= found.size:
+                return False
+        elif found.of_values and changed.kind == found.kind:
             return False
     return True
+
+
+EXACT = Rules(ulps=0.0)
 
 
 def _noisy(case: Case, function: Any, run: int) -> list[Outcome]:

@@ -16,12 +16,12 @@ Wrong = Callable[[Case], bool]
 
 
 def shrunk(case: Case, wrong: Wrong, seconds: float = 30.0) -> Case:
-    """A smaller case that still shows it."""
-    end = time.monotonic() + seconds
+    """A smaller case that still shows it; `seconds` of the processor are what it may take."""
+    end = time.process_time() + seconds
     known: set[str] = {repr(case)}
-    steps = (_calls, _afters, _statements, _expressions, _parameters, _arguments)
+    steps = (_calls, _afters, _statements, _names, _expressions, _parameters, _arguments)
     before = None
-    while case != before and time.monotonic() < end:
+    while case != before and time.process_time() < end:
         before = case
         for step in steps:
             case = _while_smaller(case, step, wrong, end, known)
@@ -36,7 +36,7 @@ def _while_smaller(case: Case, step: Callable[[Case], Iterator[Case]], wrong: Wr
     while found:
         found = False
         for smaller in step(case):
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 return case
             if repr(smaller) in known:
                 continue
@@ -119,7 +119,9 @@ def _without(case: Case, place: int, start: int, end: int) -> Iterator[Case]:
     body = _bodies(tree)[place]
     if any(isinstance(s, ast.Return) for s in body[start:end]):
         return
-    if isinstance(body[0], ast.Pass) or (place == 0 and end - start == len(body)):
+    if len(body) == 1 and isinstance(body[0], ast.Pass):
+        return
+    if place == 0 and end - start == len(body):
         return
     del body[start:end]
     if not body:
@@ -135,6 +137,33 @@ def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
         if isinstance(inner, list) and inner and not isinstance(body[index], DEFINITIONS):
             body[index : index + 1] = inner
             yield replace(case, text=ast.unparse(tree) + "\n")
+
+
+def _names(case: Case) -> Iterator[Case]:
+    """What a name stands for in the place of the name."""
+    count = sum(isinstance(node, ast.Assign) for node in ast.walk(ast.parse(case.text)))
+    for place in range(count):
+        tree = ast.parse(case.text)
+        node = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)][place]
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            Replaced(target.id, node).visit(tree)
+            yield replace(case, text=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+
+
+class Replaced(ast.NodeTransformer):
+    """Puts an expression in the place of a name, and takes the assignment away."""
+
+    def __init__(self, name: str, assignment: ast.Assign) -> None:
+        self.name = name
+        self.assignment = assignment
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        return ast.Pass() if node is self.assignment else self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        found = node.id == self.name and isinstance(node.ctx, ast.Load)
+        return copy.deepcopy(self.assignment.value) if found else node
 
 
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)

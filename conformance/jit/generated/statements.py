@@ -240,6 +240,8 @@ class Statements(Expressions):
     def change_list(self) -> None:
         """Append to a list, or change it otherwise."""
         target = self.variable(TENSORS)
+        if target.text in self.fixed:
+            raise Refused("a loop goes over it")
         form = self.random.choice(
             ("{}.append({})", "{}.append({})", "{} += [{}]", "{}[0] = {}", "{}.insert(0, {})",
              "{}.extend([{}])", "{}.reverse()", "{}.pop()")
