@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.jit import optimise
 from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Block, Graph, Node
-from flambeau.jit.run.program import graph_callable
 
 from .cases import Case
 from .comparing import EPSILON, SEEN, Difference, Rules, at_place, difference
 from .observing import Outcome
-from .running import outcomes, quiet
+from .running import Program, outcomes
 
 RUNS = 4
 REACH = 200.0
 """A difference of so many times what the noise does is still rounding."""
 
 
-def determined(case: Case, function: Any, wanted: list[Outcome], index: int,
-               found: Difference) -> bool:  # fmt: skip
+def determined(case: Case, wanted: list[Outcome], index: int, found: Difference) -> bool:
     """Whether a difference in a call is more than rounding could make."""
     for run in range(RUNS):
-        noisy = _noisy(case, function, run)[index]
+        noisy = _noisy(case, run)[index]
         changed = difference(noisy, wanted[index], EXACT)
         if changed is None:
             continue
@@ -48,12 +48,20 @@ def determined(case: Case, function: Any, wanted: list[Outcome], index: int,
 EXACT = Rules(ulps=0.0)
 
 
-def _noisy(case: Case, function: Any, run: int) -> list[Outcome]:
+def _noisy(case: Case, run: int) -> list[Outcome]:
     noise = Noise(run)
-    graph = function._function.graph.copy()
-    _rewrite(graph.block, graph, noise)
-    with quiet():
-        return outcomes(graph_callable(graph), case, flambeau)
+
+    def with_noise(function: Function) -> Graph:
+        graph = function.graph.copy()
+        _rewrite(graph.block, graph, noise)
+        return graph
+
+    # Functions ask for the graph to run when they are first called.
+    asked, optimise.optimised = optimise.optimised, with_noise
+    try:
+        return outcomes(Program(case, flambeau).subject(), case, flambeau)
+    finally:
+        optimise.optimised = asked
 
 
 def _rewrite(block: Block, graph: Graph, noise: Noise) -> None:
