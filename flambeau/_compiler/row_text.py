@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._compiler.fuse import EXPENSIVE, Node, Plan
-from flambeau._compiler.kernel_source import ASKS, SAME
+from flambeau._compiler.kernel_source import ASKS, SAME, constant
 
 CHUNK = 4096
 """Elements that lanes add up in A before they are added to a sum in WIDE."""
@@ -125,7 +125,7 @@ class Body:
     def term(self, node: Any) -> str:
         """The name or number that holds a node's value."""
         if not isinstance(node, Node):
-            return repr(node)
+            return constant(node).text
         if node in self.known:
             return self.known[node]
         text = self.leaf(node)

@@ -112,6 +112,10 @@ class ScanForm:
     operands: dict[int, Source] = field(default_factory=dict)
     product_slopes: dict[int, Source] = field(default_factory=dict)
     zero: int | None = None
+    reached: list[frozenset[int]] = field(default_factory=list)
+    """For each recorded result: the positions of the arguments that its gradient flows to."""
+    checked: dict[int, str] = field(default_factory=dict)
+    """Results that operators save: their number, and the operator that made them."""
 
     def __post_init__(self) -> None:
         self.results: list[int | None] = [own for _, _, own in self.outputs]

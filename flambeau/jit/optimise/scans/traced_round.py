@@ -10,7 +10,7 @@ from typing import Any
 from flambeau._compiler.expr import Expr
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.jit.optimise.fusion.lowering import shape_of, worth_saving
+from flambeau.jit.optimise.fusion.lowering import worth_saving
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,
     Parts,
@@ -257,7 +257,7 @@ class TracedRound:
             source = tracer.sources[inner.args[0]]
             return Slope("summed", source.place, shape, source)
         place = tracer.place()
-        source = Source(place, shape_of(tracer, inner))
+        source = Source(place, tracer.shape_of(inner))
         tracer.sources[source.name] = source
         total = Whole(parameter(source.name) + inner, source.shape, tracer.compute)
         tracer.steps.append(Computed(place, total, tracer.level(total)))
