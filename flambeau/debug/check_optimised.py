@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from types import TracebackType
 
-from flambeau.jit import state
-
 
 class check_optimised(ContextDecorator):
     """Compare every call of a scripted function with the plain program.
@@ -30,6 +28,7 @@ class check_optimised(ContextDecorator):
         self.tolerance = tolerance
 
     def __enter__(self) -> dict[str, int]:
+        from flambeau.jit import state
         from flambeau.jit.optimise.shadow import checked
 
         self.before = state.optimize, checked.tolerance
@@ -43,6 +42,7 @@ class check_optimised(ContextDecorator):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        from flambeau.jit import state
         from flambeau.jit.optimise.shadow import checked
 
         state.optimize, checked.tolerance = self.before
