@@ -12,7 +12,7 @@ import importlib.util
 import os
 from functools import cache
 
-from flambeau._runtime import processor as processor
+from flambeau._runtime import processor  # noqa: F401
 
 NEVER = 1 << 62
 

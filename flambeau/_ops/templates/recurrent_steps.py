@@ -22,7 +22,7 @@ LEAST = 1 << 18
 
 
 def fits(gates: np.ndarray, units: int) -> bool:
-    """Whether the units of gates [T, N, 3 or 4 units] are whole vectors, not too many for a tile."""
+    """Whether the units of gates [T, N, 3 or 4 units] are whole vectors, few enough for a tile."""
     tile = tile_within(SUMS[gates.dtype], units)
     return tile is not None and gates.shape[-1] * tile.rows <= PACKED
 
