@@ -7,6 +7,7 @@ import torch
 from tests.conftest import (  # noqa: F401
     pytest_collection_finish,
     pytest_configure,
+    pytest_configure_node,
     pytest_report_header,
     pytest_runtest_teardown,
     pytest_terminal_summary,

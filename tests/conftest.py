@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,13 @@ random_seeds.load_profile()  # before modules of tests are imported, whose decor
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Before Hypothesis's plugin looks for a seed."""
-    random_seeds.settle(config.option)
+    random_seeds.settle(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Before pytest-xdist starts a worker."""
+    random_seeds.tell(node)
 
 
 def pytest_report_header() -> list[str]:

@@ -11,7 +11,11 @@ import random
 import secrets
 from typing import Any
 
+import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+
+WORD = "flambeau_random_seed"
 
 
 class Run:
@@ -28,17 +32,33 @@ def load_profile() -> None:
     examples every time. Failing examples are kept for the next run, but not in CI, which has none.
     """
     kept = {"database": None} if os.environ.get("CI") else {}
-    settings.register_profile("flambeau", derandomize=False, print_blob=True, **kept)
+    settings.register_profile("flambeau", derandomize=False, print_blob=True, deadline=None, **kept)
     settings.load_profile("flambeau")
+    _let_the_seed_decide()
 
 
-def settle(option: Any) -> None:
-    """The run's seed: what the command line says, else a new one; also in pytest's options, where
-    Hypothesis and the workers find it.
+def _let_the_seed_decide() -> None:
+    """Hypothesis also draws numbers that it finds in the source of what is imported by then: a test
+    by itself, or in another process, would draw something else.
     """
-    if option.hypothesis_seed in (None, "random"):
-        option.hypothesis_seed = secrets.randbelow(1 << 32)
-    Run.seed = int(option.hypothesis_seed)
+    if hasattr(providers, "_get_local_constants"):
+        none = providers._local_constants
+        providers._get_local_constants = lambda: none
+
+
+def settle(config: pytest.Config) -> None:
+    """The run's seed: what the command line says, or the process that this one is a worker of;
+    else a new one. Hypothesis finds it in pytest's options.
+    """
+    given = config.option.hypothesis_seed
+    if given in (None, "random"):
+        given = getattr(config, "workerinput", {}).get(WORD, secrets.randbelow(1 << 32))
+    config.option.hypothesis_seed = Run.seed = int(given)
+
+
+def tell(node: Any) -> None:
+    """The same seed for a worker of pytest-xdist."""
+    node.workerinput[WORD] = Run.seed
 
 
 def told() -> list[str]:

@@ -58,8 +58,7 @@ def seed_in(output: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("ci", [False, True])
-@pytest.mark.parametrize("quiet", [[], ["-q"]])
+@pytest.mark.parametrize("quiet, ci", [([], False), (["-q"], True)])
 def test_every_run_draws_something_new(folder: Path, quiet: list[str], ci: bool) -> None:
     first, examples = drawn(folder, *quiet, ci=ci)
     second, others = drawn(folder, *quiet, ci=ci)
