@@ -82,7 +82,7 @@ def settings() -> list[Setting]:
     return found + [Setting(None, threads, "auto") for threads in THREADS]
 
 
-def test_files() -> list[str]:
+def files_of_kernels() -> list[str]:
     """The tests of kernels, by their paths from the root."""
     found = [path for folder in FOLDERS for path in (HERE / folder).rglob("test_*.py")]
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
@@ -101,7 +101,7 @@ def run(setting: Setting, files: list[str]) -> bool:
 def drawn(seed: int) -> Iterator[tuple[Setting, list[str]]]:
     """Settings in random order, over and over, each with a few files."""
     chance = random.Random(seed)
-    choices, files = settings(), test_files()
+    choices, files = settings(), files_of_kernels()
     while True:
         for setting in chance.sample(choices, len(choices)):
             yield setting, sorted(chance.sample(files, min(FILES_OF_A_DRAW, len(files))))
