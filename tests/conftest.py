@@ -1,12 +1,38 @@
-"""Every test leaves the process as it was."""
+"""Every test leaves the process as it was, and random ones draw something new in every run."""
 
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 
-from tests import process_state
+from tests import process_state, random_seeds
+
+random_seeds.load_profile()  # before modules of tests are imported, whose decorators take it over
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before Hypothesis's plugin looks for a seed."""
+    random_seeds.settle(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Before pytest-xdist starts a worker."""
+    random_seeds.tell(node)
+
+
+def pytest_report_header() -> list[str]:
+    """The seed, in the head of a run."""
+    return random_seeds.told()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """At the end of a run without a head (-q)."""
+    for line in random_seeds.told():
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_finish() -> None:

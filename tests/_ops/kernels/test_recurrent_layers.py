@@ -1,4 +1,7 @@
-"""Recurrent layers in one call, small and large: as step by step."""
+"""Recurrent layers in one call, small and large: as step by step.
+
+Units come in vectors, of 16 numbers at most: multiples of that fit on all processors.
+"""
 
 from __future__ import annotations
 
