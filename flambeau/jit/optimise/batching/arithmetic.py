@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.jit.ir.function import FunctionSchema
+from flambeau.jit.ir.function import REQUIRED, FunctionSchema
 from flambeau.jit.optimise.batching.program import TENSORS, Call, Rule
 from flambeau.jit.optimise.batching.rules import (
     ROW_MAJOR,
@@ -35,7 +35,7 @@ softshrink threshold erf erfc erfinv lgamma digamma floor ceil round trunc frac 
 ge isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
 bitwise_xor bitwise_not __and__ __or__ __xor__ floor_divide true_divide xlogy logaddexp nan_to_num
 deg2rad rad2deg copysign heaviside clone contiguous detach zeros_like
-ones_like full_like masked_fill logit sinc multiply subtract divide negative absolute
+ones_like full_like logit sinc multiply subtract divide negative absolute
 """.split()
 BESIDE_NUMBERS = frozenset(
     f"aten::{name}" for name in "add sub mul div rsub true_divide multiply subtract divide "
@@ -54,6 +54,13 @@ def pointwise(call: Call, **given: Any) -> Any:
     _check_format(given)
     _check_types(operands)
     return Batched(call.again(**_lined_up(operands)))
+
+
+@rule("masked_fill")
+def masked_fill(call: Call, self: Any, mask: Any, value: Any) -> Any:
+    """The value is a number, or a tensor without dims, which a batch of them is not."""
+    plain_only(value)
+    return pointwise(call, self=self, mask=mask, value=value)
 
 
 def _lined_up(operands: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,8 +92,10 @@ def _beside_numbers(call: Call, given: Mapping[str, Any]) -> Any:
     names = [p.name for p in schema.arguments if p.type in TENSORS]
     dtype = _one_type([given[name] for name in names])
     operands = {name: _as_tensors(given[name], dtype) for name in names}
-    rest = {name: value for name, value in given.items() if name not in names}
-    plain_only(*rest.values())
+    for parameter in schema.arguments:
+        standard = parameter.default in (REQUIRED, given[parameter.name])
+        if parameter.name not in names and not standard:
+            raise NotBatchable("factors beside the index")
     return Batched(_implementation(schema)(*(dict(given) | _lined_up(operands)).values()))
 
 

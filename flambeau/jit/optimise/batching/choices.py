@@ -135,8 +135,16 @@ def index(call: Call, self: Any, indices: Any, **other: Any) -> Any:
     lined_up = [rows_first(v, rank) for v in indices]
     if not isinstance(self, Batched):
         return Batched(call.again(indices=lined_up))
+    if self.rank == rank == len(indices) == 1 and _counts_from_front(lined_up[0]):
+        return Batched(ops.gather(self.tensor, 1, lined_up[0]))
     own = every(call.rounds).reshape(call.rounds, *[1] * rank)  # type: ignore[attr-defined]
     return Batched(call.again(self=self.tensor, indices=[own, *lined_up]))
+
+
+def _counts_from_front(index: Tensor) -> bool:
+    """Whether an index of all rounds is one that `gather` takes, which is quicker."""
+    data = index._data
+    return data.ndim == 2 and data.dtype == np.int64 and bool(data.size and data.min() >= 0)  # noqa: PLR2004
 
 
 @rule("gather")

@@ -123,8 +123,8 @@ class Program:
 class Step:
     """One node."""
 
-    __slots__ = ("kind", "names", "plain", "rule", "schema", "sources", "target", "targets",
-                 "tensors")  # fmt: skip
+    __slots__ = ("kind", "names", "plain", "rule", "schema", "sources", "structure", "target",
+                 "targets", "tensors")  # fmt: skip
 
     def __init__(self, node: Node, sources: list[int], targets: list[int]) -> None:
         from flambeau.jit.optimise.batching import RULES
@@ -132,6 +132,7 @@ class Step:
         self.kind = node.kind
         self.plain = plain_call(node)
         self.rule = RULES.get(node.kind)
+        self.structure = node.kind in STRUCTURE
         self.schema = node.schema
         arguments = () if node.schema is None else node.schema.arguments
         self.names = [argument.name for argument in arguments]
@@ -143,7 +144,7 @@ class Step:
     def run(self, rounds: int, values: list[Any]) -> None:
         """Compute once what all rounds compute."""
         given = [values[place] for place in self.sources]
-        if self.kind in STRUCTURE or not any(map(depends_on_round, given)):
+        if self.structure or not any(map(depends_on_round, given)):
             result = self.plain(*given)
         elif self.rule is None or len(self.names) != len(given):
             raise NotBatchable(self.kind)

@@ -67,6 +67,7 @@ class Counted(Rounds):
 
 def depends_on_round(value: Any) -> bool:
     """Whether a value differs from round to round."""
-    if isinstance(value, (Batched, Rounds)):
+    kind = value.__class__
+    if kind is Batched or kind is Counted or kind is Rounds:
         return True
     return isinstance(value, (list, tuple)) and any(map(depends_on_round, value))
