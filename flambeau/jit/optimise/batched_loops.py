@@ -179,7 +179,7 @@ class BatchedLoop:
         plain = [value for value in values if isinstance(value, (Tensor, list, tuple))
                  and not depends_on_round(value)]  # fmt: skip
         for result in joined:
-            found.append(sharing.own_memory(result, plain, found))
+            found.append(sharing.own_memory(result, *plain, *found))
         return found
 
     def __repr__(self) -> str:

@@ -53,12 +53,16 @@ def shares_memory(tensor: Tensor, *values: Any) -> bool:
     """Whether a write to a tensor could be seen in one of the values, or the other way round."""
     data = tensor._data
     for value in values:
-        for other in tensors_in(value):
+        # One tensor is the usual case; benchmarks/torchscript.py, "batch_gather".
+        for other in (value,) if isinstance(value, Tensor) else tensors_in(value):
             if other is tensor:
                 return True
-            if not other.is_sparse and np.may_share_memory(other._data, data):
+            if not other.is_sparse and may_share_memory(other._data, data):
                 return True
     return False
+
+
+may_share_memory = np.may_share_memory
 
 
 def is_new(tensor: Tensor) -> bool:
@@ -68,6 +72,8 @@ def is_new(tensor: Tensor) -> bool:
     if tensor._base is not None or tensor._root is not None or tensor._version_count:
         return False
     data = tensor._data
+    if data.flags.c_contiguous and 1 not in data.shape and data.size:
+        return True
     return element_strides(data) == row_major(data.shape)
 
 
