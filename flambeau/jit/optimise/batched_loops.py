@@ -34,6 +34,12 @@ from flambeau.jit.optimise.batching import (
     repeated,
 )
 from flambeau.jit.optimise.batching.program import STRUCTURE
+from flambeau.jit.optimise.batching.saved import (
+    JoinedRounds,
+    RoundsBackward,
+    StackedRounds,
+    recorded,
+)
 from flambeau.jit.optimise.batching.values import depends_on_round
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
 
@@ -169,12 +175,13 @@ class BatchedLoop:
 
     def batched(self, rounds: int, inputs: Sequence[Any]) -> list[Tensor]:
         """The joins of all rounds at once."""
-        values = self.program.evaluate(rounds, (Counted(rounds), rounds, *inputs))
+        values, kept = self.program.evaluate(rounds, (Counted(rounds), rounds, *inputs))
         elements = [values[place] for place in self.program.outputs]
         joined = [join.batched(element, rounds)
                   for join, element in zip(self.joins, elements, strict=True)]  # fmt: skip
         if modes.grad.enabled and any(map(_learns, values)):
-            return [sharing.copied(result) for result in joined]
+            pairs = zip(self.joins, joined, strict=True)
+            return [recorded(result, join.node(), kept, values) for join, result in pairs]
         found: list[Tensor] = []
         plain = [value for value in values if isinstance(value, (Tensor, list, tuple))
                  and not depends_on_round(value)]  # fmt: skip
@@ -206,6 +213,10 @@ class Join:
     def stacks(self) -> bool:
         """Whether the rounds are a dim of their own."""
         return self.kind == "aten::stack"
+
+    def node(self) -> RoundsBackward:
+        """A new node behind a result."""
+        return StackedRounds() if self.stacks else JoinedRounds()
 
     def plain(self, tensors: list[Tensor]) -> Tensor:
         """The join of tensors."""

@@ -35,7 +35,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
         inner = _held(one)
         if inner and id(one) not in seen:
             seen.add(id(one))
-            waiting.extend(inner)
+            waiting.extend(reversed(list(inner)))
 
 
 def _held(value: Any) -> Iterable[Any]:

@@ -305,6 +305,36 @@ def test_gradients_reach_what_the_rounds_have_used():
     close(grads[3], w.expand(3, 4))
 
 
+SAVED = ["r = x[i] * w", "r = x[i] * y[i]", "r = x[numbers[i]] * w", "r = rows[i] * w",
+         "r = x[i].exp() + y[i]", "r = rows[numbers[i]].tanh() * q[0]", "r = x[i] + w",
+         "r = x[i].detach() * w", "r = x[i] @ q.t()", "r = x[i] * i", "r = x[i].pow(2).sum()",
+         "r = x[i][j[i]] / w[0]", "r = x[i].clamp(-1, 1).norm(1, 0)", "r = x[i].max()",
+         "r = torch.where(y[i] > 0, x[i], w)", "r = (x[i] * 1).mul(y[i] * 1)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", SAVED)
+@pytest.mark.parametrize("target", [0, 1, 3, 4])
+@pytest.mark.parametrize("learning", [(0,), (3,), (0, 1, 3, 4)])
+def test_writes_before_backward_are_refused_as_by_the_loop(tmp_path, body, target, learning):
+    fast, found, plain = compiled(loop_of(body), tmp_path / "loop.py")
+    answers = []
+    for function in (plain, fast, fast):
+        given = arguments()
+        for place in learning:
+            given[place].requires_grad_()
+        given = [v * 1 if isinstance(v, torch.Tensor) and v.requires_grad else v for v in given]
+        given[5] = list(given[0].unbind(0))
+        result = function(*given)
+        with torch.no_grad():
+            given[target].mul_(2)
+        try:
+            answers.append([result.sum().backward() if result.requires_grad else None])
+        except RuntimeError as error:
+            answers.append(str(error))
+    assert found[0].fits
+    assert answers[1:] == answers[:1] * 2
+
+
 # ---- faults
 
 
@@ -346,7 +376,7 @@ def test_a_rule_that_gives_other_ranks_is_not_believed():
             return result
 
         step.rule = changed
-        loop.program.forms.clear()
+        loop.program.known.clear()
         x = torch.randn(3, 4)
         got = fast(x, x)
         assert torch.equal(got, plain(x, x)) and got.dtype == x.dtype

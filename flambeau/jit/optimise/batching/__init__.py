@@ -5,6 +5,7 @@
 | `values.py` | the tensors and the integers of all rounds |
 | `program.py` | the evaluation of a loop's nodes on them |
 | `likeness.py` | whether all rounds are like the first, which is run by the plain operators |
+| `saved.py` | what rounds save for backward of tensors that they did not make |
 | `rules.py` | what rules are, and what they share |
 | `arithmetic.py` | elementwise operators, integers |
 | `products.py` | products |

@@ -9,12 +9,16 @@ where the batch would not give what the first round gives: see `likeness.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.graph import next_sequence_number
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import FunctionSchema
 from flambeau.jit.ir.graph import Node, Value
 from flambeau.jit.optimise.batching import likeness
+from flambeau.jit.optimise.batching.saved import Kept, saved_since
 from flambeau.jit.optimise.batching.values import (
     Batched,
     Counted,
@@ -36,6 +40,14 @@ class OtherForms(NotBatchable):
     """A value of the batch is not what the first round has given."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstRound:
+    """The forms of what each step gives, and what is saved of what was there before."""
+
+    forms: list[Any]
+    kept: list[Kept]
+
+
 class Program:
     """Nodes in order, as calls on numbered places.
 
@@ -49,9 +61,10 @@ class Program:
         for value in inputs:
             self._place(value, None)
         self.steps = [self._step(node) for node in nodes]
+        self.fixed = self._fixed()
         self.outputs = [self._known(value) for value in outputs]
         self.look = look
-        self.forms: dict[Any, list[Any] | NotBatchable] = {}
+        self.known: dict[Any, FirstRound | NotBatchable] = {}
 
     def _place(self, value: Value, start: Any) -> int:
         self.places[value] = len(self.start)
@@ -68,47 +81,77 @@ class Program:
         targets = [self._place(value, None) for value in node.outputs]
         return Step(node, sources, targets)
 
+    def _fixed(self) -> list[int]:
+        """The places of what does not depend on the round, whose number is the first input."""
+        changing = {0}
+        for step in self.steps:
+            if any(source in changing for source in step.sources):
+                changing.update(step.targets)
+        return [place for place in range(len(self.start)) if place not in changing]
+
     def run(self, rounds: int, inputs: Sequence[Any]) -> list[Any]:
         """The outputs: `Batched`, `Rounds`, or what is the same in all rounds. The first of the
         inputs is the loop's index, `Counted`.
         """
-        values = self.evaluate(rounds, inputs)
+        values, _ = self.evaluate(rounds, inputs)
         return [values[place] for place in self.outputs]
 
-    def evaluate(self, rounds: int, inputs: Sequence[Any]) -> list[Any]:
-        """The values of all places, each of the form that it has in the first round."""
+    def evaluate(self, rounds: int, inputs: Sequence[Any]) -> tuple[list[Any], list[Kept]]:
+        """The values of all places, each of the form that it has in the first round; and what the
+        rounds save of tensors that were there before.
+        """
         kind = likeness.kind_of(inputs[1:])
-        known = self.forms.get(kind)
-        if isinstance(known, list):
+        known = self.known.get(kind)
+        if isinstance(known, FirstRound):
             try:
-                return self._batched(rounds, inputs, known)
+                return self._batched(rounds, inputs, known.forms), known.kept
             except OtherForms:
                 pass  # what tensors held when the first round was run has changed
         elif known is not None:
             raise known
-        forms = self._first_round(inputs)
+        known = self._first_round(inputs)
         try:
-            values = self._batched(rounds, inputs, forms)
+            values = self._first_batch(rounds, inputs, known)
         except NotBatchable as error:
             self._keep(kind, NotBatchable(*error.args))
             raise
-        self._keep(kind, forms)
+        self._keep(kind, known)
+        return values, known.kept
+
+    def _keep(self, kind: Any, found: FirstRound | NotBatchable) -> None:
+        if len(self.known) >= MANY_KINDS:
+            self.known.clear()
+        self.known[kind] = found
+
+    def _first_batch(self, rounds: int, inputs: Sequence[Any], known: FirstRound) -> list[Any]:
+        """A batch that saves nothing but what the first round has saved."""
+        start = next_sequence_number()
+        values = self._batched(rounds, inputs, known.forms)
+        kept = self._saved(start, values, inputs)
+        if not {one.place for one in kept} <= {one.place for one in known.kept}:
+            raise NotBatchable("a batch that saves what rounds do not")
         return values
 
-    def _keep(self, kind: Any, found: list[Any] | NotBatchable) -> None:
-        if len(self.forms) >= MANY_KINDS:
-            self.forms.clear()
-        self.forms[kind] = found
+    def _saved(self, start: int, values: list[Any], inputs: Sequence[Any]) -> list[Kept]:
+        """What a round or a batch has saved of its inputs, and of constants and attributes."""
+        given = {place: values[place] for place in self.fixed}
+        given.update(enumerate(inputs))
+        results = [values[place] for place in self.outputs]
+        tensors = [v.tensor if isinstance(v, Batched) else v for v in results]
+        tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+        return saved_since(start, tensors, given)
 
-    def _first_round(self, inputs: Sequence[Any]) -> list[Any]:
-        """The forms of the results of each step, by the plain operators."""
+    def _first_round(self, inputs: Sequence[Any]) -> FirstRound:
+        """What the plain operators give and save."""
+        start = next_sequence_number()
         values = self.start[:]
         values[: len(inputs)] = [0, *inputs[1:]]
         for step in self.steps:
             step.put(step.plain(*[values[place] for place in step.sources]), values)
         if self.look is not None:
             self.look([values[place] for place in self.outputs])
-        return [likeness.form_of(step.result(values)) for step in self.steps]
+        forms = [likeness.form_of(step.result(values)) for step in self.steps]
+        return FirstRound(forms, self._saved(start, values, inputs))
 
     def _batched(self, rounds: int, inputs: Sequence[Any], forms: list[Any]) -> list[Any]:
         values = self.start[:]
