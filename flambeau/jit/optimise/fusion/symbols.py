@@ -32,7 +32,9 @@ class Source:
     @property
     def name(self) -> str:
         """The parameter that stands for it in expressions."""
-        return f"x{self.place}" if self.dim is None else f"x{self.place}_{self.dim}_{self.start}"
+        if self.dim is None:
+            return f"x{self.place}"
+        return f"x{self.place}_{self.dim}_{self.start}_{self.size}"
 
     def part(self, dim: int, start: int, size: int) -> Source:
         """A part of it; of size 1 along the dim, it stays as it is."""
