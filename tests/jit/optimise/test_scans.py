@@ -25,7 +25,7 @@ def scans_in(graph):
         call = node.attributes.get("function") if node.kind == "flambeau::Call" else None
         if isinstance(call, Scan):
             found.append(call)
-        elif hasattr(call, "rest"):
+        elif getattr(call, "rest", None) is not None:
             found += scans_in(call.rest)
     return found
 

@@ -30,9 +30,6 @@ def may_be(found: loops.CollectingLoop) -> bool:
         return False
     changing = {value for node in dependent for value in node.outputs} | set(states)
     edge = set(frontier(found))
-    last = [found.body.outputs[k + 1] for k in found.states]
-    if any(v in edge and v.node.kind not in COMPUTING | PRODUCTS for v in last):  # type: ignore[union-attr]
-        return False  # it may be memory of somebody else
     if any(node.kind in PRODUCTS and not _multiplies(node, changing, edge) for node in dependent):
         return False
     return all(value.type == T.TENSOR for value in edge)
@@ -97,6 +94,17 @@ class Round:
     """For each result of the loop: ("stack", which element) or ("state", which state)."""
     products: list[Product] = field(default_factory=list)
     compiled: Callable[..., Any] | None = None
+    plain: Graph | None = None
+    """The same with its products as they stand."""
+    operators: Callable[..., Any] | None = None
+
+    def run_plain(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """One round, operator by operator."""
+        if self.operators is None:
+            assert self.plain is not None
+            self.operators = runner(self.plain)
+        results = self.operators(*values)
+        return results if isinstance(results, tuple) else (results,)
 
     def run(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """One round of states, rows and constants; its products need someone who traces them."""
@@ -128,8 +136,10 @@ class Product:
         return f"<product {self.number} of a round>"
 
 
-def put_scan(graph: Graph) -> None:
-    """Put a scan in the place of the loop in a graph whose rows have been computed ahead."""
+def put_scan(graph: Graph) -> bool:
+    """Put a scan in the place of the loop in a graph whose rows have been computed ahead; whether
+    it is one. The graph is not to be used if it is none.
+    """
     from flambeau.jit.optimise.scans.scan import Scan
 
     (loop,) = [node for node in graph if node.kind == "prim::Loop"]
@@ -144,8 +154,10 @@ def put_scan(graph: Graph) -> None:
     inputs = [trips, *[value for value in captured(nodes) if value is not trips]]
     whole = extracted(nodes, inputs, outputs)
     made = round_of(whole)
-    if all(matrix_of(made, product) is not None for product in made.products):
+    fits = all(matrix_of(made, product) is not None for product in made.products)
+    if fits:
         replace_by_call(nodes, found.loop, inputs, outputs, Scan(whole, made))
+    return fits
 
 
 def _stack_first(found: loops.CollectingLoop) -> list[Node]:
@@ -163,8 +175,8 @@ def _stack_first(found: loops.CollectingLoop) -> list[Node]:
             stack.schema, stack.source = table.overload("aten::stack"), collected.joins[0].source
             parts = graph.insert("aten::unbind", (stack.output, zero), (T.ListType(T.TENSOR),))
             parts.schema, parts.source = table.overload("aten::unbind", "int"), stack.source
-        for join in collected.joins:
-            if join.kind == "aten::stack" and join.inputs[1].constant == 0:
+        for k, join in enumerate(collected.joins):
+            if not k and join.kind == "aten::stack" and join.inputs[1].constant == 0:
                 join.output.replace_by(stack.output)
                 join.destroy()
             else:
@@ -207,6 +219,7 @@ def round_of(graph: Graph) -> Round:
                  [place(loop.inputs[k + 2]) for k in found.states],
                  [place(parts.inputs[0]) for parts, _ in rows],
                  [place(value) for value in others], elements)  # fmt: skip
+    made.plain = extracted(work, [*own, *others], outputs)
     made.results = _results(graph, found)
     _mark_products(made)
     return made
