@@ -6,7 +6,8 @@ what the loop itself would make in each round: a new tensor, or a view of the sa
 
 from __future__ import annotations
 
-from flambeau.jit.ir.graph import Block, Value
+from flambeau.jit.ir.graph import Block, Node, Value
+from flambeau.jit.optimise import facts
 from flambeau.jit.optimise.loops import CollectingLoop
 from flambeau.jit.passes.alias import AliasInfo
 
@@ -39,6 +40,28 @@ class Leaving:
     def is_new(self, value: Value) -> bool:
         """Whether a value is memory of its own, which no one outside of the round knows."""
         node = value.node
-        known = node is None or self.info.is_known_outside(value)
-        return not known and not any(self.info.may_alias(value, given)
-                                     for given in node.inputs)  # type: ignore[union-attr]  # fmt: skip
+        if node is None or self.info.is_known_outside(value):
+            return False
+        return not any(self.info.may_alias(value, given) for given in node.inputs)
+
+    def ahead(self, products: frozenset[str]) -> list[Node]:
+        """The nodes that may be computed ahead of the loop, in order: they depend on no state, nor
+        on what leaves the loop, which is to be one tensor for all that use it. Of that, only
+        products of a round may be, whose operators save no results: what uses them gets a copy.
+        """
+        found = self.found
+        kept = {found.body.inputs[k + 1] for k in found.states}
+        changing = {found.index}
+        clean = []
+        for node in found.work():
+            used = facts.used_values(node)
+            leaves = any(self.leaves(value) for value in node.outputs)
+            if any(value in changing for value in used):
+                changing.update(node.outputs)
+            product = node.kind in products and node.output in changing
+            stays = any(value in kept for value in used) or (leaves and not product)
+            if stays or leaves:
+                kept.update(node.outputs)
+            if not stays:
+                clean.append(node)
+        return clean

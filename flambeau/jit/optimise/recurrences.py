@@ -47,8 +47,8 @@ def rewrite(found: loops.CollectingLoop) -> None:
         program = take_out(ahead, wanted)
         if program is not None:
             rest = ahead.copy()
-            scanned = wanted is scans.frontier and scans.put_scan(rest)
-            function = RecurrentLoop(plain, ahead, rest if scanned else None, program)
+            scanned = wanted is scans.frontier and scans.put_scan(rest, program.fresh)
+            function = RecurrentLoop(plain, ahead, rest if scanned else ahead, program)
             replace_by_call(nodes, found.loop, inputs, outputs, function)
             return
 
@@ -63,12 +63,23 @@ def in_order(found: loops.CollectingLoop) -> list[Node]:
 
 def wanted_products(found: loops.CollectingLoop) -> list[Value]:
     """The products that depend on the round, but not on earlier rounds."""
-    return [node.output for node in loops.independent(found)
+    return [node.output for node in Leaving(found).ahead(PRODUCTS)
             if node.kind in PRODUCTS and _depends_on(node, found.index)]  # fmt: skip
 
 
+class Ahead(Program):
+    """What is computed before a loop. `fresh`: which inputs of the loop's graph are such values in
+    memory that nobody else holds.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value],
+                 fresh: set[int]) -> None:  # fmt: skip
+        super().__init__(nodes, inputs, outputs)
+        self.fresh = fresh
+
+
 def take_out(graph: Graph,
-             wanted: Callable[[loops.CollectingLoop], list[Value]]) -> Program | None:  # fmt: skip
+             wanted: Callable[[loops.CollectingLoop], list[Value]]) -> Ahead | None:  # fmt: skip
     """Replace values in a loop by rows of new inputs; the program that computes these from the
     graph's other inputs.
     """
@@ -77,12 +88,12 @@ def take_out(graph: Graph,
     assert found is not None
     results = wanted(found)
     leaving = Leaving(found)
-    if not all(leaving.is_new(value) for value in results if leaving.leaves(value)):
-        return None  # views, of memory that somebody else knows
     nodes = _needed([value.node for value in results if value.node], found.body)
     if not all(batched_loops.has_rule(node) for node in nodes):
         return None
-    program = Program(nodes, [found.index, *graph.inputs], results)
+    first = len(graph.inputs)
+    new = {first + k for k, value in enumerate(results) if leaving.is_new(value)}
+    program = Ahead(nodes, [found.index, *graph.inputs], results, new)
     for value in results:
         _take_row(value, graph.add_input(value.type), found, leaving.leaves(value))
     without_unused(found.body)
@@ -165,9 +176,11 @@ def _inserted(graph: Graph, kind: str, overload: str, inputs: tuple[Value, ...],
 
 
 class RecurrentLoop:
-    """A loop in its forms: as it stands, with products computed ahead, and that with a scan."""
+    """A loop in its forms: as it stands, with products computed ahead, and (`rest`) with a scan,
+    where it may be one.
+    """
 
-    def __init__(self, plain: Graph, ahead: Graph, rest: Graph | None, program: Program) -> None:
+    def __init__(self, plain: Graph, ahead: Graph, rest: Graph, program: Program) -> None:
         self.plain = plain
         self.ahead = ahead
         self.rest = rest
@@ -185,14 +198,12 @@ class RecurrentLoop:
             return faults.plainly("hoisting", error, self.run, self.plain, rounds, *inputs)
         if rows is None:
             return self.run(self.plain, rounds, *inputs)
-        if self.rest is None:
-            return self.run(self.ahead, rounds, *inputs, *rows)
-        return self.scanned(self.rest, rounds, *inputs, *rows)
+        return self.with_rows(rounds, *inputs, *rows)
 
-    def scanned(self, graph: Graph, *values: Any) -> Any:
-        """By the scan, if it has a form for what it is given."""
+    def with_rows(self, *values: Any) -> Any:
+        """By the scan, if there is one and it has a form for what it is given."""
         try:
-            return self.run(graph, *values)
+            return self.run(self.rest, *values)
         except NotScanned as answer:
             if answer.fault is not None:
                 return faults.plainly("scans", answer.fault, self.run, self.ahead, *values)

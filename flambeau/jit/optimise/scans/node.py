@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes
 from flambeau._ops.namespace import ops
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import (
     Node,
@@ -39,7 +39,7 @@ class ScanBackward(Node):
     recorded: list[int]  # which results have gradients
     owners: list[Token]  # whose memory the saved tensors are
     kept: tuple[Any, ...]  # arrays of the forward pass
-    copies: dict[int, Any]  # arguments that kernels read again and operators would not
+    copies: dict[int, Any]  # arguments that operators would not save
     shapes: list[Any]
     values: tuple[Any, ...]  # the arguments, for gradients of gradients
     value_versions: list[int]
@@ -74,7 +74,7 @@ class ScanBackward(Node):
         arrays = [whole[k]._data if k in whole else np.zeros(*self.shapes[k])
                   for k, has in enumerate(form.recorded) if has]  # fmt: skip
         found = form.run_backward(self.kept, self._arguments(), arrays)
-        if len(given) < sum(form.recorded) and not form.all_finite(found) and self._unchanged():
+        if len(given) < sum(form.recorded) and not form.all_finite(found):
             return self._by_operators(grads)  # zeros are not the same as no gradient there
         reached: frozenset[int] = frozenset().union(*[self.ends.leaves[k] for k in given])
         return tuple([slope if position in reached else None
@@ -85,24 +85,14 @@ class ScanBackward(Node):
         return {position: self.copies[position] if position in self.copies
                 else self.values[position]._data for position in self.form.read_again}  # fmt: skip
 
-    def _unchanged(self) -> bool:
-        return all(version_of(value) == version
-                   for value, version in zip(self.values, self.value_versions, strict=True)
-                   if isinstance(value, Tensor))  # fmt: skip
-
     def _by_operators(self, grads: list[Any]) -> tuple[Any, ...]:
         """Gradients that can be differentiated again: the loop's operators are recorded anew, on
         aliases: an argument may have been computed from another one.
         """
         from flambeau.autograd import enable_grad, grad
 
-        for tensor, version in zip(self.values, self.value_versions, strict=True):
-            if isinstance(tensor, Tensor) and version_of(tensor) != version:
-                raise graph.modified_error(tensor, version)
-        values = list(self.values)
         with enable_grad():
-            for position in self.form.wanted:
-                values[position] = ops.alias(values[position])
+            values = self._aliases()
             results = self.scan.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
         given = [(results[k], g) for k, g in zip(self.recorded, grads, strict=True)
@@ -110,6 +100,29 @@ class ScanBackward(Node):
         wanted = [values[position] for position in self.form.wanted]
         return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
                           create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip
+
+    def _aliases(self) -> list[Any]:
+        """The arguments as they were when the loop ran, with the history that they had."""
+        values = list(self.values)
+        edges = dict(zip(self.form.wanted, self.edges, strict=True))
+        for position, value in enumerate(values):
+            if not isinstance(value, Tensor):
+                continue
+            if position in edges:
+                values[position] = ops.alias(value)
+                values[position]._node.edges = (edges[position],)
+            if version_of(value) != self.value_versions[position]:
+                values[position] = self._as_it_was(position, values[position])
+        return values
+
+    def _as_it_was(self, position: int, value: Tensor) -> Tensor:
+        """An argument that was written to since."""
+        if position not in self.copies:
+            raise graph.modified_error(value, self.value_versions[position])
+        copied: Tensor = wrap(self.copies[position])
+        if position in self.form.wanted:
+            copied._node, copied._requires_grad = value._node, True
+        return copied
 
     def release(self) -> None:
         """Forget what was saved; where operators save nothing, that is nothing."""
@@ -141,7 +154,9 @@ def record(scan: Any, form: Any, values: Any, store: Any, results: list[Tensor])
 
 
 def _save(node: ScanBackward, results: list[Tensor]) -> None:
-    """Save what operators would save; what only kernels read again is copied."""
+    """Save what operators would save. The rest is copied, but for what nobody else can write to:
+    kernels may read it again, and gradients of gradients do.
+    """
     ends, values = node.ends, node.values
     needed: frozenset[Token] = frozenset().union(*ends.saved)
     node.owners, saved, versions = [], [], []
@@ -159,5 +174,6 @@ def _save(node: ScanBackward, results: list[Tensor]) -> None:
         saved.append(kept)
         versions.append(version_of(tensor))
     node.saved, node.versions = tuple(saved), tuple(versions)
-    node.copies = {position: values[position]._data.copy()
-                   for position in node.form.read_again if ("given", position) not in needed}  # fmt: skip
+    known = {owner[1] for owner in needed if owner[0] == "given"} | node.scan.round.fresh
+    node.copies = {position: values[position]._data.copy() for position in range(1, len(values))
+                   if position not in known and isinstance(values[position], Tensor)}  # fmt: skip

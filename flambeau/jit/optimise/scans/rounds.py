@@ -10,6 +10,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.optimise import facts, loops
 from flambeau.jit.optimise.fusion.groups import COMPUTING, PASSIVE, ROWS
+from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
 
 PRODUCTS = frozenset(("aten::matmul", "aten::mm", "aten::mv", "aten::linear", "aten::addmm"))
@@ -25,7 +26,8 @@ def may_be(found: loops.CollectingLoop) -> bool:
     states = [found.body.inputs[k + 1] for k in found.states]
     if not states or any(value.type != T.TENSOR for value in states):
         return False
-    dependent = dependent_nodes(found)
+    ahead = set(Leaving(found).ahead(PRODUCTS))
+    dependent = [node for node in found.work() if node not in ahead]
     if not all(node.kind in KINDS and not node.blocks for node in dependent):
         return False
     changing = {value for node in dependent for value in node.outputs} | set(states)
@@ -33,12 +35,6 @@ def may_be(found: loops.CollectingLoop) -> bool:
     if any(node.kind in PRODUCTS and not _multiplies(node, changing, edge) for node in dependent):
         return False
     return all(value.type == T.TENSOR for value in edge)
-
-
-def dependent_nodes(found: loops.CollectingLoop) -> list[Node]:
-    """The nodes of a loop that need earlier rounds."""
-    free = set(loops.independent(found))
-    return [node for node in found.work() if node not in free]
 
 
 def _multiplies(node: Node, changing: set[Value], rows: set[Value]) -> bool:
@@ -62,15 +58,18 @@ def _operands(node: Node, changing: set[Value]) -> tuple[Value, Value, Value | N
 
 
 def frontier(found: loops.CollectingLoop) -> list[Value]:
-    """Values that depend on the round but not on earlier ones, where they meet what does."""
-    independent = loops.independent(found)
+    """Values that depend on the round but on nothing that has to stay in the loop, where they meet
+    what does.
+    """
+    ahead = Leaving(found).ahead(PRODUCTS)
     changing: dict[Value, None] = {found.index: None}
-    for node in independent:
+    for node in ahead:
         if any(value in changing for value in facts.used_values(node)):
             changing.update(dict.fromkeys(node.outputs))
     used: set[Value] = {collected.element for collected in found.lists}
     used.update(found.body.outputs[place + 1] for place in found.states)
-    for node in dependent_nodes(found):
+    kept = set(found.work()) - set(ahead)
+    for node in kept:
         used.update(node.inputs)
     return [value for value in changing if value in used]
 
@@ -93,6 +92,8 @@ class Round:
     results: list[tuple[str, int]] = field(default_factory=list)
     """For each result of the loop: ("stack", which element) or ("state", which state)."""
     products: list[Product] = field(default_factory=list)
+    fresh: set[int] = field(default_factory=set)
+    """Places of arguments that nobody else holds."""
     compiled: Callable[..., Any] | None = None
     plain: Graph | None = None
     """The same with its products as they stand."""
@@ -136,9 +137,10 @@ class Product:
         return f"<product {self.number} of a round>"
 
 
-def put_scan(graph: Graph) -> bool:
+def put_scan(graph: Graph, fresh: set[int]) -> bool:
     """Put a scan in the place of the loop in a graph whose rows have been computed ahead; whether
-    it is one. The graph is not to be used if it is none.
+    it is one. The graph is not to be used if it is none. `fresh`: those of the graph's inputs that
+    nobody else holds.
     """
     from flambeau.jit.optimise.scans.scan import Scan
 
@@ -156,6 +158,8 @@ def put_scan(graph: Graph) -> bool:
     made = round_of(whole)
     fits = all(matrix_of(made, product) is not None for product in made.products)
     if fits:
+        own = {graph.inputs[k] for k in fresh}
+        made.fresh = {k for k, value in enumerate(inputs) if value in own}
         replace_by_call(nodes, found.loop, inputs, outputs, Scan(whole, made))
     return fits
 
