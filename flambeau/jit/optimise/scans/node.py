@@ -154,8 +154,8 @@ def record(scan: Any, form: Any, values: Any, store: Any, results: list[Tensor])
 
 
 def _save(node: ScanBackward, results: list[Tensor]) -> None:
-    """Save what operators would save. The rest is copied, but for what nobody else can write to:
-    kernels may read it again, and gradients of gradients do.
+    """Save what operators would save. What they would not save for each of the results is copied,
+    but for what nobody else can write to: kernels may read it again, and gradients of gradients do.
     """
     ends, values = node.ends, node.values
     needed: frozenset[Token] = frozenset().union(*ends.saved)
@@ -174,6 +174,7 @@ def _save(node: ScanBackward, results: list[Tensor]) -> None:
         saved.append(kept)
         versions.append(version_of(tensor))
     node.saved, node.versions = tuple(saved), tuple(versions)
-    known = {owner[1] for owner in needed if owner[0] == "given"} | node.scan.round.fresh
+    always = frozenset.intersection(*[ends.saved[k] for k in node.recorded])
+    known = {owner[1] for owner in always if owner[0] == "given"} | node.scan.round.fresh
     node.copies = {position: values[position]._data.copy() for position in range(1, len(values))
                    if position not in known and isinstance(values[position], Tensor)}  # fmt: skip
