@@ -10,9 +10,11 @@ from __future__ import annotations
 import linecache
 from random import Random
 
-import flambeau as torch
+import numpy as np
 
-# ruff: noqa: ANN001, ANN201, S102
+import flambeau
+
+# ruff: noqa: ANN001, ANN201, ANN202, ANN204, S102
 
 MATRIX_TERMS = (
     "x[t]", "{0}", "{0}", "{0} @ a", "({0} * {1}) @ b + p", "torch.tanh({0})", "{0} - p * {1}",
@@ -48,6 +50,15 @@ LOOPS = ("for t in range(x.size(0)):", "for t in range(r):", "for t in range(len
 ORDER = ("x", "h", "c", "w", "u", "p", "q", "s", "m")
 
 
+def loaded(text: str, library=flambeau):
+    """The function `cell` of a text, in which `torch` is a library."""
+    name = f"<cell {id(text)} {library.__name__}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope = {"__name__": "cell", "torch": library, "F": library.nn.functional}
+    exec(compile(text, name, "exec"), scope)
+    return scope["cell"]
+
+
 class Program:
     """A random program. `text` is the whole of it."""
 
@@ -55,11 +66,7 @@ class Program:
         self.random = random
         self.rank = random.choice((2, 2, 2, 1))
         self.text = self._text()
-        name = f"<cell {id(self)}>"
-        linecache.cache[name] = (len(self.text), None, self.text.splitlines(keepends=True), name)
-        scope = {"__name__": "cell"}
-        exec(compile(self.text, name, "exec"), scope)
-        self.function = scope["cell"]
+        self.function = loaded(self.text)
 
     def _line(self, indent: str) -> str:
         pick = self.random.choice
@@ -71,8 +78,7 @@ class Program:
 
     def _text(self) -> str:
         random, pick = self.random, self.random.choice
-        head = ["import flambeau as torch", "import flambeau.nn.functional as F",
-                "def cell(x, h, c, w, u, p, q, s, m, r: int, k: float):",
+        head = ["def cell(x, h, c, w, u, p, q, s, m, r: int, k: float):",
                 "    n = h.size(-1)", "    rows = h.size(0)", "    h0, c0 = h, c",
                 "    a, b = u[:, :n], u[:, n:2 * n]",
                 f"    d = {pick(STARTS).format('h', 'c')}",
@@ -93,42 +99,53 @@ class Program:
         return "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
 
 
-def draw_arguments(random: Random, rank: int, rounds: int, rows: int, width: int, dtype, learning):
-    """Fresh arguments, and how they are to be made again: (tensors, numbers)."""
-    seed = random.randint(0, 10**6)
+class Arguments:
+    """The arguments of a call, made anew for each form of a program, of any library."""
 
-    def made():
-        torch.manual_seed(seed)
+    def __init__(self, random: Random, rank: int, rounds: int, rows: int, width: int, dtype: str,
+                 learning: set[str]) -> None:  # fmt: skip
+        self.seed = random.randint(0, 10**6)
+        self.dtype = dtype
+        self.learning = learning
         batch = (rows,) if rank == 2 else ()
-        tensors = [torch.randn(rounds, *batch, width), torch.randn(*batch, width),
-                   torch.randn(*batch, width), torch.randn(width, 4 * width) * 0.4,
-                   torch.randn(width, 4 * width) * 0.4, torch.randn(width),
-                   torch.randn(*batch[:1], 1), torch.randn(()),
-                   torch.rand(rounds, *batch, width if seed % 2 else 1) > 0.5]  # fmt: skip
-        tensors = [t if t.dtype == torch.bool else t.to(dtype) for t in tensors]
-        if seed % 5 == 0:
-            tensors[1] = torch.zeros(width, dtype=dtype).expand(tensors[1].shape)
-        if seed % 7 == 0:
-            tensors[0] = tensors[0].transpose(0, -1).contiguous().transpose(0, -1)
-        if seed % 11 == 0:
-            tensors[4] = tensors[4].t().contiguous().t()
-        return [t.requires_grad_() if name in learning else t
-                for name, t in zip(ORDER, tensors, strict=True)]  # fmt: skip
+        narrow = width if self.seed % 2 else 1
+        self.shapes = [(rounds, *batch, width), (*batch, width), (*batch, width),
+                       (width, 4 * width), (width, 4 * width), (width,), (*batch[:1], 1), (),
+                       (rounds, *batch, narrow)]  # fmt: skip
+        self.numbers = (max(0, rounds - random.choice((0, 0, 1))),
+                        random.choice((0.5, -0.0, 0.0, 1.0, float("nan"), 2.0)))  # fmt: skip
 
-    numbers = (max(0, rounds - random.choice((0, 0, 1))),
-               random.choice((0.5, -0.0, 0.0, 1.0, float("nan"), 2.0)))  # fmt: skip
-    return made, numbers
+    def __call__(self, library=flambeau, scale: float = 1.0):
+        """The tensors, in the order of `ORDER`."""
+        drawn = np.random.default_rng(self.seed)
+        arrays = [drawn.standard_normal(shape) * scale for shape in self.shapes]
+        arrays[3] *= 0.4
+        arrays[4] *= 0.4
+        tensors = [library.tensor(array.tolist(), dtype=getattr(library, self.dtype)).reshape(shape)
+                   for array, shape in zip(arrays[:-1], self.shapes, strict=False)]  # fmt: skip
+        tensors.append(library.tensor((arrays[-1] > 0).tolist(), dtype=library.bool)
+                       .reshape(self.shapes[-1]))  # fmt: skip
+        if self.seed % 5 == 0:
+            tensors[1] = (tensors[5] * 0).expand(self.shapes[1])
+        if self.seed % 7 == 0:
+            tensors[0] = tensors[0].transpose(0, -1).contiguous().transpose(0, -1)
+        if self.seed % 11 == 0:
+            tensors[4] = tensors[4].t().contiguous().t()
+        return [t.requires_grad_() if name in self.learning else t
+                for name, t in zip(ORDER, tensors, strict=True)]  # fmt: skip
 
 
 class Outcome:
     """What a call gives: an error, or tensors and what is seen of them."""
 
-    def __init__(self, function, made, numbers, plan) -> None:
+    def __init__(self, function, arguments, plan, library=flambeau, scale: float = 1.0) -> None:
+        self.library = library
         self.seen: list = []
         self.tensors: list = []
-        inputs = made()
+        self.error: Exception | None = None
+        inputs = arguments(library, scale)
         try:
-            self._run(function, inputs, numbers, plan)
+            self._run(function, inputs, arguments.numbers, plan)
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             self.seen.append(("raises", type(error).__name__, "modified by an" in str(error)))
             self.error = error
@@ -149,9 +166,9 @@ class Outcome:
     def _write(self, tensors, place) -> None:
         number, recorded = place
         target = tensors[number % len(tensors)]
-        if target.dtype == torch.bool:
+        if target.dtype == self.library.bool:
             return
-        with torch.set_grad_enabled(recorded):
+        with self.library.set_grad_enabled(recorded):
             target.mul_(2)
         self.seen.append(("written", target._version))
 
@@ -161,28 +178,38 @@ class Outcome:
         wanted = [t for t in inputs if t.requires_grad]
         if not given or not wanted:
             return
-        torch.manual_seed(plan["seed"])
-        slopes = [torch.randn_like(r) for r in given]
+        drawn = np.random.default_rng(plan["seed"])
+        slopes = [self._like(r, drawn) for r in given]
         again = plan["again"]
-        found = torch.autograd.grad(given, wanted, slopes, allow_unused=True, create_graph=again,
-                                    retain_graph=True)  # fmt: skip
+        grad = self.library.autograd.grad
+        found = grad(given, wanted, slopes, allow_unused=True, create_graph=again,
+                     retain_graph=True)  # fmt: skip
         self._gradients(found)
         if again:
             learning = [g for g in found if g is not None and g.requires_grad]
             if learning:
-                total = sum((g * torch.randn_like(g)).sum() for g in learning)
-                self._gradients(torch.autograd.grad(total, wanted, allow_unused=True))
+                total = sum((g * self._like(g, drawn)).sum() for g in learning)
+                self._gradients(grad(total, wanted, allow_unused=True))
+
+    def _like(self, tensor, drawn):
+        array = drawn.standard_normal(tuple(tensor.shape))
+        return self.library.tensor(array.tolist(), dtype=tensor.dtype).reshape(tensor.shape)
 
     def _gradients(self, found) -> None:
-        self.seen.append([None if g is None else (g.dtype, g.shape, g.requires_grad)
+        self.seen.append([None if g is None else (kind_of(g), tuple(g.shape), g.requires_grad)
                           for g in found])  # fmt: skip
         self.tensors += [g for g in found if g is not None]
 
 
 def describe(tensor):
     """What a program can ask of a tensor, its values apart."""
-    return (tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad, tensor.is_leaf,
-            tensor._base is None, tensor._version)  # fmt: skip
+    return (kind_of(tensor), tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad,
+            tensor.is_leaf, tensor._base is None, tensor._version)  # fmt: skip
+
+
+def kind_of(tensor) -> str:
+    """`float32`, whatever library it is of."""
+    return str(tensor.dtype).rpartition(".")[2]
 
 
 def sharing(tensors):
@@ -200,35 +227,28 @@ def sharing(tensors):
     return pairs
 
 
-def assert_outcomes_agree(got: Outcome, expected: Outcome, dtype) -> None:
+def assert_outcomes_agree(got: Outcome, expected: Outcome, dtype: str) -> None:
     """All that was seen is the same; numbers but for rounding."""
     assert got.seen == expected.seen
     assert_numbers_agree(got, expected, dtype)
 
 
-def assert_numbers_agree(got: Outcome, expected: Outcome, dtype) -> None:
+def assert_numbers_agree(got: Outcome, expected: Outcome, dtype: str) -> None:
     """All numbers are the same but for rounding."""
     assert len(got.tensors) == len(expected.tensors)
-    single = {"rtol": 2e-3, "atol": 1e-3}
-    tolerance = single if dtype == torch.float32 else {"rtol": 1e-6, "atol": 1e-7}
+    rtol, atol = (2e-3, 1e-3) if dtype == "float32" else (1e-6, 1e-7)
     for ours, theirs in zip(got.tensors, expected.tensors, strict=True):
-        torch.testing.assert_close(ours, theirs, equal_nan=True, **tolerance)
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol, atol)
 
 
-def is_settled(function, made, numbers, plan, expected: Outcome, dtype) -> bool:
+def is_settled(function, arguments, plan, expected: Outcome) -> bool:
     """Whether other rounding leaves the numbers as they are: what compares two values that are the
     same but for rounding, or grows beyond bounds, tells nothing.
     """
-    step = 1e-6 if dtype == torch.float32 else 1e-14
-
-    def moved():
-        inputs = [t if t.dtype == torch.bool else t.detach() * (1 + step) for t in made()]
-        learning = [t.requires_grad for t in made()]
-        return [t.requires_grad_() if learns else t
-                for t, learns in zip(inputs, learning, strict=True)]  # fmt: skip
-
+    step = 1e-6 if arguments.dtype == "float32" else 1e-14
+    moved = Outcome(function, arguments, plan, expected.library, 1 + step)
     try:
-        assert_numbers_agree(Outcome(function, moved, numbers, plan), expected, dtype)
+        assert_numbers_agree(moved, expected, arguments.dtype)
     except AssertionError:
         return False
     return True
@@ -245,7 +265,7 @@ def draw_calls(random: Random, rank: int, count: int):
     """Arguments and plans of some calls; often, they are alike."""
     width = random.choice((4, 5, 8, 16))
     rounds, rows = random.choice((0, 1, 2, 2, 3, 4, 5, 7)), random.choice((1, 2, 3, 5))
-    dtype = random.choice((torch.float32, torch.float64, torch.float64))
+    dtype = random.choice(("float32", "float64", "float64"))
     learning = {name for name in ORDER[:-1] if random.random() < 0.5}
     for _ in range(count):
         if random.random() < 0.3:
@@ -254,4 +274,4 @@ def draw_calls(random: Random, rank: int, count: int):
             rows = random.choice((1, 2, 3, 6))
         if random.random() < 0.3:
             learning = {name for name in ORDER[:-1] if random.random() < 0.5}
-        yield *draw_arguments(random, rank, rounds, rows, width, dtype, learning), dtype
+        yield Arguments(random, rank, rounds, rows, width, dtype, learning)
