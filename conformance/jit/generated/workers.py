@@ -1,0 +1,296 @@
+"""Many programs, in processes of their own: what crashes or hangs one is a finding, too."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, TextIO
+
+LIMIT = 20.0
+"""Seconds for one program, in Python; a process that takes three times as long is ended."""
+MEMORY = 6 << 30
+LIFE = 3000
+"""Programs after which a process is replaced, so that nothing piles up in it."""
+SHRUNK = 3
+"""Findings of one kind that a process makes small."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done."""
+
+    seed: str
+    minutes: float = 0.0
+    programs: int = 0
+    workers: int = 1
+    across: float = 0.0
+    """The share of programs that are run by PyTorch, too."""
+    output: str = ""
+    first: int = 0
+
+
+@dataclass
+class Total:
+    """What has come of it so far."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, dict[str, Any]] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        return self.counts["programs"] / max(time.monotonic() - self.started, 1e-9)
+
+    def line(self) -> str:
+        """Progress, in a line."""
+        told = ", ".join(f"{self.counts[name]} {name}" for name in COUNTED)
+        return f"{told}, {self.rate:.1f} programs/s, {len(self.groups)} kinds of findings"
+
+
+COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings", "crashes")
+
+
+class Slow(BaseException):
+    """A program that takes too long."""
+
+
+def run(plan: Plan) -> Total:
+    """Run programs until the time is over or there are enough."""
+    total = Total()
+    end = time.monotonic() + plan.minutes * 60 if plan.minutes else float("inf")
+    numbers = _numbers(plan)
+    last = time.monotonic()
+    output = Path(plan.output).open("a", encoding="utf-8") if plan.output else None  # noqa: SIM115
+    crew = [Worker(plan, numbers) for _ in range(plan.workers)]
+    while any(worker.busy for worker in crew):
+        _listen(crew, total, output)
+        for worker in crew:
+            worker.tend(total, output, more=time.monotonic() < end)
+        if time.monotonic() - last > 15:
+            last = time.monotonic()
+            print(total.line(), flush=True)
+    for worker in crew:
+        worker.stop()
+    return total
+
+
+def _numbers(plan: Plan) -> Iterator[int]:
+    number = plan.first
+    while not plan.programs or number < plan.first + plan.programs:
+        yield number
+        number += 1
+
+
+def _listen(crew: list[Worker], total: Total, output: TextIO | None) -> None:
+    ready = wait([worker.pipe for worker in crew], timeout=0.5)
+    for worker in crew:
+        if worker.pipe in ready:
+            worker.hear(total, output)
+
+
+class Worker:
+    """A process, and what it is at."""
+
+    def __init__(self, plan: Plan, numbers: Iterator[int]) -> None:
+        self.plan = plan
+        self.numbers = numbers
+        self.current = -1
+        self.done = 0
+        self.stage = ""
+        self.start()
+
+    def start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, self.plan), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.done = 0
+        self.next()
+
+    @property
+    def busy(self) -> bool:
+        return self.current >= 0
+
+    def next(self) -> None:
+        """Give it the next program."""
+        self.current = next(self.numbers, -1)
+        self.since = time.monotonic()
+        if self.current >= 0:
+            with contextlib.suppress(BrokenPipeError):
+                self.pipe.send(self.current)
+
+    def hear(self, total: Total, output: TextIO | None) -> None:
+        """Take what it has to say."""
+        try:
+            told = self.pipe.recv()
+        except (EOFError, OSError):
+            return
+        if "stage" in told:
+            self.since, self.stage = time.monotonic(), told["stage"]
+            return
+        _note(told, total, output)
+        self.current, self.done = -1, self.done + 1
+
+    def tend(self, total: Total, output: TextIO | None, more: bool) -> None:
+        """See that it lives and has something to do."""
+        if self.busy and not self.process.is_alive() and not self.pipe.poll():
+            self._lost(f"crash ({self.process.exitcode})", total, output, more)
+        elif self.busy and time.monotonic() - self.since > 3 * LIMIT:
+            self._lost("hang", total, output, more)
+        elif not self.busy and more:
+            if self.done >= LIFE:
+                self.stop()
+                self.start()
+            else:
+                self.next()
+
+    def _lost(self, kind: str, total: Total, output: TextIO | None, more: bool) -> None:
+        self.process.kill()
+        told = {"seed": f"{self.plan.seed}/{self.current}", "group": f"{kind} in {self.stage}"}
+        _note({"counts": {"programs": 1, "crashes": 1}, "found": [told]}, total, output)
+        self.current = -1
+        if more:
+            self.start()
+
+    def stop(self) -> None:
+        with contextlib.suppress(BrokenPipeError, OSError):
+            self.pipe.send(-1)
+        self.process.join(5)
+        if self.process.is_alive():
+            self.process.kill()
+
+
+def _note(told: dict[str, Any], total: Total, output: TextIO | None) -> None:
+    total.counts.update(told["counts"])
+    for found in told["found"]:
+        total.groups[found["group"]] += 1
+        known = total.examples.get(found["group"])
+        if known is None or len(found.get("case", "")) < len(known.get("case", "")):
+            total.examples[found["group"]] = found
+        if output is not None:
+            output.write(json.dumps(found) + "\n")
+            output.flush()
+
+
+# ---- in the process
+
+
+def _work(pipe: Connection, plan: Plan) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    seen: Counter[str] = Counter()
+    while True:
+        number = pipe.recv()
+        if number < 0:
+            return
+        pipe.send(_timed(pipe, plan, number, seen))
+
+
+def _too_slow(number: int, frame: Any) -> None:
+    raise Slow
+
+
+def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dict[str, Any]:
+    from . import keeping, programs
+
+    seed = f"{plan.seed}/{number}"
+    pipe.send({"stage": "drawing"})
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    case = None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            case = programs.case(seed)
+        pipe.send({"stage": "running"})
+        signal.setitimer(signal.ITIMER_REAL, LIMIT)
+        return _checked(pipe, plan, case, seen)
+    except Slow:
+        return {"counts": {"programs": 1, "slow": 1}, "found": []}
+    except Exception:  # noqa: BLE001  # the tester's own mistake is told like a finding
+        lines = traceback.format_exc().strip().splitlines()
+        text = "" if case is None else keeping.written(case)
+        told = {"seed": seed, "group": f"tester: {lines[-1]:.100} {lines[-3].strip()}",
+                "trace": "\n".join(lines[-12:]), "case": text}  # fmt: skip
+        return {"counts": {"programs": 1}, "found": [told]}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _checked(pipe: Connection, plan: Plan, case: Any, seen: Counter[str]) -> dict[str, Any]:
+    from . import checking
+
+    result = checking.check(case)
+    counts = {
+        "programs": 1, "calls": len(case.calls), "raised": result.raised,
+        "not compiled": not result.compiled, **result.explained,
+    }  # fmt: skip
+    findings = [result.finding] if result.finding is not None else []
+    if plan.across and result.compiled and not findings:
+        findings += _across(plan, case, counts)
+    counts["findings"] = len(findings)
+    return {"counts": counts, "found": [_told(pipe, finding, seen) for finding in findings]}
+
+
+def _across(plan: Plan, case: Any, counts: dict[str, Any]) -> list[Any]:
+    """What a run in PyTorch finds, for a share of the programs."""
+    import random
+
+    from . import checking
+
+    if random.Random(case.seed).random() > plan.across:
+        return []
+    import torch as reference
+
+    counts["across"] = 1
+    result = checking.check_across(case, reference)
+    counts["not compiled by PyTorch"] = not result.compiled
+    return [result.finding] if result.finding is not None else []
+
+
+def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
+    """A finding as data, made small if it is one of the first of its kind."""
+    from . import grouping, keeping, shrinking
+
+    case, kind = finding.case, finding.kind
+    found = {"seed": case.seed, "detail": finding.difference.detail, "call": finding.call}
+    group = kind
+    try:
+        if "plain" in finding.forms:
+            signal.setitimer(signal.ITIMER_REAL, 3 * LIMIT)
+            pipe.send({"stage": "shrinking"})
+            group = grouping.signature(finding)
+            seen[group] += 1
+            if seen[group] <= SHRUNK:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                case = shrinking.shrunk(case, lambda c: _shows(c, kind))
+                group = f"{kind} [{', '.join(grouping.involved(case, kind)) or 'any part'}]"
+    except Slow:
+        pass
+    return {**found, "group": group, "case": keeping.written(case),
+            "drawn": keeping.written(finding.case)}  # fmt: skip
+
+
+def _shows(case: Any, kind: str) -> bool:
+    from . import grouping
+
+    signal.setitimer(signal.ITIMER_REAL, LIMIT / 4)
+    try:
+        return grouping.shows(case, kind)
+    except Slow:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
