@@ -3,6 +3,7 @@ and what is refused."""
 
 from __future__ import annotations
 
+import os
 import random
 import typing
 import warnings
@@ -16,9 +17,20 @@ import flambeau
 from flambeau.jit.optimise import settings
 from tests.jit.optimise import loop_programs
 
-SEED = random.SystemRandom().randrange(2**32)
+SEED = os.environ.get("FLAMBEAU_SEED", "0")
+"""Other programs than those of every day. `tests/jit/optimise/test_batching.py` draws new ones."""
 OVERLOADS = {schema.full_name: schema for schema in loop_programs.overloads()}
-REFUSED_HERE_ONLY = ("is not implemented", "not implemented here")
+
+DIFFERENT_WITHOUT_LOOPS = {
+    "aten::lerp.Tensor": "tensors of two types are taken", "aten::stack": "PyTorch's script says "
+    "that a result learns which no gradient reaches", "aten::clamp.Tensor": "bounds that learn",
+    "aten::min.other": "no gradient beside integers", "aten::max.other": "the same",
+    "aten::softshrink": "negative bounds are taken", "aten::floor_divide.Scalar": "refused later",
+    "aten::floor_divide": "refused later", "aten::var.dim": "gradients over no dims",
+    "aten::to.dtype_layout": "a layout that does not exist is taken",
+}  # fmt: skip
+"""Operators that differ from PyTorch's in eager programs, too."""
+ASKED = [name for name in OVERLOADS if name not in DIFFERENT_WITHOUT_LOOPS]
 
 
 def scripted(library: Any, text: str, path: Path) -> Any:
@@ -56,7 +68,7 @@ def plain(value: Any) -> Any:
     return reference.tensor(value.tolist()) if hasattr(value, "tolist") else value
 
 
-@pytest.mark.parametrize("name", random.Random(SEED).sample(list(OVERLOADS), 120))
+@pytest.mark.parametrize("name", ASKED)
 def test_loops_agree_with_pytorch(name: str, tmp_path: Path) -> None:
     print(f"seed {SEED}")
     seed = random.Random(f"{SEED}{name}").randrange(2**32)

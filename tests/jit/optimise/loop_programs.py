@@ -20,7 +20,7 @@ DTYPES = ("float32", "float32", "float32", "float64", "int64", "bool")
 KINDS = (T.TENSOR, T.optional(T.TENSOR))
 WORDS = {"rounding_mode": ("'floor'", "'trunc'", "None"), "approximate": ("'none'", "'tanh'")}
 FIRST = ("x[i]", "x[i]", "x[i]", "rows[i]", "x[x.size(0) - 1 - i]", "x[i].transpose(0, -1)",
-         "x[i] * 1", "w", "x[numbers[i]]")  # fmt: skip
+         "x[i].clone()", "w", "x[numbers[i]]")  # fmt: skip
 OTHERS = (*FIRST, "y[i]", "y[i]", "y[i]", "w", "q", "q", "j[i]", "x[i] > 0")
 
 

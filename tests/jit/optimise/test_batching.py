@@ -65,6 +65,9 @@ def assert_same(got, expected):
 
 
 def close(ours, theirs):
+    if theirs.is_sparse:
+        assert ours.is_sparse
+        ours, theirs = ours.to_dense(), theirs.to_dense()
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
@@ -159,7 +162,8 @@ STEERED = ["r = x.new_zeros(i + 1)", "r = y[:, : i + 1].sum(0)", "r = x.expand(3
            "r = x[i - 3] / (i // 2 + 1)",
            "r = x[i] * (7 // (i - 3)) + (-7 % (i + 1))", "r = x[i] * (5 % (i - 1))",
            "r = torch.full_like(x[i], i)", "r = x[i].add(y[i], alpha=i)",
-           "r = x[i][i]"]  # fmt: skip
+           "r = x[i][i]", "r = y[i] * x[i : i + 1].size(i)", "r = w * [x[i], y[i]][i].sum()",
+           "r = x[i] * [1, 2, 3][i : i + 1][0]", "r = x[i] * len('abc'[i:])"]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", STEERED)

@@ -127,7 +127,7 @@ def _address(data: np.ndarray) -> int:
 
 
 @rule("index")
-def index(call: Call, self: Any, indices: Any, **other: Any) -> Any:
+def index(call: Call, self: Any, indices: Any) -> Any:
     """`x[i][idx]`: the round's own number is one more index in front."""
     if any(rank_of(v) < 0 or whole(v)._data.dtype.kind != "i" for v in (self, *indices)[1:]):
         raise NotBatchable("masks and whole dims among the indices")

@@ -25,8 +25,8 @@ def product(left: Any, right: Any) -> Any:
     ranks = [rank_of(left), rank_of(right)]
     if min(ranks) < 1 or max(ranks) > LARGEST_RANK:
         raise NotBatchable("products of other things than vectors and matrices")
-    if not isinstance(right, Batched):  # rows of all rounds, times one matrix
-        return ops.matmul(left.tensor, right)
+    if not isinstance(right, Batched):  # rows, perhaps of all rounds, times one matrix
+        return ops.matmul(whole(left), right)
     a = whole(left).unsqueeze(-2) if ranks[0] == 1 else whole(left)
     b = whole(right).unsqueeze(-1) if ranks[1] == 1 else whole(right)
     result = ops.matmul(a, b)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
@@ -174,11 +175,11 @@ class Step:
 
         self.kind = node.kind
         self.plain = plain_call(node)
-        self.rule = RULES.get(node.kind)
         self.structure = node.kind in STRUCTURE
         self.schema = node.schema
         arguments = () if node.schema is None else node.schema.arguments
         self.names = [argument.name for argument in arguments]
+        self.rule = _rule_for(RULES.get(node.kind), self.names)
         self.tensors = [argument.name for argument in arguments if argument.type in TENSORS]
         self.sources = sources
         self.targets = targets
@@ -209,6 +210,17 @@ class Step:
         if self.target is not None:
             return values[self.target]
         return [values[place] for place in self.targets]
+
+
+def _rule_for(rule: Rule | None, names: list[str]) -> Rule | None:
+    """A rule, if it knows the parameters of an overload: others of the name take lists or texts."""
+    if rule is None:
+        return None
+    try:
+        signature(rule).bind(None, **dict.fromkeys(names))
+    except TypeError:
+        return None
+    return rule
 
 
 TENSORS = (T.TENSOR, T.optional(T.TENSOR))

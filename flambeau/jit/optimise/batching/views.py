@@ -24,6 +24,7 @@ from flambeau.jit.optimise.batching.values import Batched, NotBatchable
 @rule("size")
 def size(call: Call, self: Any, dim: Any = None) -> Any:
     """The size of one round."""
+    plain_only(dim)
     sizes = list(tensor_of(self)._data.shape[1:])
     return sizes if dim is None else sizes[dim]
 
