@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._compiler.fuse import EXPENSIVE, Node, Plan
-from flambeau._compiler.kernel_source import ASKS, SAME
+from flambeau._compiler.kernel_source import ASKS, SAME, constant
 
 ROUNDS = 64
 """Additions to a lane in A before all lanes are added to a sum in WIDE: what is lost to rounding
@@ -126,7 +126,7 @@ class Body:
     def term(self, node: Any) -> str:
         """The name or number that holds a node's value."""
         if not isinstance(node, Node):
-            return repr(node)
+            return constant(node).text
         if node in self.known:
             return self.known[node]
         text = self.leaf(node)
