@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from flambeau.jit.optimise import settings as optimiser
 from tests import process_state, random_seeds
 
 random_seeds.load_profile()  # before modules of tests are imported, whose decorators take it over
@@ -39,6 +41,7 @@ def pytest_collection_finish() -> None:
     """Before the first test. What was made until now stays: collections pass it over, which are
     many in tests of memory, and the tests themselves are many objects.
     """
+    optimiser.current = replace(optimiser.current, raise_faults=True)  # so that none hides
     gc.collect()
     gc.freeze()
     process_state.note()

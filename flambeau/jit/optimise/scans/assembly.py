@@ -122,7 +122,9 @@ class Assembly:
         form.read_again = sorted(again | {position for position, _ in form.kept_inputs})
         form.singular = not traced.ops_back <= REGULAR
         strides = {k: traced.values[traced.positions[k]]._data.strides for k in products}
-        form.columns_first = frozenset([k for k, (step, across) in strides.items() if step < across])
+        form.columns_first = frozenset(
+            [k for k, (step, across) in strides.items() if step < across]
+        )
         form.slopes = [traced.parts[position] for position in traced.wanted]
         form.operands, form.product_slopes = tracer.operands, tracer.slopes
         for (kind, k), recorded in zip(traced.round.results, traced.recorded, strict=True):

@@ -18,7 +18,8 @@ from flambeau.jit import state
 from flambeau.jit.errors import OptimisedDifference
 from flambeau.jit.ir.function import Function
 from flambeau.jit.optimise.shadow.comparison import Outcome, difference, of_values
-from flambeau.jit.optimise.shadow.copies import Copies, NotCopied, tensors_in
+from flambeau.jit.optimise.shadow.copies import Copies, NotCopied
+from flambeau.jit.optimise.sharing import tensors_in
 
 counted: Counter[str] = Counter()
 """Calls: "compared", or why they could not be."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import version_of
+from flambeau.jit.optimise.sharing import tensors_in
 
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4,
              "float16": 2e-2, "bfloat16": 1e-1}  # fmt: skip
@@ -141,8 +142,6 @@ def _of_sharing(found: Outcome, wanted: Outcome) -> str | None:
 
 
 def _all_tensors(outcome: Outcome) -> list[Tensor]:
-    from flambeau.jit.optimise.shadow.copies import tensors_in
-
     return [*_in_order(outcome.results), *outcome.tensors, *tensors_in(list(outcome.values))]
 
 

@@ -10,8 +10,7 @@ from flambeau._tensor.interop import copied_memory
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd.graph import Node, next_sequence_number
-from flambeau.jit.ir.values import ScriptObject
-from flambeau.nn.module import Module
+from flambeau.jit.optimise.sharing import tensors_in
 
 
 class NotCopied(Exception):
@@ -91,26 +90,3 @@ def _with_bases(tensors: Iterator[Tensor]) -> Iterator[Tensor]:
         for other in (tensor._base, tensor._root):
             if other is not None:
                 yield other
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """All tensors that a value is or holds; modules and objects of programs included."""
-    seen: set[int] = set()
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, Tensor):
-            yield item
-        elif isinstance(item, (list, tuple)):
-            waiting += reversed(item)
-        elif isinstance(item, dict):
-            waiting += reversed(item.values())
-        elif isinstance(item, Module):
-            tables = (item._parameters, item._buffers, item._modules)
-            waiting += [value for table in tables for value in table.values()]
-            waiting += item.__dict__.values()
-        elif isinstance(item, ScriptObject):
-            waiting += item.__dict__.values()
