@@ -1,6 +1,7 @@
 """LLVM behind llvmlite: text in, machine code out, loaded into this process.
 
-Nothing here is imported before the first kernel is needed.
+Nothing here is imported before the first kernel is needed. Without llvmlite (`choice.available`)
+only the attempt to use it fails: what may launch kernels can be imported all the same.
 """
 
 from __future__ import annotations
@@ -13,19 +14,33 @@ from functools import cache as cache_once
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
 from flambeau._runtime import cache, processor
 from flambeau._version import __version__
 
-DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-VERSION: int = llvm.llvm_version_info[0]
 
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
+class _Absent:
+    """Stands for llvmlite where it is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
+
+
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except ModuleNotFoundError as missing:
+    if missing.name != "llvmlite":
+        raise
+    llvmlite = llvm = _Absent()
+    VERSION = 0
+else:
+    VERSION = llvm.llvm_version_info[0]
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
 
 
 @cache_once

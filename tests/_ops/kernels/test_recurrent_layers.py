@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+pytest.importorskip("llvmlite")
+
 import flambeau as torch
 from flambeau._ops.templates import recurrent, recurrent_rows, recurrent_steps
-from flambeau._runtime import choice
-
-pytestmark = pytest.mark.skipif(not choice.available(), reason="no kernels without llvmlite")
 
 
 def drawn(rng, dtype, *shape):

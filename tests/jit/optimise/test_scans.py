@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("llvmlite")
+
 import flambeau as torch
 from flambeau.jit.optimise import optimise
 from flambeau.jit.optimise.scans.form import ScanForm
