@@ -1,10 +1,17 @@
-"""Every test leaves the process as it was, in either library."""
+"""Every test leaves the process as it was, in either library; random ones draw something new."""
 
 from __future__ import annotations
 
 import torch
 
-from tests.conftest import pytest_collection_finish, pytest_runtest_teardown  # noqa: F401
+from tests.conftest import (  # noqa: F401
+    pytest_collection_finish,
+    pytest_configure,
+    pytest_configure_node,
+    pytest_report_header,
+    pytest_runtest_teardown,
+    pytest_terminal_summary,
+)
 from tests.process_state import SWITCHES
 
 SWITCHES |= {

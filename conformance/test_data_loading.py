@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import flambeau
+from tests.random_seeds import generator
 
 BOTH = (torch, flambeau)
 Pair = namedtuple("Pair", "left right")
@@ -114,7 +115,7 @@ def epochs(lib: Any, kind: str, count: int, wanted: dict[str, Any], seed: int) -
 
 @pytest.mark.parametrize("seed", range(200))
 def test_random_configurations(seed: int) -> None:
-    rng = random.Random(seed)
+    rng = generator(seed)
     kind, count = rng.choice(KINDS), rng.choice([1, 2, 9, 20])
     wanted = options(rng, count)
     theirs, ours = (epochs(lib, kind, count, wanted, seed) for lib in BOTH)

@@ -13,6 +13,7 @@ import torch
 
 import flambeau
 from conformance.test_data_loading import BOTH, KINDS, dataset_of, options, plain, sampler_of
+from tests.random_seeds import generator
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*multi-threaded, use of fork:DeprecationWarning", "ignore:This DataLoader will create"
@@ -89,7 +90,7 @@ def map_style(lib: Any, kind: str, count: int, wanted: dict[str, Any], seed: int
 
 @pytest.mark.parametrize("seed", range(140))
 def test_random_map_style_configurations(seed: int) -> None:
-    rng = random.Random(seed)
+    rng = generator(seed)
     kind, count = rng.choice([*KINDS, *["observed"] * 4]), rng.choice([1, 2, 9, 20])
     wanted = {**options(rng, count), **workers_of(rng)}
     if kind == "observed":
@@ -109,7 +110,7 @@ def iterable(lib: Any, sizes: list[int], wanted: dict[str, Any], seed: int) -> A
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_iterable_configurations(seed: int) -> None:
-    rng = random.Random(seed)
+    rng = generator(seed)
     wanted = {**workers_of(rng), "batch_size": rng.choice([None, 1, 2, 5])}
     wanted["drop_last"] = wanted["batch_size"] is not None and rng.random() < 0.5
     wanted["init"] = rng.random() < 0.5

@@ -42,6 +42,8 @@ MISTAKES: dict[str, Mistake] = {
     "mm of 3 dims": lambda t, x: t.mm(x.q, x.a),
     "bmm of 2 dims": lambda t, x: t.bmm(x.a, x.a),
     "bmm batches": lambda t, x: t.bmm(x.q, t.ones(3, 2, 2)),
+    "bmm of bools and floats": lambda t, x: t.bmm(t.ones(2, 2, 2, dtype=t.bool), t.ones(2, 2, 2)),
+    "matmul of bools and floats": lambda t, x: t.ones(2, 2, 2, dtype=t.bool) @ t.ones(1, 2, 2),
     "dot of matrices": lambda t, x: t.dot(x.a, x.a),
     "dot lengths": lambda t, x: t.dot(x.v, x.v[1:]),
     "mv": lambda t, x: t.mv(x.a, x.v),

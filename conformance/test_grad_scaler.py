@@ -14,6 +14,7 @@ import pytest
 import torch as reference
 
 import flambeau
+from tests.random_seeds import generator
 
 SEEDS = 1000
 STEPS = 12
@@ -163,7 +164,7 @@ def same(mine: Any, theirs: Any) -> bool:
 def test_random_programs(block: int) -> None:
     count = SEEDS // 20
     for seed in range(block * count, (block + 1) * count):
-        rng = random.Random(seed)
+        rng = generator(seed)
         options, actions = options_of(rng), program_of(rng)
         mine, theirs = World(flambeau, options), World(reference, options)
         for position, action in enumerate(actions):

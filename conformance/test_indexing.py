@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import flambeau
+from tests.random_seeds import generator
 
 SHAPES = [(5,), (3, 4), (2, 3, 4), (4, 1, 3), (1, 3), (2, 3, 2, 2), (), (3, 1, 1, 2)]
 ROUNDS = 400
@@ -87,7 +88,7 @@ def described(result: Any) -> Any:
 
 
 def random_case(seed: int) -> Any:
-    rng = random.Random(seed)
+    rng = generator(seed)
     shape = rng.choice(SHAPES)
     order = list(range(len(shape)))
     if rng.random() < 0.5:

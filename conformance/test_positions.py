@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.side_by_side import attempt, compare
+from tests.random_seeds import generator
 
 SIZES = (1, 2, 3, 5, 8)
 TYPES = ("float32", "int64", "bool", "float16")
@@ -114,4 +115,4 @@ def writes_to_parts(lib: Any, rng: random.Random) -> Any:
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("scenario", [writes, moves, writes_to_parts])
 def test_the_same_results(scenario: Any, seed: int) -> None:
-    compare(lambda lib: scenario(lib, random.Random(seed)), strides=True)
+    compare(lambda lib: scenario(lib, generator(seed)), strides=True)

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from flambeau._tensor import printing
+from tests.random_seeds import generator
 
 SAMPLES_PER_DTYPE = 300
 NUMPY_DTYPES = {
@@ -170,7 +171,7 @@ def random_tensor(rng: random.Random, dtype: torch.dtype) -> tuple[torch.Tensor,
 
 @pytest.mark.parametrize("dtype", NUMPY_DTYPES, ids=str)
 def test_random_tensors(dtype: torch.dtype) -> None:
-    rng = random.Random(str(dtype))
+    rng = generator(dtype)
     for sample in range(SAMPLES_PER_DTYPE):
         torch.set_default_dtype(rng.choice([torch.float32, torch.float32, torch.float64]))
         torch.set_printoptions(profile="default")
@@ -197,7 +198,7 @@ def test_meta_tensors() -> None:
 
 
 def test_options_follow_torch() -> None:
-    rng = random.Random(0)
+    rng = generator()
     for _ in range(500):
         options = random_options(rng)
         torch.set_printoptions(**options)

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import flambeau
+from tests.random_seeds import generator
 
 LIBRARIES = (torch, flambeau)
 Program = Callable[[Any], Any]
@@ -183,7 +184,7 @@ def test_flops(name: str):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_flops_of_random_convolutions_and_products(seed: int):
-    rng = random.Random(seed)
+    rng = generator(seed)
     groups = rng.choice((1, 2))
     channels, filters, kernel = 2 * rng.randint(1, 3), 2 * rng.randint(1, 3), rng.randint(1, 3)
     options = {"stride": rng.randint(1, 3), "padding": rng.randint(0, 2),
@@ -303,7 +304,7 @@ def plan(lib: Any, rng: random.Random) -> Any:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_schedules_step_by_step(seed: int):
-    theirs, ours = (plan(lib, random.Random(seed)) for lib in LIBRARIES)
+    theirs, ours = (plan(lib, generator(seed)) for lib in LIBRARIES)
     assert [ours(step).name for step in range(40)] == [theirs(step).name for step in range(40)]
 
 
@@ -321,7 +322,7 @@ def test_what_each_cycle_records(seed: int):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            prof = lib.profiler.profile(schedule=plan(lib, random.Random(seed)),
+            prof = lib.profiler.profile(schedule=plan(lib, generator(seed)),
                                         on_trace_ready=save, acc_events=seed % 2 == 1)  # fmt: skip
             with prof:
                 for _ in range(12):

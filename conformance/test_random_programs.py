@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import flambeau
@@ -84,7 +84,6 @@ def _differing_field(want: dict[str, Any], got: dict[str, Any]) -> str | None:
     return None
 
 
-@seed(20260101)
 @settings(max_examples=COUNT, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(st.data())

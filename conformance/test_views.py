@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import flambeau
+from tests.random_seeds import generator
 
 SIZES = (0, 1, 1, 2, 3, 4)
 
@@ -136,7 +137,7 @@ def outcome(call: Callable[..., Any], seed: float, x: Any) -> Any:
 @pytest.mark.parametrize("name", CALLS)
 def test_geometry(name: str) -> None:
     """Random shapes with sizes 0 and 1, over transposed, sliced and expanded inputs."""
-    rng = random.Random(name)
+    rng = generator(name)
     for _ in range(120):
         expected_input, found_input = twin(rng, rng.randrange(5))
         assert tuple(expected_input.shape) == tuple(found_input.shape)

@@ -43,6 +43,7 @@ def report() -> str:
         ("vector units", " ".join(vector_features()) or "unknown"),
         ("threads", threads()),
         ("engine", engine()),
+        ("kernels for", kernels_for()),
         ("memory", memory()),
         ("kernel cache", kernel_cache()),
     ]
@@ -96,6 +97,22 @@ def engine() -> str:
         return "NumPy (llvmlite is missing)"
     wish = "" if choice.ENGINE == "auto" else f" (FLAMBEAU_ENGINE={choice.ENGINE})"
     return f"LLVM for large work, NumPy for small{wish}"
+
+
+def kernels_for() -> str:
+    """The features of the processor that kernels use; FLAMBEAU_CPU is looked at only if it is set:
+    LLVM is not loaded otherwise."""
+    from ._runtime import choice, processor
+
+    if processor.CHOSEN == processor.NATIVE or not choice.available():
+        return "all features of this processor"
+    from ._runtime import engine
+
+    try:
+        cpu = engine.made_for()[0]
+    except ValueError as error:
+        return str(error)
+    return f"{cpu}, {engine.vector_bits()} bits (FLAMBEAU_CPU={processor.CHOSEN})"
 
 
 def memory() -> str:

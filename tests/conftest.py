@@ -1,18 +1,47 @@
-"""Every test leaves the process as it was."""
+"""Every test leaves the process as it was, and random ones draw something new in every run."""
 
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests import process_state
+from flambeau.jit.optimise import settings as optimiser
+from tests import process_state, random_seeds
+
+random_seeds.load_profile()  # before modules of tests are imported, whose decorators take it over
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before Hypothesis's plugin looks for a seed."""
+    random_seeds.settle(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Before pytest-xdist starts a worker."""
+    random_seeds.tell(node)
+
+
+def pytest_report_header() -> list[str]:
+    """The seed, in the head of a run."""
+    return random_seeds.told()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """At the end of a run without a head (-q)."""
+    for line in random_seeds.told():
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_finish() -> None:
     """Before the first test. What was made until now stays: collections pass it over, which are
     many in tests of memory, and the tests themselves are many objects.
     """
+    optimiser.current = replace(optimiser.current, raise_faults=True)  # so that none hides
     gc.collect()
     gc.freeze()
     process_state.note()

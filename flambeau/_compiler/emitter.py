@@ -12,6 +12,7 @@ from flambeau._compiler.types import (
     Vector,
     bf16,
     boolean,
+    f16,
     f32,
     i32,
     i64,
@@ -176,7 +177,7 @@ class Emitter:
         if isinstance(a.type, Pointer):
             return self.define(boolean, f"icmp {COMPARISONS[op][2]} ptr {a.text}, {b.text}")
         result = like(a.type, boolean)
-        if a.type.element is bf16:
+        if a.type.element is bf16 or a.type.element is f16 and not self.module.halves:
             wide = like(a.type, f32)
             return self.compare(op, self.convert(wide, a), self.convert(wide, b))
         ordered, signed, unsigned = COMPARISONS[op]
@@ -217,6 +218,8 @@ class Emitter:
             return self.convert(target, self._widen_bf16(value))
         if target.element is bf16:
             return self._narrow_bf16(self.convert(like(source, f32), value))
+        if f16 in (source.element, target.element) and not self.module.halves:
+            return self._convert_half(target, value)
         if {source.bits, target.bits} == {16, 64} and source.is_float and target.is_float:
             # processors convert halves to and from f32 only; torch's halves go that way too
             return self.convert(target, self.convert(like(source, f32), value))
@@ -224,6 +227,14 @@ class Emitter:
             zero = constant(source, 0)
             return self.compare("ne", value, zero)
         return self.define(target, f"{_cast(source, target)} {value.typed} to {target.llvm}")
+
+    def _convert_half(self, target: Type, value: Value) -> Value:
+        """By way of f32; integers that it does not hold are infinite as halves."""
+        from flambeau._compiler import halves
+
+        if value.type.element is f16:
+            return self.convert(target, halves.widened(self, value))
+        return halves.narrowed(self, self.convert(like(target, f32), value))
 
     def bitcast(self, type: Type, value: Value) -> Value:
         """The same bits as another type of the same size."""

@@ -15,8 +15,11 @@ FAULT_WORDS = 4
 class Module:
     """The text of a kernel and of all that it calls."""
 
-    def __init__(self, *, checked: bool = False, llvm_version: int = 22) -> None:
+    def __init__(
+        self, *, checked: bool = False, llvm_version: int = 22, halves: bool = True
+    ) -> None:
         self.checked = checked
+        self.halves = halves  # whether the processor converts float16
         self.llvm_version = llvm_version
         self.declarations: dict[str, None] = {}
         self.functions: list[str] = []

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._compiler.fuse import EXPENSIVE, Node, Plan
-from flambeau._compiler.kernel_source import ASKS, SAME
+from flambeau._compiler.kernel_source import ASKS, SAME, constant
 
-CHUNK = 4096
-"""Elements that lanes add up in A before they are added to a sum in WIDE."""
+ROUNDS = 64
+"""Additions to a lane in A before all lanes are added to a sum in WIDE: what is lost to rounding
+depends neither on the length of a row nor on the width of vectors."""
 AHEAD = 8192
 """Bytes that a first pass asks for in advance; by itself a core looks no further than a page, and
 reads memory at two thirds of the speed (benchmarks/RESULTS.md)."""
@@ -125,7 +126,7 @@ class Body:
     def term(self, node: Any) -> str:
         """The name or number that holds a node's value."""
         if not isinstance(node, Node):
-            return repr(node)
+            return constant(node).text
         if node in self.known:
             return self.known[node]
         text = self.leaf(node)
@@ -225,19 +226,19 @@ class AlongWriter(Writer):
             self.line(f"pending{stage} = 0")
         whole = f"whole{stage}"
         self.line(f"{whole} = n // ({several} * W) * ({several} * W)")
+        chunk = f"{ROUNDS * several} * W"
         with self.block("for s in range(segments):"):
             self.segment_start(stage)
             if totals:
-                with self.block(f"for begin in range(0, {whole}, {CHUNK}):"):
-                    self.line(f"end = smaller(begin + {CHUNK}, {whole})")
+                with self.block(f"for begin in range(0, {whole}, {chunk}):"):
+                    self.line(f"end = smaller(begin + {chunk}, {whole})")
                     self.vectors(stage, several, "begin", "end")
-                    self.line(f"pending{stage} += end - begin")
-                    with self.block(f"if pending{stage} >= {CHUNK}:"):
-                        self.flush(totals, several)
-                        self.line(f"pending{stage} = 0")
+                    self.added(stage, f"(end - begin) // ({several} * W)", totals, several)
             else:
                 self.vectors(stage, several, "0", whole)
-            self.rest(stage, whole, totals)
+            self.rest(stage, whole)
+            if totals:
+                self.added(stage, f"(n - {whole} + W - 1) // W", totals, several)
         if totals:
             self.flush(totals, several)
         self.finish(reductions, several)
@@ -261,13 +262,19 @@ class AlongWriter(Writer):
                 found = f"or_nan({found}, seen{r.number})" if r.op in QUICK else found
                 self.line(f"found{r.number} = {found}")
 
-    def rest(self, stage: int, whole: str, totals: list[Node]) -> None:
-        """What is left of a segment after its whole rounds."""
+    def added(self, stage: int, rounds: str, totals: list[Node], several: int) -> None:
+        """Count additions to a lane; what has many is flushed. Short segments count as well: there
+        may be any number of them."""
+        self.line(f"pending{stage} += {rounds}")
+        with self.block(f"if pending{stage} >= {ROUNDS}:"):
+            self.flush(totals, several)
+            self.line(f"pending{stage} = 0")
+
+    def rest(self, stage: int, whole: str) -> None:
+        """What is left of a segment after its whole rounds, all added to the first lanes."""
         with self.block(f"for i in range({whole}, n, W):"):
             self.line("some = lanes(i32, W) < i32(n - i)")
             self.place(stage, "i", "n - i", "0")
-        if totals:
-            self.line(f"pending{stage} += n - {whole}")
 
     def segment_start(self, stage: int) -> None:
         """Where the segment lies in every array of the pass."""

@@ -172,12 +172,12 @@ def bmm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if plain and fits and left.size * right.shape[2] < SMALL:
         return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
     check_bmm_shapes(left, right)
+    if left.dtype.kind == "b" and left.size and right.size:
+        raise refuse("bmm", left.dtype)
     if left.dtype != right.dtype:
         raise RuntimeError(
             f"expected scalar type {scalar_name(left)} but found {scalar_name(right)}"
         )
-    if left.dtype.kind == "b" and left.size and right.size:
-        raise refuse("bmm", left.dtype)
     return product(left, right)
 
 
@@ -435,12 +435,12 @@ def _check_batches(left: np.ndarray, right: np.ndarray) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: "
             f"{have}."
         )
+    if left.dtype.kind == "b" and left.size and right.size:
+        raise refuse("bmm", left.dtype)
     if left.dtype != right.dtype:
         raise RuntimeError(
             f"expected scalar type {scalar_name(left)} but found {scalar_name(right)}"
         )
-    if left.dtype.kind == "b" and left.size and right.size:
-        raise refuse("bmm", left.dtype)
 
 
 alias("linalg.matmul", "matmul")

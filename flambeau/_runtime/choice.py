@@ -2,6 +2,8 @@
 
 `FLAMBEAU_ENGINE` decides: `auto` (the table), `numpy` (never a kernel), `llvm` (a kernel wherever
 there is one, whatever the size: for tests). `FLAMBEAU_FUSION=0` keeps operators from being joined.
+What processor kernels are made for is `processor`'s, which is imported here: a wrong FLAMBEAU_CPU
+is an error from the start, not at the first kernel.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import importlib.util
 import os
 from functools import cache
+
+from flambeau._runtime import processor  # noqa: F401
 
 NEVER = 1 << 62
 

@@ -1,6 +1,7 @@
 """LLVM behind llvmlite: text in, machine code out, loaded into this process.
 
-Nothing here is imported before the first kernel is needed.
+Nothing here is imported before the first kernel is needed. Without llvmlite (`choice.available`)
+only the attempt to use it fails: what may launch kernels can be imported all the same.
 """
 
 from __future__ import annotations
@@ -13,31 +14,53 @@ from functools import cache as cache_once
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
-from flambeau._runtime import cache
+from flambeau._runtime import cache, processor
 from flambeau._version import __version__
 
-DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
-VERSION: int = llvm.llvm_version_info[0]
 
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
+class _Absent:
+    """Stands for llvmlite where it is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
+
+
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except ModuleNotFoundError as missing:
+    if missing.name != "llvmlite":
+        raise
+    llvmlite = llvm = _Absent()
+    VERSION = 0
+else:
+    VERSION = llvm.llvm_version_info[0]
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
 
 
 @cache_once
-def host() -> tuple[str, str]:
-    """The processor's name and its features, in LLVM's words."""
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+def host() -> tuple[str, str, frozenset[str]]:
+    """The processor's name and its features in LLVM's words, and those that it has."""
+    found = llvm.get_host_cpu_features()
+    present = frozenset(name for name, is_there in found.items() if is_there)
+    return llvm.get_host_cpu_name(), found.flatten(), present
+
+
+@cache_once
+def made_for() -> tuple[str, str, frozenset[str]]:
+    """The same of the processor that kernels are made for: this one, or what FLAMBEAU_CPU asks."""
+    return processor.made_for(processor.CHOSEN, *host())
 
 
 @cache_once
 def has(feature: str) -> bool:
-    """Whether the processor has a feature: "avx512f", "avx512bf16", "neon", "f16c" ..."""
-    return f"+{feature}" in host()[1].split(",")
+    """Whether kernels may use a feature: "avx512f", "avx512bf16", "neon", "f16c" ..."""
+    return feature in made_for()[2]
 
 
 @cache_once
@@ -48,11 +71,11 @@ def vector_bits() -> int:
 
 @cache_once
 def target(level: int = 1) -> Any:
-    """The machine that code is made for: this one. `level`: how hard code is worked on, 0 to 3.
+    """The machine that code is made for. `level`: how hard code is worked on, 0 to 3.
 
     What runs is as fast at 1 as at 3, and made in two thirds to three quarters of the time.
     """
-    name, features = host()
+    name, features, _ = made_for()
     triple = llvm.Target.from_default_triple()
     return triple.create_target_machine(cpu=name, features=features, opt=level, jit=True)
 
@@ -69,7 +92,7 @@ def fingerprint() -> str:
 
     Files count by size and time: reading them would take longer than loading a kernel.
     """
-    parts: list[Any] = [__version__, llvmlite.__version__, VERSION, sys.platform, *host()]
+    parts: list[Any] = [__version__, llvmlite.__version__, VERSION, sys.platform, *made_for()[:2]]
     here = Path(__file__)
     for path in (here, *sorted(Path(compiler.__file__).parent.glob("*.py"))):
         status = path.stat()
@@ -87,9 +110,15 @@ def key_of(natives: tuple[Any, ...], statics: dict[str, Any], form: str) -> str:
     return digest.hexdigest()
 
 
+def new_module(checked: bool = False) -> Module:
+    """An empty module for the processor."""
+    halves = has("f16c") or not processor.X86
+    return Module(checked=checked, llvm_version=VERSION, halves=halves)
+
+
 def text_of(native: Any, statics: dict[str, Any], checked: bool) -> Module:
     """The kernel as LLVM IR."""
-    module = Module(checked=checked, llvm_version=VERSION)
+    module = new_module(checked)
     module.entry(native, statics)
     return module
 
@@ -156,7 +185,7 @@ def functions(natives: tuple[Any, ...], **statics: Any) -> dict[str, int]:
     """Addresses of kernels as C functions that share one piece of machine code."""
 
     def made() -> bytes:
-        module = Module(llvm_version=VERSION)
+        module = new_module()
         for native in natives:
             named = {p.name: statics[p.name] for p in native.parameters if p.static}
             module.export(native, named)

@@ -112,7 +112,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(self)]  # type: ignore[no-any-return]
     result = new(type(self))
     memo[id(self)] = result
-    result._data = _copied_memory(self, memo)
+    result._data = copied_memory(self, memo)
     result._requires_grad = self._requires_grad
     if self._grad is not None:
         result._grad = copy.deepcopy(self._grad, memo)
@@ -125,7 +125,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 FIELDS = frozenset(name for name in Tensor.__annotations__)
 
 
-def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
+def copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     """The same view of a copy of the storage; tensors that shared memory still do."""
     storage = storage_of(tensor)
     key = (id(storage.array.base), storage.start)

@@ -285,14 +285,19 @@ def _unpacked(kept: Packed) -> Tensor:
 
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
-    tensor = kept.ref()
+    tensor = check_result(kept, version, short_title(node))
     if tensor is None:
         alias = new(Tensor)
         alias._data = kept.data
         return _with_history(alias, node, kept.index)
-    if version_of(tensor) != version:
-        made_by = f", which is output {kept.index} of {short_title(node)},"
-        raise modified_error(tensor, version, made_by)
+    return tensor
+
+
+def check_result(kept: SavedResult, version: int, title: str) -> Tensor | None:
+    """The saved result of an operator, if Python still holds it; an error if it was written to."""
+    tensor = kept.ref()
+    if tensor is not None and version_of(tensor) != version:
+        raise modified_error(tensor, version, f", which is output {kept.index} of {title},")
     return tensor
 
 

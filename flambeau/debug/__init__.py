@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from flambeau.debug.advise import Report, advise
+from flambeau.debug.check_optimised import check_optimised
 from flambeau.debug.nan_guard import NonFiniteError, NonFiniteWarning, nan_guard
 from flambeau.debug.profile import profile
 
-__all__ = ["NonFiniteError", "NonFiniteWarning", "Report", "advise", "nan_guard", "profile"]
+__all__ = [
+    "NonFiniteError", "NonFiniteWarning", "Report", "advise", "check_optimised", "nan_guard",
+    "profile",
+]  # fmt: skip

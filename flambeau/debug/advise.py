@@ -80,6 +80,7 @@ class advise(ContextDecorator):
     def __enter__(self) -> Report:
         looker = Looker()
         self.open.append(looker)
+        _warn_of_faults(True)
         return looker.report
 
     def __exit__(
@@ -89,8 +90,16 @@ class advise(ContextDecorator):
         traceback: TracebackType | None,
     ) -> None:
         report = self.open.pop().close()
+        _warn_of_faults(bool(self.open))
         if not self.quiet:
             print(report, file=self.file or sys.stderr)
+
+
+def _warn_of_faults(advised: bool) -> None:
+    """Let the optimiser of scripts say where it failed and the plain program ran instead."""
+    from flambeau.jit.optimise import settings
+
+    settings.advised = advised
 
 
 class Looker(Observer):

@@ -12,6 +12,10 @@ class Error(RuntimeError):
     __module__ = "flambeau.jit"
 
 
+class OptimisedDifference(RuntimeError):
+    """An optimised call has not given what the plain program gives (`optimise/shadow`)."""
+
+
 class ScriptWarning(Warning):
     """A warning about a program."""
 

@@ -17,7 +17,8 @@ FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "none")
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """Functions that first run within it are optimised, or are not."""
     before = state.optimize
-    state.optimize = bool(should_optimize)
+    checked = before == state.CHECKED
+    state.optimize = before if should_optimize and checked else bool(should_optimize)
     try:
         yield
     finally:

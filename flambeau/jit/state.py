@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 tracer: Any = None
 """The trace that is being recorded."""
-optimize = True
-"""Whether functions are optimised before they run: see `torch.jit.optimized_execution`."""
+CHECKED = "checked"
+optimize: Any = CHECKED if os.environ.get("FLAMBEAU_CHECK_OPTIMISED") == "1" else True
+"""Whether functions are optimised before they run: see `torch.jit.optimized_execution`. CHECKED:
+they are, and every call is compared with the plain program (`optimise/shadow`)."""
 onednn = False
 """What `torch.jit.enable_onednn_fusion` was told."""
 fusion_strategy = [("STATIC", 2), ("DYNAMIC", 10)]

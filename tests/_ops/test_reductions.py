@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,28 @@ def test_long_sums_keep_single_precision(shape: tuple[int, ...], dim: object) ->
     data = np.random.default_rng(0).random(shape, dtype=np.float32)
     exact = data.astype(np.float64).sum(dim)
     error = np.abs(torch.from_numpy(data).sum(dim).numpy() - exact) / exact
+    assert error.max() < 2e-7
+
+
+@pytest.mark.parametrize("reduce", [torch.sum, torch.mean, torch.nansum])
+@pytest.mark.parametrize(
+    "shape", [(20_000, 4, 3), (9_000, 3, 7), (3_000, 7, 17), (4_000, 2, 63), (700, 3, 130)]
+)
+def test_short_runs_of_memory_keep_single_precision(
+    shape: tuple[int, ...], reduce: Callable[..., torch.Tensor]
+) -> None:
+    """However many there are, shorter than a vector or longer: no lane adds up many numbers."""
+    data = np.random.default_rng(0).random(shape, dtype=np.float32)
+    exact = getattr(np, reduce.__name__)(data.astype(np.float64), (0, 2))
+    error = np.abs(reduce(torch.from_numpy(data), (0, 2)).numpy() - exact) / exact
+    assert error.max() < 2e-7
+
+
+@pytest.mark.parametrize("length", [500, 1_500, 4_000, 40_000])
+def test_rows_of_any_length_keep_single_precision(length: int) -> None:
+    data = np.random.default_rng(0).random((400, length), dtype=np.float32)
+    exact = data.astype(np.float64).sum(1)
+    error = np.abs(torch.from_numpy(data).sum(1).numpy() - exact) / exact
     assert error.max() < 2e-7
 
 

@@ -103,19 +103,23 @@ class Direct:
             threads.run(run, packed, self.tasks)
 
 
+def panels_of(right: np.ndarray, tile: Tile) -> np.ndarray:
+    """A right operand [K, N] in float32 or float64, packed for a tile."""
+    sums = SUMS[right.dtype]
+    depth, columns = right.shape
+    panels = aligned(parts(columns, tile.columns) * tile.columns * depth, right.dtype)
+    pack = kernel(kernels.pack_operands, S=sums, T=sums, **tile.constants)
+    tasks = max(1, min(right.size // 16384, 4 * settings.get_num_threads()))
+    pack.parallel(tasks, right, right, panels, panels, 0, 0, *strides(right), 0, columns, depth, 1)
+    return panels
+
+
 class Repeated:
     """One right operand of many products, [K, N] in float32 or float64, packed once."""
 
     def __init__(self, right: np.ndarray) -> None:
-        sums = SUMS[right.dtype]
-        tile = tile_of(sums)
-        depth, columns = right.shape
         self.right = right
-        self.panels = aligned(parts(columns, tile.columns) * tile.columns * depth, right.dtype)
-        pack = kernel(kernels.pack_operands, S=sums, T=sums, **tile.constants)
-        pack.parallel(max(1, min(right.size // 16384, 4 * settings.get_num_threads())), right,
-                      right, self.panels, self.panels, 0, 0, *strides(right), 0, columns, depth,
-                      1)  # fmt: skip
+        self.panels = panels_of(right, tile_of(SUMS[right.dtype]))
         self.plans: dict[Any, Direct] = {}
 
     def after(self, left: np.ndarray, finish: Finish = NOTHING) -> np.ndarray:

@@ -66,6 +66,23 @@ def tile_of(sums: Scalar) -> Tile:
     return Tile(rows, vectors, bits // 8 // sums.size)
 
 
+HIGHEST = 14
+"""The most rows of a tile: so many rows of A of any depth have room where kernels pack them."""
+
+
+@cache
+def tile_within(sums: Scalar, columns: int) -> Tile | None:
+    """The widest tile whose panels fill so many columns without a rest, with as many sums as
+    registers hold; None where they are no whole vectors.
+    """
+    best = tile_of(sums)
+    for vectors in range(best.vectors, 0, -1):
+        if columns % (vectors * best.width) == 0:
+            rows = min(best.rows * best.vectors // vectors, HIGHEST)
+            return Tile(rows, vectors, best.width)
+    return None
+
+
 DEPTH_BLOCK = 384
 ROW_BLOCK = 96
 COLUMN_BLOCK = 512

@@ -11,8 +11,8 @@ from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.kernels import recurrent_steps as kernels
 from flambeau._ops.kernels.gemm import PACKED
-from flambeau._ops.templates.gemm import Repeated
-from flambeau._ops.templates.gemm_tiles import SUMS, Tile, tile_of
+from flambeau._ops.templates.gemm_direct import panels_of
+from flambeau._ops.templates.gemm_tiles import SUMS, Tile, tile_within
 from flambeau._runtime.launch import Kernel, kernel
 
 PARTS = 2
@@ -22,9 +22,16 @@ LEAST = 1 << 18
 
 
 def fits(gates: np.ndarray, units: int) -> bool:
-    """Whether the units of gates [T, N, 3 or 4 units] are whole panels, not too many for a tile."""
-    tile = tile_of(SUMS[gates.dtype])
-    return units % tile.columns == 0 and gates.shape[-1] * tile.rows <= PACKED
+    """Whether the units of gates [T, N, 3 or 4 units] are whole vectors, few enough for a tile."""
+    tile = tile_within(SUMS[gates.dtype], units)
+    return tile is not None and gates.shape[-1] * tile.rows <= PACKED
+
+
+def _tile(dtype: np.dtype[Any], units: int) -> Tile:
+    """The tile of a layer that fits."""
+    tile = tile_within(SUMS[dtype], units)
+    assert tile is not None
+    return tile
 
 
 def _kernel(native: Any, dtype: np.dtype[Any], tile: Tile) -> Kernel:
@@ -49,9 +56,9 @@ def lstm(source: np.ndarray, weight: np.ndarray, hidden: np.ndarray, cell: np.nd
          backwards: bool) -> None:  # fmt: skip
     """Fill outputs, cells [T, N, H] and gates [T, N, 4 H]."""
     steps, rows, units = outputs.shape
-    tile = tile_of(SUMS[source.dtype])
+    tile = _tile(source.dtype, units)
     _kernel(kernels.lstm_steps, source.dtype, tile).parallel(
-        steps * _parts(gates, units, tile), source, Repeated(weight.T).panels, hidden, cell,
+        steps * _parts(gates, units, tile), source, panels_of(weight.T, tile), hidden, cell,
         outputs, cells, gates, np.zeros(steps, np.int64), steps, rows, units, _high(units, tile),
         int(backwards),
     )  # fmt: skip
@@ -62,9 +69,9 @@ def lstm_backward(gates: np.ndarray, slopes: np.ndarray, weight: np.ndarray, cel
                   backwards: bool) -> None:  # fmt: skip
     """Fill slopes and of_hidden, and turn of_cell into the gradient of the first cell state."""
     steps, rows, units = cells.shape
-    tile = tile_of(SUMS[gates.dtype])
+    tile = _tile(gates.dtype, units)
     _kernel(kernels.lstm_steps_backward, gates.dtype, tile).parallel(
-        (steps + 1) * _parts(gates, units, tile), gates, slopes, Repeated(weight).panels, cell,
+        (steps + 1) * _parts(gates, units, tile), gates, slopes, panels_of(weight, tile), cell,
         cells, grad, of_hidden, of_cell, np.zeros(steps + 1, np.int64), steps, rows, units,
         _high(4 * units, tile), int(backwards),
     )  # fmt: skip
@@ -75,11 +82,11 @@ def gru(source: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, hidden:
         backwards: bool) -> None:  # fmt: skip
     """Fill outputs [T, N, H], gates and from_hidden [T, N, 3 H]."""
     steps, rows, units = outputs.shape
-    tile = tile_of(SUMS[source.dtype])
+    tile = _tile(source.dtype, units)
     if bias is None:
         bias = np.zeros(3 * units, source.dtype)
     _kernel(kernels.gru_steps, source.dtype, tile).parallel(
-        steps * _parts(gates, units, tile), source, Repeated(weight.T).panels, bias, hidden,
+        steps * _parts(gates, units, tile), source, panels_of(weight.T, tile), bias, hidden,
         outputs, gates, from_hidden, np.zeros(steps, np.int64), steps, rows, units,
         _high(units, tile), int(backwards),
     )  # fmt: skip
@@ -91,9 +98,9 @@ def gru_backward(gates: np.ndarray, from_hidden: np.ndarray, slopes: np.ndarray,
                  backwards: bool) -> None:  # fmt: skip
     """Fill both kinds of slopes, and of_hidden, which is 0."""
     steps, rows, units = outputs.shape
-    tile = tile_of(SUMS[gates.dtype])
+    tile = _tile(gates.dtype, units)
     _kernel(kernels.gru_steps_backward, gates.dtype, tile).parallel(
         (steps + 1) * _parts(gates, units, tile), gates, from_hidden, slopes, inner_slopes,
-        Repeated(weight).panels, hidden, outputs, grad, of_hidden, np.zeros(steps + 1, np.int64),
+        panels_of(weight, tile), hidden, outputs, grad, of_hidden, np.zeros(steps + 1, np.int64),
         steps, rows, units, _high(3 * units, tile), int(backwards),
     )  # fmt: skip

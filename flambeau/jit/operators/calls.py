@@ -41,6 +41,16 @@ def form(schema: FunctionSchema) -> Form:
     return found
 
 
+def refusing(schema: FunctionSchema) -> Form:
+    """The form of an operator that flambeau has not: programs may have it where they never come."""
+
+    def refuse(*values: Any) -> Any:
+        raise NotImplementedInFlambeau(f"flambeau cannot run the operator {schema.full_name}")
+
+    passing = tuple(Passing(p.name, index) for index, p in enumerate(schema.arguments))
+    return Form(refuse, passing, starred=True)
+
+
 def find(schema: FunctionSchema) -> Form | None:
     """The form of an operator, or None."""
     name = schema.full_name

@@ -9,24 +9,42 @@ A loop whose rounds need those before them keeps its recurrence, but the product
 not depend on earlier rounds (`x[i] @ w`) are computed for all rounds before it.
 
 The loop itself is kept beside the batched form, and runs where that does not fit: without rounds,
-and where anything raises, so that errors are those of the loop. Nothing in it writes, so that
-computing a part of it in vain shows nowhere.
+where the first round is not like its batch (`batching/likeness.py`), and where anything raises, so
+that errors are those of the loop. Nothing in it writes, so that computing a part of it in vain
+shows nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from flambeau._core import modes
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
-from flambeau.jit.optimise import loops, settings
-from flambeau.jit.optimise.batching import RULES, Batched, Counted, NotBatchable, Program, repeated
+from flambeau.jit.optimise import facts, faults, loops, settings, sharing
+from flambeau.jit.optimise.batching import (
+    RULES,
+    Batched,
+    Counted,
+    NotBatchable,
+    Program,
+    repeated,
+)
 from flambeau.jit.optimise.batching.program import STRUCTURE
+from flambeau.jit.optimise.batching.saved import (
+    JoinedRounds,
+    RoundsBackward,
+    StackedRounds,
+    recorded,
+)
+from flambeau.jit.optimise.batching.values import depends_on_round
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
+
+FEWEST = 2
+"""Rounds of a batch."""
 
 
 def rewrite(block: Block) -> None:
@@ -43,12 +61,25 @@ def _rewrite_loop(loop: Node) -> None:
     if found is None:
         return
     if not found.states and found.lists and settings.current.loop_batching:
-        if all(has_rule(node) for node in found.work()):
+        if have_rules(found):
             _batch(found)
     elif found.states and settings.current.hoisting:
         from flambeau.jit.optimise import recurrences
 
         recurrences.rewrite(found)
+
+
+def have_rules(found: loops.CollectingLoop) -> bool:
+    """Whether all nodes of a loop without states that depend on the round have rules."""
+    changing: set[Value] = {found.index}
+    for node in found.work():
+        if not has_rule(node):
+            return False
+        if any(value in changing for value in facts.used_values(node)):
+            changing.update(node.outputs)
+            if node.kind not in RULES and node.kind not in STRUCTURE:
+                return False
+    return True
 
 
 def has_rule(node: Node) -> bool:
@@ -75,7 +106,7 @@ def _batch(found: loops.CollectingLoop) -> None:
         return
     inputs = call_inputs(found, nodes)
     elements = [c.element for c in found.lists for _ in c.joins]
-    joins = [(join.kind, join.inputs[1].constant) for c in found.lists for join in c.joins]
+    joins = [Join(join.kind, join.inputs[1].constant) for c in found.lists for join in c.joins]
     program = Program(found.work(), [found.index, *inputs], elements)
     function = BatchedLoop(extracted(nodes, inputs, outputs), program, joins)
     replace_by_call(nodes, found.loop, inputs, outputs, function)
@@ -96,28 +127,37 @@ def call_inputs(found: loops.CollectingLoop, nodes: Sequence[Node]) -> list[Valu
 class BatchedLoop:
     """A loop in both forms."""
 
-    def __init__(self, graph: Graph, program: Program, joins: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, graph: Graph, program: Program, joins: Sequence[Join]) -> None:
         self.graph = graph
         self.program = program
         self.joins = joins
+        program.look = self.look
         self.loop: Callable[..., Any] | None = None
-        self.fits = True
         self.error: Exception | None = None
         """Why the batched form did not hold, the last time that it did not."""
 
+    @property
+    def fits(self) -> bool:
+        """Whether the batched form has held so far."""
+        return self.error is None
+
     def __call__(self, rounds: int, *inputs: Any) -> Any:
         """The joined results."""
-        if self.fits and rounds > 1:
-            try:
-                results = self.program.run(rounds, (Counted(rounds), rounds, *inputs))
-                pairs = zip(self.joins, results, strict=True)
-                joined = [joined_rounds(*join, value, rounds, inputs) for join, value in pairs]
-                return joined[0] if len(joined) == 1 else tuple(joined)
-            except NotBatchable as error:
-                self.fits, self.error = False, error
-            except Exception as error:  # whatever it is: the loop will raise what belongs there
-                self.error = error
-        return self.plain(rounds, *inputs)
+        if rounds < FEWEST:
+            return self.plain(rounds, *inputs)
+        try:
+            results = self.batched(rounds, inputs)
+        except NotBatchable as error:
+            results, fault = None, None
+            self.error = error
+        except Exception as error:  # the program's own, unless the loop runs through
+            results, fault = None, error
+            self.error = error
+        if results is None:
+            if fault is None:
+                return self.plain(rounds, *inputs)
+            return faults.plainly("batched loop", fault, self.plain, rounds, *inputs)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def plain(self, *inputs: Any) -> Any:
         """The loop as it stands."""
@@ -125,27 +165,68 @@ class BatchedLoop:
             self.loop = runner(self.graph)
         return self.loop(*inputs)
 
+    def look(self, elements: list[Any]) -> None:
+        """See whether the joins of elements like those of the first round are row-major."""
+        for join, element in zip(self.joins, elements, strict=True):
+            if not isinstance(element, Tensor):
+                raise NotBatchable("a list of other things than tensors")
+            if not sharing.is_new(join.plain([element, element])):
+                raise NotBatchable("tensors of a memory format of their own")
+
+    def batched(self, rounds: int, inputs: Sequence[Any]) -> list[Tensor]:
+        """The joins of all rounds at once."""
+        values, kept = self.program.evaluate(rounds, (Counted(rounds), rounds, *inputs))
+        elements = [values[place] for place in self.program.outputs]
+        joined = [join.batched(element, rounds)
+                  for join, element in zip(self.joins, elements, strict=True)]  # fmt: skip
+        if modes.grad.enabled and any(map(_learns, values)):
+            pairs = zip(self.joins, joined, strict=True)
+            return [recorded(result, join.node(), kept, values) for join, result in pairs]
+        found: list[Tensor] = []
+        plain = [value for value in values if isinstance(value, (Tensor, list, tuple))
+                 and not depends_on_round(value)]  # fmt: skip
+        for result in joined:
+            found.append(sharing.own_memory(result, *plain, *found))
+        return found
+
     def __repr__(self) -> str:
         return "<batched loop>"
 
 
-def joined_rounds(kind: str, dim: int, value: Any, rounds: int, inputs: Sequence[Any]) -> Tensor:
-    """`stack` or `cat` of what the rounds computed, in new memory."""
-    if isinstance(value, Tensor):
-        value = repeated(value, rounds)
-    if not isinstance(value, Batched):
-        raise NotBatchable("a list of other things than tensors")
-    tensor, rank = value.tensor, value.rank
-    stacks = kind == "aten::stack"
-    if not -rank - stacks <= dim < rank + stacks:
-        raise IndexError("the loop says which dim is out of range")
-    place = dim + (rank + stacks if dim < 0 else 0)
-    if place:
-        tensor = ops.movedim(tensor, 0, place)
-    if not stacks:
-        tensor = ops.flatten(tensor, place, place + 1)
-    if not tensor._data.flags.c_contiguous:
-        return tensor.contiguous()  # type: ignore[attr-defined,no-any-return]
-    shared = any(isinstance(v, Tensor) and np.may_share_memory(v._data, tensor._data)
-                 for v in inputs)  # fmt: skip
-    return ops.clone(tensor) if shared else tensor
+def _learns(value: Any) -> bool:
+    """Whether an operator may have saved what a value holds."""
+    if isinstance(value, Batched):
+        return value.tensor.requires_grad
+    if isinstance(value, (list, tuple)):
+        return any(map(_learns, value))
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """`stack` or `cat` of a list along a dim."""
+
+    kind: str
+    dim: int
+
+    @property
+    def stacks(self) -> bool:
+        """Whether the rounds are a dim of their own."""
+        return self.kind == "aten::stack"
+
+    def node(self) -> RoundsBackward:
+        """A new node behind a result."""
+        return StackedRounds() if self.stacks else JoinedRounds()
+
+    def plain(self, tensors: list[Tensor]) -> Tensor:
+        """The join of tensors."""
+        return (ops.stack if self.stacks else ops.cat)(tensors, self.dim)  # type: ignore[no-any-return]
+
+    def batched(self, value: Any, rounds: int) -> Tensor:
+        """The join of what the rounds have computed, perhaps a view."""
+        whole = value if isinstance(value, Batched) else repeated(value, rounds)
+        tensor, rank = whole.tensor, whole.rank
+        place = self.dim + (rank + self.stacks if self.dim < 0 else 0)
+        if place:
+            tensor = ops.movedim(tensor, 0, place)
+        return tensor if self.stacks else ops.flatten(tensor, place, place + 1)

@@ -1,4 +1,4 @@
-"""An optimisation never fails a program: what goes wrong in one is counted, and the plain form runs.
+"""An optimisation never fails a program: its faults are counted, and the plain form runs.
 
 There are two kinds of no. "This does not fit" (`NotFusible`, `NotBatchable`, `NoForm`) is an
 answer, and costs nothing but time. Any other error in tracing, lowering, compiling or first running

@@ -33,7 +33,7 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import version_of
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
-from flambeau.jit.optimise import facts
+from flambeau.jit.optimise import facts, faults
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
 
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")
@@ -194,6 +194,7 @@ class ConvolutionChain:
             inputs = [*inputs[:6], inputs[8]]
         self.inputs = list(inputs)
         norm = [] if self.chain.norm is None else self.chain.norm.inputs[1:5]
+        self.written = _written_last(self.chain)
         self.is_fixed = all(value.is_constant for value in (*inputs[1:3], *norm))
 
     def plain(self, *values: Any) -> Any:
@@ -206,19 +207,30 @@ class ConvolutionChain:
         """The result of the last node."""
         if modes.watch.interferes() or (grad_mode.enabled and wants_grad(values)):
             return self.plain(*values)
+        try:
+            result = self._together(values)
+        except Exception as error:
+            return faults.plainly("images", error, self.plain, *values)
+        if result is None:
+            return self.plain(*values)
+        result._version_count = self.written
+        return result
+
+    def _together(self, values: Sequence[Any]) -> Tensor | None:
+        """All nodes in one convolution; None where that does not hold for the arguments."""
         x, weight, bias, stride, padding, dilation, groups = self._arguments(values)
         residual = None if self.chain.residual is None else self._of(self.chain.residual, values)
         norm = self._norm(values)
         tensors = [t for t in (x, weight, bias, residual, *norm[:4]) if t is not None]
         if not all(isinstance(t, Tensor) and t._data.dtype == np.float32 for t in tensors):
-            return self.plain(*values)
+            return None
         if x._data.ndim != 4 or (self.chain.norm is not None and norm[2] is None):
-            return self.plain(*values)
+            return None
         if isinstance(padding, str):
-            return self.plain(*values)
+            return None
         folded = self._folded(weight, bias, norm, groups, x._data.size)
         if folded is None:
-            return self.plain(*values)
+            return None
         numbers = [expand_ints("stride", stride, 2), expand_ints("padding", padding, 2),
                    expand_ints("dilation", dilation, 2), groups]  # fmt: skip
         if residual is None:
@@ -281,6 +293,14 @@ class ConvolutionChain:
 
     def __repr__(self) -> str:
         return "<convolution chain>"
+
+
+def _written_last(chain: Chain) -> int:
+    """How often a result has been written to when it leaves the chain: `add_`, `relu_`."""
+    count = 0
+    for node in chain.nodes:
+        count = count + 1 if facts.writes(node) else 0
+    return count
 
 
 def _state(tensor: Tensor) -> tuple[int, bytes]:

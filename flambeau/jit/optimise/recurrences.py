@@ -16,9 +16,11 @@ from typing import Any
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
-from flambeau.jit.optimise import batched_loops, facts, loops, settings
+from flambeau.jit.optimise import batched_loops, facts, faults, loops, settings
 from flambeau.jit.optimise.batching import Batched, Counted, NotBatchable, Program
+from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.scans import rounds as scans
+from flambeau.jit.optimise.scans.scan import NotScanned
 from flambeau.jit.optimise.subgraphs import (
     extracted,
     replace_by_call,
@@ -35,30 +37,49 @@ def rewrite(found: loops.CollectingLoop) -> None:
     """Take what does not depend on earlier rounds out of a loop: all of it where the rest is a
     scan, else the products.
     """
-    nodes = batched_loops.whole(found)
+    nodes = in_order(found)
     outputs = used_outside(nodes)
     inputs = batched_loops.call_inputs(found, nodes)
     choices = [scans.frontier] if settings.current.scans and scans.may_be(found) else []
     choices += [wanted_products] if wanted_products(found) else []
     for wanted in choices:
-        plain, rest = extracted(nodes, inputs, outputs), extracted(nodes, inputs, outputs)
-        program = take_out(rest, wanted)
+        plain, ahead = extracted(nodes, inputs, outputs), extracted(nodes, inputs, outputs)
+        program = take_out(ahead, wanted)
         if program is not None:
-            if wanted is scans.frontier:
-                scans.put_scan(rest)
-            function = RecurrentLoop(plain, rest, program)
+            rest = ahead.copy()
+            scanned = wanted is scans.frontier and scans.put_scan(rest, program.fresh)
+            function = RecurrentLoop(plain, ahead, rest if scanned else ahead, program)
             replace_by_call(nodes, found.loop, inputs, outputs, function)
             return
 
 
+def in_order(found: loops.CollectingLoop) -> list[Node]:
+    """The lists, the loop and the joins, as they follow each other: the first join that raises is
+    the program's first.
+    """
+    own = set(batched_loops.whole(found))
+    return [node for node in found.loop.block if node in own]  # type: ignore[union-attr]
+
+
 def wanted_products(found: loops.CollectingLoop) -> list[Value]:
     """The products that depend on the round, but not on earlier rounds."""
-    return [node.output for node in loops.independent(found)
+    return [node.output for node in Leaving(found).ahead(PRODUCTS)
             if node.kind in PRODUCTS and _depends_on(node, found.index)]  # fmt: skip
 
 
+class Ahead(Program):
+    """What is computed before a loop. `fresh`: which inputs of the loop's graph are such values in
+    memory that nobody else holds.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value],
+                 fresh: set[int]) -> None:  # fmt: skip
+        super().__init__(nodes, inputs, outputs)
+        self.fresh = fresh
+
+
 def take_out(graph: Graph,
-             wanted: Callable[[loops.CollectingLoop], list[Value]]) -> Program | None:  # fmt: skip
+             wanted: Callable[[loops.CollectingLoop], list[Value]]) -> Ahead | None:  # fmt: skip
     """Replace values in a loop by rows of new inputs; the program that computes these from the
     graph's other inputs.
     """
@@ -66,12 +87,15 @@ def take_out(graph: Graph,
     found = loops.recognised(loop)
     assert found is not None
     results = wanted(found)
+    leaving = Leaving(found)
     nodes = _needed([value.node for value in results if value.node], found.body)
     if not all(batched_loops.has_rule(node) for node in nodes):
         return None
-    program = Program(nodes, [found.index, *graph.inputs], results)
+    first = len(graph.inputs)
+    new = {first + k for k, value in enumerate(results) if leaving.is_new(value)}
+    program = Ahead(nodes, [found.index, *graph.inputs], results, new)
     for value in results:
-        _take_row(value, graph.add_input(value.type), found)
+        _take_row(value, graph.add_input(value.type), found, leaving.leaves(value))
     without_unused(found.body)
     _move_out(found)
     return program
@@ -82,10 +106,11 @@ def _move_out(found: loops.CollectingLoop) -> None:
     two rounds.
     """
     changing = set(found.body.inputs)
+    leaving = Leaving(found)
     for node in found.work():
         if node.blocks or any(value in changing for value in node.inputs):
             changing.update(node.outputs)
-        elif node.block is found.body and _may_move(node):
+        elif node.block is found.body and _may_move(node, leaving):
             for value in node.inputs:
                 if value.is_constant and value.node.block is found.body:  # type: ignore[union-attr]
                     value.node.move_before(found.loop)  # type: ignore[union-attr]
@@ -94,10 +119,12 @@ def _move_out(found: loops.CollectingLoop) -> None:
             changing.update(node.outputs)
 
 
-def _may_move(node: Node) -> bool:
-    """Whether a node may run once for all rounds: a list is a new one in each, unless it is only
-    joined.
+def _may_move(node: Node, leaving: Leaving) -> bool:
+    """Whether a node may run once for all rounds: what leaves the loop is a new tensor in each, and
+    a list is a new one, unless it is only joined.
     """
+    if any(leaving.leaves(value) for value in node.outputs):
+        return False
     users = [user for value in node.outputs for user, _ in value.users]
     joined = all(isinstance(user, Node) and user.kind in loops.JOINS for user in users)
     return node.kind not in KEPT_IN_PLACE or joined
@@ -120,30 +147,42 @@ def _needed(wanted: Sequence[Node], body: Block) -> list[Node]:
     return [node for node in body if node in needed and node.kind != "prim::Constant"]
 
 
-def _take_row(value: Value, rows: Value, found: loops.CollectingLoop) -> None:
-    """In the loop, the product of a round is its row of the product of all. The rows are taken
-    apart once: their gradients then come together once, and not row by row.
+def _take_row(value: Value, rows: Value, found: loops.CollectingLoop, leaves: bool) -> None:
+    """In the loop, the product of a round is its row of the product of all; a copy of that, if it
+    leaves the loop. The rows are taken apart once: their gradients then come together once, and
+    not row by row.
     """
-    from flambeau.jit.operators import table
-
     node = value.node
     assert node is not None
     graph = node.graph
     with graph.inserting(found.loop):
-        parts = graph.insert("aten::unbind", (rows, graph.constant(0)), (T.ListType(T.TENSOR),))
+        parts = _inserted(graph, "aten::unbind", "int", (rows, graph.constant(0)), node,
+                          T.ListType(T.TENSOR))  # fmt: skip
     with graph.inserting(node):
-        row = graph.insert("aten::__getitem__", (parts.output, found.index), (value.type,))
-    parts.schema = table.overload("aten::unbind", "int")
-    row.schema = table.overload("aten::__getitem__", "t")
-    parts.source = row.source = node.source
-    value.replace_by(row.output)
+        row = _inserted(graph, "aten::__getitem__", "t", (parts, found.index), node, value.type)
+        if leaves:
+            row = _inserted(graph, "aten::clone", "", (row, graph.constant(None)), node, value.type)
+    value.replace_by(row)
+
+
+def _inserted(graph: Graph, kind: str, overload: str, inputs: tuple[Value, ...], like: Node,
+              type_: T.Type) -> Value:  # fmt: skip
+    """The result of a new operator."""
+    from flambeau.jit.operators import table
+
+    made = graph.insert(kind, inputs, (type_,))
+    made.schema, made.source = table.overload(kind, overload), like.source
+    return made.output
 
 
 class RecurrentLoop:
-    """A loop in both forms: as it stands, and with products computed ahead."""
+    """A loop in its forms: as it stands, with products computed ahead, and (`rest`) with a scan,
+    where it may be one.
+    """
 
-    def __init__(self, plain: Graph, rest: Graph, program: Program) -> None:
+    def __init__(self, plain: Graph, ahead: Graph, rest: Graph, program: Program) -> None:
         self.plain = plain
+        self.ahead = ahead
         self.rest = rest
         self.program = program
         self.compiled: dict[Graph, Callable[..., Any]] = {}
@@ -152,10 +191,23 @@ class RecurrentLoop:
 
     def __call__(self, rounds: int, *inputs: Any) -> Any:
         """What the loop and its joins give."""
-        rows = self.products(rounds, inputs)
+        try:
+            rows = self.products(rounds, inputs)
+        except Exception as error:  # the loop raises it where it belongs, if it is the program's
+            self.error = error
+            return faults.plainly("hoisting", error, self.run, self.plain, rounds, *inputs)
         if rows is None:
             return self.run(self.plain, rounds, *inputs)
-        return self.run(self.rest, rounds, *inputs, *rows)
+        return self.with_rows(rounds, *inputs, *rows)
+
+    def with_rows(self, *values: Any) -> Any:
+        """By the scan, if there is one and it has a form for what it is given."""
+        try:
+            return self.run(self.rest, *values)
+        except NotScanned as answer:
+            if answer.fault is not None:
+                return faults.plainly("scans", answer.fault, self.run, self.ahead, *values)
+        return self.run(self.ahead, *values)
 
     def products(self, rounds: int, inputs: tuple[Any, ...]) -> list[Any] | None:
         """The products of all rounds; None where they cannot be computed at once."""
@@ -163,13 +215,12 @@ class RecurrentLoop:
             return None
         try:
             found = self.program.run(rounds, (Counted(rounds), rounds, *inputs))
-            if all(isinstance(value, Batched) for value in found):
-                return [value.tensor for value in found]
-            self.fits = False
         except NotBatchable as error:
             self.fits, self.error = False, error
-        except Exception as error:  # the loop will raise it where it belongs
-            self.error = error
+            return None
+        if all(isinstance(value, Batched) for value in found):
+            return [value.tensor for value in found]
+        self.fits = False
         return None
 
     def run(self, graph: Graph, *inputs: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
-from flambeau.jit.optimise import facts
+from flambeau.jit.optimise import facts, faults
 from flambeau.jit.optimise.subgraphs import extracted, replace_by_call, runner
 
 TAKEN_WHOLE = ":"
@@ -125,9 +125,9 @@ def _template(text: str, numbers: int) -> Callable[..., Any]:
              f"    def subscript({names}):\n"
              f"        try:\n"
              f"            return x[{text},]\n"
-             f"        except Exception:\n"
-             f"            return plain({names})\n"
+             f"        except Exception as error:\n"
+             f"            return plainly('subscripts', error, plain, {names})\n"
              f"    return subscript\n")  # fmt: skip
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"plainly": faults.plainly}
     exec(compile(lines, f"<subscript {text}>", "exec"), scope)
     return scope["make"]  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.function import Parameter
+from flambeau.jit.ir.function import FunctionSchema, Parameter
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.passes.effects import SIDE_EFFECTS, has_side_effects, is_mutable, is_random
 from flambeau.jit.passes.places import Place, Places, kinds_of
@@ -41,6 +41,7 @@ class AliasInfo(Places):
         self._leaving: set[Place] | None = None
         self._written: set[Place] | None = None
         self._loops = False  # whether the graph has loops: their bodies see what comes later
+        self._settled: set[Node] = set()  # nodes of which nothing more can become known
         self._analyse()
 
     # ---- questions
@@ -233,6 +234,13 @@ class AliasInfo(Places):
 
     def _operator(self, node: Node) -> None:
         schema = node.schema
+        if node in self._settled:
+            return
+        if _makes_tensors(schema):
+            self._settled.add(node)
+            for value in node.outputs:
+                self._add(value, self._fresh(value))
+            return
         by_mark: dict[str, list[tuple[Parameter, Value]]] = {}
         if any(parameter.alias for parameter in schema.arguments):
             for parameter, value in zip(schema.arguments, node.inputs, strict=False):
@@ -308,6 +316,23 @@ def _marks(alias: str) -> tuple[str, ...]:
     """`a`, `b` of `a|b`, `a!`, `a -> *`; the part before the arrow."""
     marks = alias.partition("->")[0].replace("!", "").split("|")
     return tuple([mark.strip() for mark in marks if mark.strip() not in ("", "*")])
+
+
+_makers: dict[int, tuple[FunctionSchema, bool]] = {}  # by ids, which are theirs meanwhile
+
+
+def _makes_tensors(schema: FunctionSchema) -> bool:
+    """Whether an operator gives new tensors or numbers, whatever it is given: most do."""
+    known = _makers.get(id(schema))
+    if known is None:
+        known = _makers[id(schema)] = schema, _is_maker(schema)
+    return known[1]
+
+
+def _is_maker(schema: FunctionSchema) -> bool:
+    marked = any(parameter.alias for parameter in (*schema.arguments, *schema.returns))
+    simple = all(p.type is T.TENSOR or not is_mutable(p.type) for p in schema.returns)
+    return simple and not marked and not schema.varret
 
 
 def _uses(user: Node, node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from flambeau.jit.ir.graph import Block, Graph, Node
@@ -14,15 +15,24 @@ NEVER_SHARED = frozenset(("prim::CreateObject", "prim::Uninitialized", "prim::fo
 
 def eliminate_common(graph: Graph) -> None:
     """Replace a node by an earlier one of the same kind, inputs and attributes, if both may be the
-    same object: neither random nor with side effects, and nothing writes to what they use or give.
+    same object: neither random nor with side effects, nothing writes to what they use or give, and
+    not both can be told apart outside of the graph.
     """
-    writes = any(writes_inputs(node) or has_side_effects(node) for node in graph.walk())
-    _Search(AliasInfo(graph) if writes else None).block(graph.block, {})
+    _Search(graph).block(graph.block, {})
 
 
 class _Search:
-    def __init__(self, alias: AliasInfo | None) -> None:
-        self.alias = alias
+    """The nodes met so far. What is known of aliases is that of the graph as it came."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.writes = any(writes_inputs(n) or has_side_effects(n) for n in graph.walk())
+        self.leaving: set[Node] = set()  # nodes that stand for others that leave
+
+    @cached_property
+    def alias(self) -> AliasInfo:
+        """Who shares memory with whom: asked for where something is found twice."""
+        return AliasInfo(self.graph)
 
     def block(self, block: Block, known: dict[Any, Node]) -> None:
         known = dict(known)  # what an inner block computes is not known outside of it
@@ -42,33 +52,36 @@ class _Search:
         if node.kind in NEVER_SHARED or has_side_effects(node) or is_random(node):
             return False
         values = (*node.inputs, *node.outputs)
-        return self.alias is None or not any(self.alias.has_writers(v, deep=True) for v in values)
+        return not self.writes or not any(self.alias.has_writers(v, deep=True) for v in values)
 
     def may_be_one(self, node: Node, earlier: Node) -> bool:
-        """Whether the program cannot tell two results from one: a new mutable result that leaves
-        the graph twice would be one object.
+        """Whether the program cannot tell two results from one: of new memory that leaves the
+        graph twice, in a container or as a view, one could be written to.
         """
-        if self.alias is None:
-            outside = _leaves(node) and _leaves(earlier)
-            return not outside
-        return not any(
-            is_mutable(v.type) and self.alias.is_known_outside(v) and node.kind != "prim::GetAttr"
-            for v in (*node.outputs, *earlier.outputs)
-        )
+        if node.kind == "prim::GetAttr" or not self.leaves(node):
+            return True
+        if _is_repeated(node, earlier) or self.leaves(earlier):
+            return False
+        self.leaving.add(earlier)
+        return True
+
+    def leaves(self, node: Node) -> bool:
+        """Whether the memory of a result may be known outside of the graph."""
+        if node in self.leaving:
+            return True
+        return any(is_mutable(v.type) and self.alias.may_leave(v) for v in node.outputs)
 
 
-def _leaves(node: Node) -> bool:
-    """Whether a mutable result is used by the graph's results, also in containers."""
-    todo = [value for value in node.outputs if is_mutable(value.type)]
-    seen = set(todo)
-    while todo:
-        for user, _ in todo.pop().users:
-            if isinstance(user, Block):
-                return True
-            if user.kind in ("prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"):
-                new = [value for value in user.outputs if value not in seen]
-                seen.update(new)
-                todo += new
+def _is_repeated(node: Node, earlier: Node) -> bool:
+    """Whether a loop makes a node's results anew in each round, but not an earlier node's."""
+    block = node.block
+    while block is not None and block is not earlier.block:
+        owner = block.owner
+        if owner is None:
+            return False
+        if owner.kind == "prim::Loop":
+            return True
+        block = owner.block
     return False
 
 

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from flambeau._core.missing import NotImplementedInFlambeau
-from flambeau.jit.errors import Error
+from flambeau.jit.errors import Error, OptimisedDifference
 from flambeau.jit.ir.graph import Node
 from flambeau.jit.ir.source import SourceRange
 from flambeau.jit.run.limits import LimitExceeded
@@ -21,6 +21,8 @@ NAMED = (KeyError, ValueError, TypeError, AssertionError, ZeroDivisionError)
 
 def translated(error: BaseException) -> BaseException:
     """The error that a caller of a program sees, for one that came up while it ran."""
+    if isinstance(error, OptimisedDifference):
+        return error
     frames = _frames(error.__traceback__)
     if isinstance(error, Raised):
         name = error.class_name or "RuntimeError"

@@ -76,17 +76,27 @@ def callable_of(function: Function, meter: Meter | None = None) -> Callable[...,
     key = _key(meter)
     found = function.compiled.get(key)
     if found is None:
-        graph = function.graph if meter is not None else _prepared(function)
-        found = function.compiled[key] = Program(graph, function.name, meter).function
+        plain = meter is not None or not state.optimize
+        found = _plain(function, meter) if plain else _optimised(function)
+        if state.optimize == state.CHECKED and not plain:
+            from flambeau.jit.optimise.shadow import Checked
+
+            found = Checked(function, found)
+        function.compiled[key] = found
     return found  # type: ignore[no-any-return]
 
 
-def _prepared(function: Function) -> Graph:
-    """The graph to run: the optimised one."""
-    if not state.optimize:
-        return function.graph
+def _plain(function: Function, meter: Meter | None = None) -> Callable[..., Any]:
+    """The graph as it stands."""
+    return Program(function.graph, function.name, meter).function
+
+
+def _optimised(function: Function) -> Callable[..., Any]:
+    """The optimised graph; as it stands, should the optimiser fail."""
+    from flambeau.jit.optimise import faults, optimised
+
+    function.ensure_defined()  # what raises here is the program's error
     try:
-        from flambeau.jit.optimise import optimised
-    except ImportError:
-        return function.graph
-    return optimised(function)
+        return Program(optimised(function), function.name).function
+    except Exception as error:
+        return faults.plainly("rewriting", error, lambda: _plain(function))  # type: ignore[no-any-return]

@@ -161,7 +161,7 @@ class Writer:
     def operator(self, node: Node) -> None:
         """A call of an operator."""
         schema = node.schema or _fitting(node)
-        form = calls.form(schema)
+        form = calls.find(schema) or calls.refusing(schema)
         text = call_text(form, [self.given(v) for v in node.inputs], self.bind)
         if self.meter is not None:
             self.put(f"{self.meter}.tick()")

@@ -1,15 +1,17 @@
-"""Recurrent layers in one call, small and large: as step by step."""
+"""Recurrent layers in one call, small and large: as step by step.
+
+Units come in vectors, of 16 numbers at most: multiples of that fit on all processors.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+pytest.importorskip("llvmlite")
+
 import flambeau as torch
 from flambeau._ops.templates import recurrent, recurrent_rows, recurrent_steps
-from flambeau._runtime import choice
-
-pytestmark = pytest.mark.skipif(not choice.available(), reason="no kernels without llvmlite")
 
 
 def drawn(rng, dtype, *shape):

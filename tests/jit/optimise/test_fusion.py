@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("llvmlite")
+
 import flambeau as torch
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.optimise.fusion import group as groups

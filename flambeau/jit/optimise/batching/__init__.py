@@ -2,17 +2,24 @@
 
 | file | what it holds |
 |---|---|
-| `program.py` | values with a batch dim, and the evaluation of a loop's nodes on them |
+| `values.py` | the tensors and the integers of all rounds |
+| `program.py` | the evaluation of a loop's nodes on them |
+| `likeness.py` | whether all rounds are like the first, which is run by the plain operators |
+| `saved.py` | what rounds save for backward of tensors that they did not make |
 | `rules.py` | what rules are, and what they share |
-| `arithmetic.py` | elementwise operators, products, reductions |
-| `views.py` | parts, shapes, joins, lists |
+| `arithmetic.py` | elementwise operators, integers |
+| `products.py` | products |
+| `reductions.py` | reductions, and what runs along a dim |
+| `views.py` | shapes, parts, joins |
+| `choices.py` | parts that each round takes by its own number |
 """
 
 from __future__ import annotations
 
-from flambeau.jit.optimise.batching import arithmetic, views
-from flambeau.jit.optimise.batching.program import Batched, Counted, NotBatchable, Program
+from flambeau.jit.optimise.batching import arithmetic, choices, products, reductions, views
+from flambeau.jit.optimise.batching.program import Program
 from flambeau.jit.optimise.batching.rules import RULES, repeated
+from flambeau.jit.optimise.batching.values import Batched, Counted, NotBatchable, Rounds
 
-__all__ = ["RULES", "Batched", "Counted", "NotBatchable", "Program", "arithmetic", "repeated",
-           "views"]  # fmt: skip
+__all__ = ["RULES", "Batched", "Counted", "NotBatchable", "Program", "Rounds", "arithmetic",
+           "choices", "products", "reductions", "repeated", "views"]  # fmt: skip

@@ -1,30 +1,27 @@
-"""Rules of elementwise operators, products and reductions."""
+"""Rules of elementwise operators, and of the integers of rounds."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.jit.optimise.batching.program import (
-    Batched,
-    NotBatchable,
-    Rounds,
-    Rule,
-)
+from flambeau.jit.ir.function import REQUIRED, FunctionSchema
+from flambeau.jit.optimise.batching.program import TENSORS, Call, Rule
 from flambeau.jit.optimise.batching.rules import (
+    ROW_MAJOR,
     RULES,
-    moved,
     plain_only,
+    rank_of,
     rows_first,
     rule,
     tensor_of,
     whole,
 )
+from flambeau.jit.optimise.batching.values import Batched, NotBatchable, Rounds
 
 # ---- elementwise
 
@@ -34,71 +31,139 @@ add sub mul div rsub remainder fmod pow maximum minimum fmax fmin atan2 hypot wh
 addcdiv clamp clamp_min clamp_max neg abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square
 reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid relu relu6 elu selu
 celu gelu silu mish softplus leaky_relu hardtanh hardsigmoid hardswish log_sigmoid hardshrink
-softshrink threshold prelu erf erfc erfinv lgamma digamma floor ceil round trunc frac eq ne lt le gt
+softshrink threshold erf erfc erfinv lgamma digamma floor ceil round trunc frac eq ne lt le gt
 ge isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
 bitwise_xor bitwise_not __and__ __or__ __xor__ floor_divide true_divide xlogy logaddexp nan_to_num
-deg2rad rad2deg copysign heaviside clone contiguous detach to type_as float double zeros_like
-ones_like full_like masked_fill logit sinc multiply subtract divide negative absolute
+deg2rad rad2deg copysign heaviside clone contiguous detach zeros_like
+ones_like full_like logit sinc multiply subtract divide negative absolute
 """.split()
+BESIDE_NUMBERS = frozenset(
+    f"aten::{name}" for name in "add sub mul div rsub true_divide multiply subtract divide "
+    "eq ne lt le gt ge".split()
+)  # fmt: skip
+"""Operators for which a number beside a tensor is like a tensor of the same type."""
 
 
-@rule(*[name for name in POINTWISE if name != "prelu"])
-def pointwise(plain: Rule, rounds: int, *values: Any) -> Any:
+@rule(*POINTWISE)
+def pointwise(call: Call, **given: Any) -> Any:
     """Ranks of rounds are brought together; then all broadcasts as in one round."""
-    if any(isinstance(value, Rounds) for value in values):
-        values = _with_tensors(values)
-    ranks = [v.rank if isinstance(v, Batched) else v._data.ndim if isinstance(v, Tensor) else -1
-             for v in values]  # fmt: skip
-    _check_types(values, ranks)
-    rank = max(ranks)
-    return Batched(plain(*[rows_first(v, rank) if isinstance(v, Batched) else v for v in values]))
+    if any(isinstance(value, Rounds) for value in given.values()):
+        return _beside_numbers(call, given)
+    operands = {name: given[name] for name in call.tensors}
+    plain_only(*[value for name, value in given.items() if name not in operands])
+    _check_format(given)
+    _check_types(operands)
+    return Batched(call.again(**_lined_up(operands)))
 
 
-def _with_tensors(values: Sequence[Any]) -> tuple[Any, ...]:
+@rule("masked_fill")
+def masked_fill(call: Call, self: Any, mask: Any, value: Any) -> Any:
+    """The value is a number, or a tensor without dims, which a batch of them is not."""
+    plain_only(value)
+    return pointwise(call, self=self, mask=mask, value=value)
+
+
+def _lined_up(operands: Mapping[str, Any]) -> dict[str, Any]:
+    rank = max(map(rank_of, operands.values()), default=-1)
+    if rank < 0:
+        raise NotBatchable("an operator of other things than tensors")
+    return {name: rows_first(value, rank) for name, value in operands.items()}
+
+
+def _check_format(given: Mapping[str, Any]) -> None:
+    if given.get("memory_format") not in ROW_MAJOR:
+        raise NotBatchable("a memory format, which counts the dims of a round")
+
+
+def _check_types(operands: Mapping[str, Any]) -> None:
+    """Tensors without dims give way to others in promotion: in a batch they have one."""
+    types = {whole(value)._data.dtype for value in operands.values() if rank_of(value) >= 0}
+    if len(types) > 1 and 0 in map(rank_of, operands.values()):
+        raise NotBatchable("types that are promoted by dims")
+
+
+def _beside_numbers(call: Call, given: Mapping[str, Any]) -> Any:
     """Integers of the rounds as tensors of the type beside them, which a number would not change
     either.
     """
-    tensors = [whole(v) for v in values if isinstance(v, (Batched, Tensor))]
-    types = {tensor._data.dtype for tensor in tensors}
+    schema = _tensor_form(call.schema) if call.kind in BESIDE_NUMBERS else None
+    if schema is None:
+        raise NotBatchable("arithmetic of the index")
+    names = [p.name for p in schema.arguments if p.type in TENSORS]
+    dtype = _one_type([given[name] for name in names])
+    operands = {name: _as_tensors(given[name], dtype) for name in names}
+    for parameter in schema.arguments:
+        standard = parameter.default in (REQUIRED, given[parameter.name])
+        if parameter.name not in names and not standard:
+            raise NotBatchable("factors beside the index")
+    return Batched(_implementation(schema)(*(dict(given) | _lined_up(operands)).values()))
+
+
+def _tensor_form(schema: FunctionSchema) -> FunctionSchema | None:
+    """The overload that takes tensors where this one takes numbers."""
+    from flambeau.jit.operators import table
+
+    names = [p.name for p in schema.arguments]
+    for overload in table.overloads(schema.name):
+        tensors = sum(p.type in TENSORS for p in overload.arguments)
+        if tensors == 2 and [p.name for p in overload.arguments] == names:  # noqa: PLR2004
+            return overload
+    return None
+
+
+def _implementation(schema: FunctionSchema) -> Callable[..., Any]:
+    from flambeau.jit.operators.calls import implementation
+
+    return implementation(schema)
+
+
+def _one_type(values: list[Any]) -> np.dtype[Any]:
+    types = {whole(v)._data.dtype for v in values if isinstance(v, (Batched, Tensor))}
     if len(types) != 1:
         raise NotBatchable("arithmetic of the index")
-    dtype = types.pop()
+    (dtype,) = types
     if dtype.name not in ("float32", "float64", "int64"):
         raise NotBatchable("the index beside another type")
-    return tuple([Batched(wrap(v.numbers.astype(dtype))) if isinstance(v, Rounds) else v
-                  for v in values])  # fmt: skip
+    return dtype
 
 
-def _check_types(values: Sequence[Any], ranks: Sequence[int]) -> None:
-    """Tensors without dims give way to others in promotion: in a batch they have one."""
-    types = set()
-    for value in values:
-        if isinstance(value, (Batched, Tensor)):
-            tensor = value.tensor if isinstance(value, Batched) else value
-            types.add(tensor._data.dtype)
-    if len(types) > 1 and 0 in ranks:
-        raise NotBatchable("types that are promoted by dims")
-    alone = [rank for value, rank in zip(values, ranks, strict=True) if isinstance(value, Batched)]
-    numbers = any(isinstance(v, (int, float, complex)) for v in values)
-    if 0 in alone and numbers and any(t.kind in "biu" for t in types):
-        raise NotBatchable("integers without dims beside numbers")
+def _as_tensors(value: Any, dtype: np.dtype[Any]) -> Any:
+    return Batched(wrap(value.numbers.astype(dtype))) if isinstance(value, Rounds) else value
 
 
-def plain_integer(values: Sequence[Any]) -> bool:
-    """Whether all values are integers or arrays of them."""
-    return all(isinstance(v, np.ndarray) or type(v) is int for v in values)
+@rule("to", "type_as")
+def to(call: Call, self: Any, **given: Any) -> Any:
+    """Another type. A tensor that gives it does not take part: its dims are nobody's."""
+    _check_format(given)
+    given = {name: whole(value) for name, value in given.items()}
+    if not isinstance(self, Batched):
+        return call.again(**given)
+    plain_only(*given.values())
+    return Batched(call.again(self=self.tensor, **given))
+
+
+# ---- integers of rounds
 
 
 def _integer_rule(function: Callable[..., Any]) -> Rule:
-    def apply(plain: Rule, rounds: int, *values: Any) -> Any:
-        if any(isinstance(value, (Batched, Tensor)) for value in values):
-            return pointwise(plain, rounds, *values)
-        given = [v.numbers if isinstance(v, Rounds) else v for v in values]
-        if not plain_integer(given):
+    """Arithmetic of integers, or of what comes as tensors under the same name."""
+
+    def apply(call: Call, **given: Any) -> Any:
+        if call.tensors:
+            return pointwise(call, **given)
+        numbers = [v.numbers if isinstance(v, Rounds) else v for v in given.values()]
+        if not all(map(_is_integer, numbers)):
             raise NotBatchable("arithmetic of the index")
-        return Rounds(np.broadcast_to(function(*given), (rounds,)).astype(np.int64))
+        for number in numbers:
+            if type(number) is int:
+                Rounds(np.asarray(number))  # refuses large ones
+        return Rounds(np.broadcast_to(function(*numbers), (call.rounds,)).astype(np.int64))
 
     return apply
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or type(value) is int
 
 
 for _name, _function in (("add", operator.add), ("sub", operator.sub), ("mul", operator.mul)):
@@ -122,114 +187,8 @@ RULES["aten::neg"] = _integer_rule(operator.neg)
 RULES["aten::__derive_index"] = _integer_rule(lambda index, start, step: start + index * step)
 
 
-# ---- products
-
-
-@rule("matmul", "mm", "mv", "dot")
-def matmul(plain: Rule, rounds: int, left: Any, right: Any) -> Any:
-    """Products of vectors and matrices: missing dims are added and taken away again."""
-    ranks = [v.rank if isinstance(v, Batched) else v.dim() for v in (left, right)]
-    if min(ranks) == 0 or max(ranks) > 2:
-        raise NotBatchable("products of other things than vectors and matrices")
-    if not isinstance(right, Batched):  # rows of all rounds, times one matrix
-        return Batched(ops.matmul(left.tensor, right))
-    a = _as_matrices(left, -2) if ranks[0] == 1 else whole(left)
-    b = _as_matrices(right, -1) if ranks[1] == 1 else whole(right)
-    result = ops.matmul(a, b)
-    if ranks[1] == 1:
-        result = result.squeeze(-1)
-    if ranks[0] == 1:
-        result = result.squeeze(-1 if ranks[1] == 1 else -2)
-    return Batched(result)
-
-
-def _as_matrices(value: Any, dim: int) -> Any:
-    return whole(value).unsqueeze(dim)
-
-
-@rule("linear")
-def linear(plain: Rule, rounds: int, x: Any, weight: Any, bias: Any) -> Any:
-    """One product with the same weights."""
-    plain_only(weight, bias)
-    return Batched(plain(tensor_of(x), weight, bias))
-
-
-@rule("addmm")
-def addmm(plain: Rule, rounds: int, bias: Any, left: Any, right: Any, beta: Any,
-          alpha: Any) -> Any:  # fmt: skip
-    """A product and what is added to it."""
-    plain_only(beta, alpha)
-    if beta != 1 or alpha != 1:
-        raise NotBatchable("factors of addmm")
-    product = matmul(ops.mm, rounds, left, right)
-    return pointwise(ops.add, rounds, product, bias)
-
-
-@rule("bmm")
-def bmm(plain: Rule, rounds: int, left: Any, right: Any) -> Any:
-    """Batches of products in every round."""
-    return Batched(ops.matmul(whole(left), whole(right)))
-
-
-# ---- reductions
-
-
-@rule("amax", "amin", "all", "any", "argmax", "argmin", "logsumexp", "var", "std", "norm")
-def reduction(plain: Rule, rounds: int, x: Any, *rest: Any) -> Any:
-    """Over dims of each round."""
-    plain_only(*rest)
-    if x.rank == 0 or len(rest) < 2:
-        raise NotBatchable("a reduction of everything")
-    return Batched(plain(tensor_of(x), _reduced(rest[0], x.rank), *rest[1:]))
-
-
-def _reduced(dims: Any, rank: int) -> Any:
-    """The dims of a reduction; without any, all of the round."""
-    if type(dims) is int:
-        return moved(dims, rank)
-    if not isinstance(dims, (list, tuple)):
-        raise NotBatchable("a reduction without dims")
-    return [moved(dim, rank) for dim in dims] or list(range(1, rank + 1))
-
-
-def _whole_rule(name: str) -> Rule:
-    """`x.sum()`, `x.sum(dims)`: a reduction whose dims may be left out."""
-    function = getattr(ops, name)
-
-    def apply(plain: Rule, rounds: int, x: Any, *rest: Any) -> Any:
-        if len(rest) != 1 or x.rank == 0:
-            return reduction(plain, rounds, x, *rest)
-        return Batched(function(tensor_of(x).flatten(1), 1, dtype=rest[0]))  # type: ignore[attr-defined]
-
-    return apply
-
-
-for _name in ("sum", "mean", "prod"):
-    RULES[f"aten::{_name}"] = _whole_rule(_name)
-
-
-@rule("max", "min", "sort", "median", "mode")
-def extreme(plain: Rule, rounds: int, x: Any, *rest: Any) -> Any:
-    """Values and indices along a dim; the larger of two tensors."""
-    if len(rest) == 1 and isinstance(rest[0], (Batched, Tensor)):
-        return pointwise(plain, rounds, x, *rest)
-    plain_only(*rest)
-    if x.rank == 0 or len(rest) != 2:
-        raise NotBatchable("an extreme of everything")
-    return [Batched(part) for part in plain(tensor_of(x), moved(rest[0], x.rank), rest[1])]
-
-
-@rule("softmax", "log_softmax", "cumsum", "cumprod")
-def along_dim(plain: Rule, rounds: int, x: Any, dim: Any, *rest: Any) -> Any:
-    """Along a dim of each round."""
-    plain_only(dim, *rest)
-    return Batched(plain(tensor_of(x), moved(dim, x.rank), *rest))
-
-
-@rule("layer_norm", "rms_norm")
-def layer_norm(plain: Rule, rounds: int, x: Any, shape: Any, *rest: Any) -> Any:
-    """Over the last dims of each round."""
-    plain_only(shape, *rest)
-    if len(shape) > x.rank:
-        raise NotBatchable("more dims than a round has")
-    return Batched(plain(tensor_of(x), shape, *rest))
+@rule("prim::dtype", "prim::device", "dim", "numel", "is_floating_point")
+def question(call: Call, **given: Any) -> Any:
+    """What is the same for all rounds: that of the first."""
+    (value,) = given.values()
+    return call.plain(tensor_of(value)[0])  # type: ignore[index]

@@ -1,92 +1,71 @@
-"""Values with a batch dim, and the evaluation of nodes on them.
+"""The evaluation of a loop's nodes on values with a batch dim.
 
 What the rounds of a loop compute is computed once, on tensors that have a round in each place of
 dim 0. The rules say how an operator does that; where there is none, or where a number of a round
-would decide what is computed, `NotBatchable` is raised and the loop runs as it stands.
+would decide what is computed, `NotBatchable` is raised and the loop runs as it stands. So it does
+where the batch would not give what the first round gives: see `likeness.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
-import numpy as np
-
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.graph import next_sequence_number
+from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import FunctionSchema
 from flambeau.jit.ir.graph import Node, Value
+from flambeau.jit.optimise.batching import likeness
+from flambeau.jit.optimise.batching.saved import Kept, saved_since
+from flambeau.jit.optimise.batching.values import (
+    Batched,
+    Counted,
+    NotBatchable,
+    Rounds,
+    depends_on_round,
+)
+
+__all__ = ["STRUCTURE", "Batched", "Call", "Counted", "NotBatchable", "Program", "Rounds",
+           "depends_on_round"]  # fmt: skip
 
 Rule = Callable[..., Any]
+Look = Callable[[list[Any]], None]
+MANY_KINDS = 64
+"""Kinds of arguments whose first rounds are kept; beyond that they are forgotten."""
 
 
-class NotBatchable(Exception):
-    """What a loop does has no batched form."""
+class OtherForms(NotBatchable):
+    """A value of the batch is not what the first round has given."""
 
 
-class Batched:
-    """The tensors of all rounds: [rounds, *]."""
+@dataclass(frozen=True, slots=True)
+class FirstRound:
+    """The forms of what each step gives, and what is saved of what was there before."""
 
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-
-    @property
-    def rank(self) -> int:
-        """Dims of the tensor of one round."""
-        return self.tensor._data.ndim - 1
-
-
-class Rounds:
-    """An integer of each round, such as the loop's index: [rounds], int64."""
-
-    __slots__ = ("numbers",)
-
-    def __init__(self, numbers: np.ndarray) -> None:
-        self.numbers = numbers
-
-    @property
-    def start(self) -> int | None:
-        """The first number, if each is one more than the one before it and none is negative."""
-        first = int(self.numbers[0])
-        whole = first >= 0 and bool((np.diff(self.numbers) == 1).all())
-        return first if whole else None
-
-
-class Counted(Rounds):
-    """0, 1, 2, …: the index itself, whose numbers are made when they are asked for."""
-
-    __slots__ = ("count",)
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    @property
-    def numbers(self) -> np.ndarray:  # type: ignore[override]
-        return np.arange(self.count)
-
-    @property
-    def start(self) -> int | None:
-        return 0
-
-
-def depends_on_round(value: Any) -> bool:
-    """Whether a value differs from round to round."""
-    if isinstance(value, (Batched, Rounds)):
-        return True
-    return isinstance(value, (list, tuple)) and any(map(depends_on_round, value))
+    forms: list[Any]
+    kept: list[Kept]
 
 
 class Program:
-    """Nodes in order, as calls on numbered places."""
+    """Nodes in order, as calls on numbered places.
 
-    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value],
-                 outputs: Sequence[Value]) -> None:  # fmt: skip
+    look: is shown what the first round of each kind of arguments gives, and may refuse it.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value],
+                 look: Look | None = None) -> None:  # fmt: skip
         self.places: dict[Value, int] = {}
         self.start: list[Any] = []
         for value in inputs:
             self._place(value, None)
         self.steps = [self._step(node) for node in nodes]
+        self.fixed = self._fixed()
         self.outputs = [self._known(value) for value in outputs]
+        self.look = look
+        self.known: dict[Any, FirstRound | NotBatchable] = {}
 
     def _place(self, value: Value, start: Any) -> int:
         self.places[value] = len(self.start)
@@ -99,32 +78,109 @@ class Program:
         return self.places[value]
 
     def _step(self, node: Node) -> Step:
-        from flambeau.jit.optimise.batching import RULES
-
-        rule = RULES.get(node.kind)
         sources = [self._known(value) for value in node.inputs]
         targets = [self._place(value, None) for value in node.outputs]
-        return Step(node.kind, plain_call(node), rule, sources, targets)
+        return Step(node, sources, targets)
+
+    def _fixed(self) -> list[int]:
+        """The places of what does not depend on the round, whose number is the first input."""
+        changing = {0}
+        for step in self.steps:
+            if any(source in changing for source in step.sources):
+                changing.update(step.targets)
+        return [place for place in range(len(self.start)) if place not in changing]
 
     def run(self, rounds: int, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs: `Batched`, `Rounds`, or what is the same in all rounds."""
+        """The outputs: `Batched`, `Rounds`, or what is the same in all rounds. The first of the
+        inputs is the loop's index, `Counted`.
+        """
+        values, _ = self.evaluate(rounds, inputs)
+        return [values[place] for place in self.outputs]
+
+    def evaluate(self, rounds: int, inputs: Sequence[Any]) -> tuple[list[Any], list[Kept]]:
+        """The values of all places, each of the form that it has in the first round; and what the
+        rounds save of tensors that were there before.
+        """
+        kind = likeness.kind_of(inputs[1:])
+        known = self.known.get(kind)
+        if isinstance(known, FirstRound):
+            try:
+                return self._batched(rounds, inputs, known.forms), known.kept
+            except OtherForms:
+                pass  # what tensors held when the first round was run has changed
+        elif known is not None:
+            raise known
+        known = self._first_round(inputs)
+        try:
+            values = self._first_batch(rounds, inputs, known)
+        except NotBatchable as error:
+            self._keep(kind, NotBatchable(*error.args))
+            raise
+        self._keep(kind, known)
+        return values, known.kept
+
+    def _keep(self, kind: Any, found: FirstRound | NotBatchable) -> None:
+        if len(self.known) >= MANY_KINDS:
+            self.known.clear()
+        self.known[kind] = found
+
+    def _first_batch(self, rounds: int, inputs: Sequence[Any], known: FirstRound) -> list[Any]:
+        """A batch that saves nothing but what the first round has saved."""
+        start = next_sequence_number()
+        values = self._batched(rounds, inputs, known.forms)
+        kept = self._saved(start, values, inputs)
+        if not {one.place for one in kept} <= {one.place for one in known.kept}:
+            raise NotBatchable("a batch that saves what rounds do not")
+        return values
+
+    def _saved(self, start: int, values: list[Any], inputs: Sequence[Any]) -> list[Kept]:
+        """What a round or a batch has saved of its inputs, and of constants and attributes."""
+        given = {place: values[place] for place in self.fixed}
+        given.update(enumerate(inputs))
+        results = [values[place] for place in self.outputs]
+        tensors = [v.tensor if isinstance(v, Batched) else v for v in results]
+        tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+        return saved_since(start, tensors, given)
+
+    def _first_round(self, inputs: Sequence[Any]) -> FirstRound:
+        """What the plain operators give and save."""
+        start = next_sequence_number()
+        values = self.start[:]
+        values[: len(inputs)] = [0, *inputs[1:]]
+        for step in self.steps:
+            step.put(step.plain(*[values[place] for place in step.sources]), values)
+        if self.look is not None:
+            self.look([values[place] for place in self.outputs])
+        forms = [likeness.form_of(step.result(values)) for step in self.steps]
+        return FirstRound(forms, self._saved(start, values, inputs))
+
+    def _batched(self, rounds: int, inputs: Sequence[Any], forms: list[Any]) -> list[Any]:
         values = self.start[:]
         values[: len(inputs)] = inputs
-        for step in self.steps:
+        for step, form in zip(self.steps, forms, strict=True):
             step.run(rounds, values)
-        return [values[place] for place in self.outputs]
+            if not likeness.agrees(step.result(values), form):
+                raise OtherForms(f"{step.kind}: rounds have other forms than their batch")
+        return values
 
 
 class Step:
     """One node."""
 
-    __slots__ = ("kind", "plain", "rule", "sources", "target", "targets")
+    __slots__ = ("kind", "names", "plain", "rule", "schema", "sources", "structure", "target",
+                 "targets", "tensors")  # fmt: skip
 
-    def __init__(self, kind: str, plain: Callable[..., Any], rule: Rule | None,
-                 sources: list[int], targets: list[int]) -> None:  # fmt: skip
-        self.kind = kind
-        self.plain = plain
-        self.rule = rule
+    def __init__(self, node: Node, sources: list[int], targets: list[int]) -> None:
+        from flambeau.jit.optimise.batching import RULES
+
+        self.kind = node.kind
+        self.plain = plain_call(node)
+        self.structure = node.kind in STRUCTURE
+        self.schema = node.schema
+        arguments = () if node.schema is None else node.schema.arguments
+        self.names = [argument.name for argument in arguments]
+        self.rule = _rule_for(RULES.get(node.kind), self.names)
+        self.tensors = [argument.name for argument in arguments if argument.type in TENSORS]
         self.sources = sources
         self.targets = targets
         self.target = targets[0] if len(targets) == 1 else None
@@ -132,17 +188,64 @@ class Step:
     def run(self, rounds: int, values: list[Any]) -> None:
         """Compute once what all rounds compute."""
         given = [values[place] for place in self.sources]
-        if not any(map(depends_on_round, given)):
+        if self.structure or not any(map(depends_on_round, given)):
             result = self.plain(*given)
-        elif self.rule is None:
+        elif self.rule is None or len(self.names) != len(given):
             raise NotBatchable(self.kind)
         else:
-            result = self.rule(self.plain, rounds, *given)
+            call = Call(self, rounds, dict(zip(self.names, given, strict=True)))
+            result = self.rule(call, **call.given)
+        self.put(result, values)
+
+    def put(self, result: Any, values: list[Any]) -> None:
+        """Put what the node has computed into its places."""
         if self.target is not None:
             values[self.target] = result
             return
         for place, value in zip(self.targets, result, strict=True):
             values[place] = value
+
+    def result(self, values: list[Any]) -> Any:
+        """What the node has computed."""
+        if self.target is not None:
+            return values[self.target]
+        return [values[place] for place in self.targets]
+
+
+def _rule_for(rule: Rule | None, names: list[str]) -> Rule | None:
+    """A rule, if it knows the parameters of an overload: others of the name take lists or texts."""
+    if rule is None:
+        return None
+    try:
+        signature(rule).bind(None, **dict.fromkeys(names))
+    except TypeError:
+        return None
+    return rule
+
+
+TENSORS = (T.TENSOR, T.optional(T.TENSOR))
+
+
+class Call:
+    """One call of an operator, for rules: its arguments by the names that the schema has for them.
+
+    tensors: the names of the parameters that are tensors.
+    """
+
+    __slots__ = ("given", "kind", "plain", "rounds", "schema", "tensors")
+
+    def __init__(self, step: Step, rounds: int, given: dict[str, Any]) -> None:
+        assert step.schema is not None
+        self.kind = step.kind
+        self.plain = step.plain
+        self.schema: FunctionSchema = step.schema
+        self.tensors = step.tensors
+        self.rounds = rounds
+        self.given = given
+
+    def again(self, /, **changes: Any) -> Any:
+        """The operator itself, with other values for some arguments, of which one is `self`."""
+        return self.plain(*(self.given | changes).values())
 
 
 def plain_call(node: Node) -> Callable[..., Any]:
@@ -199,8 +302,10 @@ STRUCTURE: dict[str, Callable[[Node], Callable[..., Any]]] = {
     "prim::TupleConstruct": _tuple,
     "prim::ListUnpack": _unpack,
     "prim::TupleUnpack": _unpack,
+    "prim::TupleIndex": lambda node: lambda values, place: values[place],
     "prim::Constant": _constant,
     "prim::unchecked_cast": lambda node: lambda value: value,
     "prim::GetAttr": _attribute,
 }
-"""Kinds without a schema, which put values together and take them apart."""
+"""Kinds without a schema, which put values together and take them apart: the same for all rounds
+at once as for one."""

@@ -1,8 +1,10 @@
 """How operators compute all rounds of a loop at once: what the rules share.
 
-A rule gets the operator as a function of plain values, the number of rounds, and the arguments,
-of which at least one depends on the round: a `Batched` tensor [rounds, *] or a `Rounds` integer.
-Dims counted from the front move up by one behind the batch dim; dims counted from the back stay.
+A rule gets the call, and by the names of the operator's schema the arguments, of which at least one
+depends on the round: a `Batched` tensor [rounds, *] or a `Rounds` integer. Dims counted from the
+front move up by one behind the batch dim; dims counted from the back stay. The plain operators
+have run the first round already, so that a rule meets no argument that they refuse, and what it
+gives is compared with that round: rules need no checks of ranks and sizes.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
-from flambeau.jit.optimise.batching.program import Batched, NotBatchable, Rule, depends_on_round
+from flambeau.jit.optimise.batching.program import Rule
+from flambeau.jit.optimise.batching.values import Batched, NotBatchable, depends_on_round
 
 RULES: dict[str, Rule] = {}
+ROW_MAJOR = (None, 0, 1)
+"""Memory formats that mean the same for a round and for all: none, contiguous, preserved."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -41,14 +46,27 @@ def plain_only(*values: Any) -> None:
 
 
 def moved(dim: int, rank: int) -> int:
-    """A dim of one round's tensor as one of the batched tensor."""
+    """A dim of one round's tensor as one of the batched tensor. Numbers have a dim 0 that the
+    batch has not.
+    """
     if not -rank <= dim < rank:
-        raise IndexError("the loop says which dim is out of range")
+        raise NotBatchable("a dim that a round's tensor does not have")
     return dim + 1 if dim >= 0 else dim
 
 
-def rows_first(value: Batched, rank: int) -> Tensor:
-    """The tensor with dims of size 1 behind the batch dim, so that one round has `rank` dims."""
+def rank_of(value: Any) -> int:
+    """Dims of a tensor in one round; -1 for other things."""
+    if isinstance(value, Batched):
+        return value.rank
+    return value._data.ndim if isinstance(value, Tensor) else -1
+
+
+def rows_first(value: Any, rank: int) -> Any:
+    """The tensor of all rounds with dims of size 1 behind the batch dim, so that one round has
+    `rank` dims; what is the same in all rounds stays as it is.
+    """
+    if not isinstance(value, Batched):
+        return value
     tensor, missing = value.tensor, rank - value.rank
     for _ in range(missing):
         tensor = tensor.unsqueeze(1)  # type: ignore[attr-defined]

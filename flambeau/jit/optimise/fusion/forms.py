@@ -171,6 +171,8 @@ class Form:
         self.kept_inputs: list[tuple[int, int]] = []  # as `given`
         self.grads: list[int] = []  # places of the results' gradients
         self.slopes: list[Source | None] = []  # where the gradients of `wanted` lie
+        self.reached: list[frozenset[int]] = []  # positions that each recorded result leads to
+        self.checked: dict[int, str] = {}  # results that are saved: their number, their operator
 
     def run(self, values: Sequence[Any]) -> Store:
         """All places after the forward pass."""

@@ -11,21 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes, settings
+from flambeau._core.dtype import Defaults
 from flambeau._runtime import choice
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.ir.graph import Graph
+from flambeau.jit.optimise import faults
+from flambeau.jit.optimise.exact import exact
 from flambeau.jit.optimise.fusion import node as nodes
+from flambeau.jit.optimise.fusion import saving
 from flambeau.jit.optimise.fusion.forms import Form
 from flambeau.jit.optimise.fusion.lowering import scheduled, sources_of, worth_saving
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,
+    Parts,
     Source,
     Whole,
-    parameter,
+    leaves,
+    parts_of,
 )
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Tracer, tracing
 from flambeau.jit.optimise.subgraphs import runner
@@ -46,6 +54,8 @@ NUMBERS = (int, float, bool, type(None), str)
 class Group:
     """Operators that are computed together. `plain` runs them one by one."""
 
+    part = "fusion"
+    """What its faults are counted under."""
     calls_before = 1
     """Calls with a key before its form is made, as long as there are few forms."""
 
@@ -87,7 +97,7 @@ class Group:
                 if form or len(self.forms) < MOST_FORMS:
                     self.forms[key] = form + 1
                 return self.plain(*values)
-            form = self.forms[key] = self.form_for(values) or False
+            form = self.forms[key] = self._made(values)
             made = sum(isinstance(known, Form) for known in self.forms.values())
             few = made < FREE_FORMS
             self.patience = self.calls_before if few else 2 ** (made - FREE_FORMS + 1)
@@ -98,6 +108,9 @@ class Group:
         except (NotFusible, NoForm) as error:  # found only now, by how memory lies
             self.forms[key], self.reason = False, str(error)
             return self.plain(*values)
+        except Exception as error:
+            self.forms[key], self.reason = False, repr(error)
+            return faults.plainly(self.part, error, self.plain, *values)
 
     def fused(self, form: Form, values: Sequence[Any]) -> Any:
         """The results by kernels."""
@@ -112,15 +125,23 @@ class Group:
         """What the form for these arguments depends on; None where there is none."""
         return key_of(values)
 
-    def form_for(self, values: Sequence[Any]) -> Form | None:
-        """Kernels for arguments like these; None if there are none."""
+    def _made(self, values: Sequence[Any]) -> Form | bool:
+        """The form for arguments like these; False if there is none."""
         if not choice.available():
-            return None
+            return False
         try:
-            return Maker(self, values).form
-        except NotFusible as error:
+            return self.form_for(values) or False
+        except (NotFusible, NoForm) as error:
             self.reason = str(error)
-            return None
+        except Exception as error:
+            # No error of the program: its operators have run with arguments like these.
+            self.reason = repr(error)
+            faults.note(self.part, error)
+        return False
+
+    def form_for(self, values: Sequence[Any]) -> Form:
+        """Kernels for arguments like these; NotFusible if there are none."""
+        return Maker(self, values).form
 
     def __repr__(self) -> str:
         return f"<fused group of {sum(1 for _ in self.graph)}>"
@@ -129,7 +150,7 @@ class Group:
 def key_of(values: Sequence[Any]) -> Any:
     """What the form of a call depends on; None where there is no form."""
     grad = modes.grad.enabled
-    key: list[Any] = [settings.get_num_threads()]
+    key: list[Any] = [settings.get_num_threads(), Defaults.dtype]
     for value in values:
         if isinstance(value, Tensor):
             if not (value.__class__ is Tensor or getattr(value, "_is_param", False)):
@@ -144,9 +165,11 @@ def key_of(values: Sequence[Any]) -> Any:
                 return None
             key += [data.shape, data.strides, data.dtype.num, wanted]
         elif value.__class__ in NUMBERS:
-            key += [value.__class__, value]
+            # Of numbers only floats may be equal and differ; most are neither 0 nor nan.
+            odd = value.__class__ is float and not (value < 0 or value > 0)
+            key += [value.__class__, exact(value) if odd else value]
         elif value.__class__ is list and all(v.__class__ in NUMBERS for v in value):
-            key.append(tuple(value))
+            key.append(exact(value))
         else:
             return None
     return tuple(key)
@@ -197,11 +220,28 @@ class Maker:
         self.results = results if isinstance(results, tuple) else (results,)
         for result in self.results:
             self._result(result)
+        if len({id(result) for result in self.results}) < len(self.results):
+            raise NotFusible("two results that are one tensor")
         if not any(form.recorded):
             form.wanted = []
         if form.wanted:
-            self.candidates = worth_saving(tracer)
+            self._find_saved()
         self.steps = tracer.steps
+
+    def _find_saved(self) -> None:
+        """What operators save is what the backward kernels read."""
+        form, tracer = self.form, self.tracer
+        self.candidates = worth_saving(tracer)
+        self.saved = saving.saved_by(self.results, self.aliases)
+        form.checked = self.saved.titles
+        form.reached = [saving.reached(result, self.aliases)
+                        for result, has in zip(self.results, form.recorded, strict=True)
+                        if has]  # fmt: skip
+        self.own: dict[int, Source] = {}  # by ids of expressions: results that are saved
+        for number in form.checked:
+            symbol, place = tracer.symbol(self.results[number]), form.results[number]
+            if isinstance(symbol, Whole) and place is not None and tracer.covers(symbol):
+                self.own[id(symbol.expr)] = Source(place, symbol.shape)
 
     def _result(self, result: Any) -> None:
         form, tracer = self.form, self.tracer
@@ -213,14 +253,22 @@ class Maker:
             form.recorded.append(False)
             return
         symbol = tracer.symbol(result)
+        if not isinstance(symbol, (Whole, Parts)):
+            raise NotFusible("a result that is a number")
         if isinstance(symbol, Whole) and getattr(symbol.expr, "op", "") in (
             "parameter",
             "constant",
         ):
             raise NotFusible("a result that is an argument")
-        if result._base is not None or not result._data.flags.c_contiguous:
+        if (
+            result._base is not None
+            or result._data.strides != np.empty_like(result._data, order="C").strides
+        ):
             raise NotFusible("a result that is a view, or not row-major")
-        form.results.append(tracer.placed(symbol).place)
+        place = tracer.placed(symbol).place
+        if place in form.results:
+            raise NotFusible("two results in one memory")
+        form.results.append(place)
         form.constants.append(None)
         form.recorded.append(bool(result.requires_grad))
 
@@ -242,15 +290,43 @@ class Maker:
         wanted = [self.aliases[position] for position in form.wanted]
         with tracing(tracer):
             found = grad(outputs, wanted, grads, allow_unused=True)
-        inputs = {place for _, place in form.given}
+        inputs = {place: position for position, place in form.given}
         for slope in found:
             source = None if slope is None else tracer.placed(tracer.symbol(slope))
             if source is not None and source.place in inputs:
                 raise NotFusible("a gradient that is an argument")
             form.slopes.append(source)
+        free = {place for place, position in inputs.items()
+                if position not in self.saved.arguments}  # fmt: skip
+        self._store_instead(free)
         ahead.update(self._save())
         form.backward = scheduled(tracer, tracer.steps)
         self._find_kept(ahead)
+        if any(place in free for _, place in form.kept_inputs):
+            raise NotFusible("gradients that need an argument which no operator saves")
+
+    def _store_instead(self, free: set[int]) -> None:
+        """Let the forward pass store what operators save and have computed from arguments that
+        they do not save, if the backward pass would read these."""
+        tracer = self.tracer
+        symbols = [step.symbol for step in tracer.steps if isinstance(step, Computed)]
+        if free.isdisjoint(self._places_of(symbols)):
+            return
+        for tensor in self.saved.tensors:
+            known = tracer.known.get(id(tensor))
+            if known is None:
+                continue
+            for part in parts_of(known[1]):
+                expr = part.expr
+                whole = isinstance(expr, Expr) and expr.op != "parameter"
+                if whole and not free.isdisjoint(self._places_of([part])):
+                    made = Whole(expr, tracer.shape_of(expr), part.dtype)
+                    self.candidates[id(expr)] = Computed(-1, made, tracer.level(made))
+
+    def _places_of(self, symbols: Sequence[Any]) -> set[int]:
+        """The places that symbols are computed from."""
+        names = {name for s in symbols for part in parts_of(s) for name in leaves(part.expr)}
+        return {self.tracer.sources[name].place for name in names}
 
     def _save(self) -> dict[int, int]:
         """Let the forward pass store what is worth it, where the backward pass reads it; the new
@@ -259,15 +335,19 @@ class Maker:
         tracer, made = self.tracer, {}
 
         def change(node: Expr) -> Any:
+            result = self.own.get(id(node))
+            if result is not None:
+                made[result.place] = 0
+                return tracer.enter(result)
             found = self.candidates.get(id(node))
             if found is None:
                 return None
             place = tracer.place()
-            source = Source(place, found.symbol.shape)
-            tracer.sources[source.name] = source
             self.steps.append(Computed(place, found.symbol, found.level))
             made[place] = 0
-            return parameter(source.name)
+            if found.symbol.dtype == bool:
+                tracer.booleans.add(place)
+            return tracer.enter(Source(place, found.symbol.shape))
 
         tracer.rebuild(change)
         return made

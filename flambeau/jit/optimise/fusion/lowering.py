@@ -17,7 +17,6 @@ from flambeau.jit.optimise.fusion.symbols import (
     Parts,
     Source,
     Whole,
-    broadcast,
     leaves,
     nodes_of,
     rebuilt,
@@ -102,7 +101,7 @@ def loop_kernel(tracer: Tracer, wanted: Sequence[Wanted]) -> forms.Loops:
     names = _names(wanted)
     compute = tracer.compute
     for one in wanted:
-        if shape_of(tracer, one.expr) != one.shape:
+        if tracer.shape_of(one.expr) != one.shape:
             raise NotFusible("a result that is larger than its operands")
         if not has_form(one.expr, names, OF_NUMPY[compute.name]):
             raise NotFusible("no form in the kernel language")
@@ -119,27 +118,6 @@ def _names(wanted: Sequence[Wanted]) -> list[str]:
     for one in wanted:
         found.update(dict.fromkeys(leaves(one.expr)))
     return list(found)
-
-
-def shape_of(tracer: Tracer, expression: Any) -> tuple[int, ...]:
-    """The shape of an expression's values; NotFusible where a reduction is over other rows than
-    those it is broadcast to.
-    """
-    shapes: dict[int, tuple[int, ...]] = {}
-    for node in nodes_of(expression):
-        if node.op == "parameter":
-            shapes[id(node)] = tracer.sources[node.args[0]].shape
-            continue
-        inner = [shapes[id(a)] for a in node.args if isinstance(a, Expr)]
-        if node.op == "constant":
-            inner = []
-        shape = broadcast(inner) if inner else ()
-        if node.op in REDUCTIONS:
-            shape = (*shape[:-1], 1)
-        elif node.op == "down":
-            shape = shape[-1:]
-        shapes[id(node)] = shape
-    return shapes[id(expression)]
 
 
 # ---- rows
@@ -164,7 +142,7 @@ def _full_shape(tracer: Tracer, wanted: Sequence[Wanted]) -> tuple[int, ...]:
     for one in wanted:
         for node in nodes_of(one.expr):
             if node.op in ROW_OPS:
-                found.add(shape_of(tracer, node.args[0]))
+                found.add(tracer.shape_of(node.args[0]))
     if len(found) != 1:
         raise NotFusible("reductions over several shapes")
     return found.pop()
@@ -179,9 +157,10 @@ def row_kernel(tracer: Tracer, wanted: Sequence[Wanted], full: tuple[int, ...]) 
     kinds = {name: _kind(tracer, source, full)
              for name, source in zip(names, sources, strict=True)}  # fmt: skip
     known: dict[int, Any] = {}
+    typed: dict[int, Any] = {}
     results, summed = [], []
     for one in wanted:
-        expr = rebuilt(one.expr, written_out(known), known)
+        expr = as_numbers(rebuilt(one.expr, written_out(known), known), typed)
         _check(expr)
         down = expr.op == "down"
         rows = (*full[:-1], 1)
@@ -246,6 +225,34 @@ def written_out(known: dict[int, Any]) -> Any:
     return change
 
 
+def as_numbers(expression: Any, known: dict[int, Any]) -> Any:
+    """The expression with masks where it chooses, and numbers everywhere else: row kernels compute
+    with one type, and know masks as what comparisons give and `where` takes.
+    """
+    if not isinstance(expression, Expr):
+        return int(expression) if isinstance(expression, bool) else expression
+    if expression.op == "parameter":
+        return expression
+    if id(expression) not in known:
+        args = [as_numbers(part, known) for part in expression.args]
+        chosen = [_as_mask(args.pop(0))] if expression.op == "where" else []
+        made = Expr(expression.op, *chosen, *map(_as_number, args))
+        same = all(a is b for a, b in zip(made.args, expression.args, strict=True))
+        known[id(expression)] = expression if same else made
+    return known[id(expression)]
+
+
+def _as_number(part: Any) -> Any:
+    is_mask = isinstance(part, Expr) and part.op in ASKS
+    return Expr("where", part, 1.0, 0.0) if is_mask else part
+
+
+def _as_mask(part: Any) -> Expr:
+    if not isinstance(part, Expr):
+        raise NotFusible("a choice that is made once for all")
+    return part if part.op in ASKS else Expr("not_equal", part, 0)
+
+
 def _power(base: Any, exponent: Any) -> Any:
     products: dict[Any, Any] = {1: lambda x: x, 2: lambda x: x * x, 3: lambda x: x * x * x}
     if isinstance(exponent, Expr):
@@ -308,7 +315,7 @@ def worth_saving(tracer: Tracer) -> dict[int, Computed]:
         for node in nodes_of(symbol.expr):
             if id(node) not in tracer.rows and node.op not in SAVED:
                 continue
-            shape = shape_of(tracer, node)
+            shape = tracer.shape_of(node)
             if id(node) in tracer.rows or shape == symbol.shape:
                 made = Whole(node, shape, tracer.compute)
                 found[id(node)] = Computed(-1, made, tracer.level(made))

@@ -13,13 +13,14 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
 from flambeau.autograd.history import edge_of
+from flambeau.jit.optimise import faults
 from flambeau.jit.optimise.fusion.symbols import NotFusible
 
 
 class FusedBackward(Node):
     """Computes all gradients of a group by its backward kernels."""
 
-    __slots__ = ("form", "group", "kept", "outputs", "shapes", "value_versions",
+    __slots__ = ("form", "group", "kept", "outputs", "results", "shapes", "value_versions",
                  "values")  # fmt: skip
     title = "FusedBackward"
     form: Any
@@ -27,6 +28,7 @@ class FusedBackward(Node):
     kept: tuple[Any, ...]  # arrays of the forward pass
     shapes: list[Any]  # (shape, dtype) of each result with gradients
     values: tuple[Any, ...]  # the arguments, for gradients of gradients
+    results: tuple[Any, ...]  # those that operators save: what is kept, its version, who made it
     value_versions: list[int]
     sequence_number: int
 
@@ -36,17 +38,34 @@ class FusedBackward(Node):
             raise RuntimeError(graph.FREED)
         grads = grad if isinstance(grad, list) else [grad]
         inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
+        for result, version, made_by in self.results:
+            graph.check_result(result, version, made_by)
         if modes.grad.enabled or modes.watch.interferes():
-            return self._by_operators(grads, inputs)
+            return self._by_operators(grads)
         given = [wrap(np.zeros(shape, dtype)) if g is None else g
                  for g, (shape, dtype) in zip(grads, self.shapes, strict=True)]  # fmt: skip
         try:
             found: tuple[Any, ...] = self.form.run_backward(self.kept, inputs, given)
         except (NotFusible, NoForm):
-            return self._by_operators(grads, inputs)
-        return found
+            return self._by_operators(grads)
+        except Exception as error:
+            return faults.plainly(self.group.part, error, self._by_operators, grads)  # type: ignore[no-any-return]
+        partly = self.form.reached and any(g is None for g in grads)
+        return self._only_reached(grads, found) if partly else found
 
-    def _by_operators(self, grads: list[Any], inputs: list[Tensor]) -> tuple[Any, ...]:
+    def _only_reached(self, grads: list[Any], found: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients where some results get none. Zeros have taken their place: what only they lead
+        to has no gradient, and where 0 met inf, or nan, the operators have to say what comes out.
+        """
+        pairs = zip(grads, self.form.reached, strict=True)
+        reached = frozenset().union(*[positions for g, positions in pairs if g is not None])
+        kept = [g if position in reached else None
+                for position, g in zip(self.form.wanted, found, strict=True)]  # fmt: skip
+        if any(np.isnan(g._data).any() for g in kept if g is not None):
+            return self._by_operators(grads)
+        return tuple(kept)
+
+    def _by_operators(self, grads: list[Any]) -> tuple[Any, ...]:
         """Gradients that can be differentiated again: the group's operators are recorded anew, on
         aliases: an argument may have been computed from another one.
         """
@@ -70,7 +89,7 @@ class FusedBackward(Node):
     def release(self) -> None:
         """Forget what was saved."""
         self.saved = None
-        self.kept = self.values = ()
+        self.kept = self.values = self.results = ()
 
 
 def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -> None:
@@ -85,6 +104,8 @@ def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -
     node.group, node.form, node.values = group, form, values
     node.value_versions = [version_of(v) if isinstance(v, Tensor) else 0 for v in values]
     node.kept = tuple([store[place] for place in form.kept])
+    node.results = tuple([(graph.save_result(results[number]), version_of(results[number]), title)
+                          for number, title in form.checked.items()])  # fmt: skip
     recorded = [r for r, has in zip(results, form.recorded, strict=True) if has]
     node.outputs = len(recorded)
     node.shapes = [(r._data.shape, r._data.dtype) for r in recorded]

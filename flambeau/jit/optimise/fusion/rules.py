@@ -11,8 +11,9 @@ import numpy as np
 
 from flambeau._compiler.expr import Expr, exp, log, sqrt
 from flambeau._compiler.fuse import amax, average, down, total
+from flambeau._compiler.kernel_source import ASKS
 from flambeau._tensor.tensor import Tensor
-from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Whole
+from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Whole, parameter
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Tracer
 
 BOOL = np.dtype(bool)
@@ -65,7 +66,7 @@ def pointwise(tracer: Tracer, body: Callable[..., Any], values: Sequence[Any],
     types = {symbol.dtype for symbol in symbols}
     if not types <= {tracer.compute, BOOL} or dtype not in (tracer.compute, BOOL):
         return False
-    if tracer.compute not in types and dtype != BOOL:
+    if tracer.compute not in types and not _asks(dtype, body, operands):
         return False
     shape = result._data.shape
     parted = [symbol for symbol in symbols if isinstance(symbol, Parts)]
@@ -77,6 +78,13 @@ def pointwise(tracer: Tracer, body: Callable[..., Any], values: Sequence[Any],
         operands = _cut_alike(tracer, operands, parted)
         parted = [symbol for symbol in operands if isinstance(symbol, Parts)]
     return _by_parts(tracer, body, operands, parted[0], result)
+
+
+def _asks(dtype: Any, body: Callable[..., Any], operands: Sequence[Any]) -> bool:
+    """Whether an operator of masks alone is a question or a choice. Kernels compute with masks as
+    with 0 and 1, so `a + b` of two of them would be 2."""
+    expr = body(*[parameter("x") if isinstance(v, (Whole, Parts)) else v for v in operands])
+    return bool(dtype == BOOL) and isinstance(expr, Expr) and (expr.op in ASKS)
 
 
 def _cut_alike(tracer: Tracer, operands: Sequence[Any], parted: Sequence[Parts]) -> list[Any]:
@@ -261,6 +269,8 @@ def _reduced(tracer: Tracer, result: Any, x: Any, dims: Any, keepdim: bool, dtyp
     symbol = tracer.symbol(x)
     if not isinstance(symbol, Whole) or dtype is not None or not dims or symbol.dtype == BOOL:
         return False
+    if not tracer.covers(symbol):
+        return False
     rank = len(symbol.shape)
     listed = sorted(d % rank for d in (dims if isinstance(dims, (list, tuple)) else [dims]))
     if reduces(symbol.expr):
@@ -308,6 +318,8 @@ def _row(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any,
     symbol = tracer.symbol(x)
     if not isinstance(symbol, Whole) or dtype is not None or symbol.dtype not in COMPUTED:
         return False
+    if not tracer.covers(symbol):
+        return False
     if len(symbol.shape) < 2 or dim % len(symbol.shape) != len(symbol.shape) - 1:
         return False
     tracer.note(result, Whole(formula(symbol.expr), symbol.shape, symbol.dtype))
@@ -332,7 +344,9 @@ def _two_rows(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
               formula: Callable[[Any, Any], Any]) -> bool:  # fmt: skip
     g, y = tracer.symbol(grad), tracer.symbol(output)
     both = isinstance(g, Whole) and isinstance(y, Whole) and g.shape == y.shape
-    if not both or len(g.shape) < 2 or dim % len(g.shape) != len(g.shape) - 1:
+    if not both or not (tracer.covers(g) or tracer.covers(y)):
+        return False
+    if len(g.shape) < 2 or dim % len(g.shape) != len(g.shape) - 1:
         return False
     tracer.note(result, Whole(formula(g.expr, y.expr), g.shape, g.dtype))
     return True
@@ -349,7 +363,7 @@ def layer_norm(tracer: Tracer, result: Any, x: Any, shape: Any, weight: Any, bia
     found = _parameters(tracer, (weight, bias), tracer.compute)
     if not isinstance(symbol, Whole) or symbol.dtype != tracer.compute or found is None:
         return False
-    if len(shape) != 1 or len(symbol.shape) < 2:
+    if len(shape) != 1 or len(symbol.shape) < 2 or not tracer.covers(symbol):
         return False
     mean = average(symbol.expr)
     centered = symbol.expr - mean
@@ -383,6 +397,8 @@ def layer_norm_backward(tracer: Tracer, result: Any, grad: Any, x: Any, shape: A
     gradient is the sum of grad * n over rows, the bias's that of grad."""
     found = _parameters(tracer, (grad, x, mean, rstd, weight), tracer.compute)
     if found is None or len(shape) != 1:
+        return False
+    if not (tracer.covers(tracer.symbol(grad)) and tracer.covers(tracer.symbol(x))):
         return False
     g, expr, center, scale, factor = found
     normal = (expr - center) * scale

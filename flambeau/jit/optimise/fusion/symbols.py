@@ -31,8 +31,9 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The parameter that stands for it in expressions."""
-        return f"x{self.place}" if self.dim is None else f"x{self.place}_{self.dim}_{self.start}"
+        """The parameter that stands for it in expressions: no other part has the same."""
+        whole = f"x{self.place}"
+        return whole if self.dim is None else f"{whole}_{self.dim}_{self.start}_{self.size}"
 
     def part(self, dim: int, start: int, size: int) -> Source:
         """A part of it; of size 1 along the dim, it stays as it is."""
@@ -50,7 +51,9 @@ class Source:
 
 
 class Whole:
-    """A tensor that is one expression."""
+    """A tensor that is one expression. Its shape may be larger than the expression's, which then
+    broadcasts: `Tracer.covers` tells.
+    """
 
     __slots__ = ("dtype", "expr", "shape")
 
@@ -77,6 +80,11 @@ class Parts:
     def sizes(self) -> list[int]:
         """Those of the parts along the dim."""
         return [part.shape[self.dim] for part in self.parts]
+
+
+def parts_of(symbol: Whole | Parts) -> list[Whole]:
+    """The parts of a symbol; itself, if it has none."""
+    return symbol.parts if isinstance(symbol, Parts) else [symbol]
 
 
 def leaves(expression: Any) -> dict[str, Expr]:
@@ -151,4 +159,4 @@ def elements(shape: tuple[int, ...]) -> int:
 
 
 __all__ = ["NotFusible", "Parts", "Source", "Whole", "broadcast", "elements", "leaves", "nodes_of",
-           "parameter", "rebuilt", "rebuilt_symbol", "size_written_out"]  # fmt: skip
+           "parameter", "parts_of", "rebuilt", "rebuilt_symbol", "size_written_out"]  # fmt: skip

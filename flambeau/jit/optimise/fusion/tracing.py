@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.expr import Expr
+from flambeau._compiler.fuse import REDUCTIONS
 from flambeau._core import modes
 from flambeau._ops import dispatch
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,
     Parts,
     Source,
     Whole,
+    broadcast,
     leaves,
+    nodes_of,
     parameter,
     rebuilt,
     rebuilt_symbol,
@@ -67,7 +71,8 @@ class Tracer:
         self.places = 0
         self.steps: list[Computed | Called] = []
         self.rows: set[int] = set()  # ids of expressions: statistics of rows
-        self.computed: dict[int, int] = {}  # id of an expression or of parts -> its place
+        self.booleans: set[int] = set()  # places of masks
+        self.computed: dict[Any, int] = {}  # id of an expression or of parts, shape -> its place
         self.held: list[Any] = []
         self.special: dict[str, Any] = {}  # rules that come before those of `rules.RULES`
 
@@ -82,11 +87,39 @@ class Tracer:
     def source(self, tensor: Tensor, place: int) -> Whole:
         """Let a tensor stand for what lies at a place."""
         data = tensor._data
-        source = Source(place, data.shape)
-        self.sources[source.name] = source
-        symbol = Whole(parameter(source.name), data.shape, data.dtype)
+        if data.dtype == bool:
+            self.booleans.add(place)
+        symbol = Whole(self.enter(Source(place, data.shape)), data.shape, data.dtype)
         self.note(tensor, symbol)
         return symbol
+
+    def enter(self, source: Source) -> Expr:
+        """The parameter that stands for a source. A name stands for one source only."""
+        known = self.sources.setdefault(source.name, source)
+        if known != source:
+            raise AssertionError(f"{source} and {known} have one name")
+        return parameter(source.name)
+
+    def shape_of(self, expression: Any) -> tuple[int, ...]:
+        """The shape of an expression's values: that of its operands, broadcast."""
+        shapes: dict[int, tuple[int, ...]] = {}
+        for node in nodes_of(expression):
+            if node.op == "parameter":
+                shapes[id(node)] = self.sources[node.args[0]].shape
+                continue
+            parts = () if node.op == "constant" else node.args
+            shape = broadcast([shapes[id(part)] for part in parts if isinstance(part, Expr)])
+            if node.op in REDUCTIONS:
+                shape = (*shape[:-1], 1)
+            elif node.op == "down":
+                shape = shape[-1:]
+            shapes[id(node)] = shape
+        return shapes.get(id(expression), ())
+
+    def covers(self, symbol: Whole) -> bool:
+        """Whether an expression has a value of its own for each element of its tensor. Where it
+        broadcasts to the tensor, a sum over it would be one over too few."""
+        return self.shape_of(symbol.expr) == symbol.shape
 
     def note(self, tensor: Tensor, symbol: Whole | Parts) -> None:
         """Remember what a tensor stands for."""
@@ -121,17 +154,34 @@ class Tracer:
         """Where a symbol's values lie; a kernel computes them, if they lie nowhere."""
         expr = symbol.expr if isinstance(symbol, Whole) else None
         if isinstance(expr, Expr) and expr.op == "parameter":
-            return self.sources[expr.args[0]]
-        key = id(symbol.expr) if isinstance(symbol, Whole) else id(symbol)
+            source = self.sources[expr.args[0]]
+            return source if source.shape == symbol.shape else self._expanded(symbol, source)
+        key = id(symbol) if expr is None else id(expr), symbol.shape
         if key in self.computed:
             return Source(self.computed[key], symbol.shape)
         level = self.level(symbol)
         place = self.place(level + 1)
         self.steps.append(Computed(place, symbol, level))
-        source = Source(place, symbol.shape)
-        self.sources[source.name] = source
-        self.computed[key] = place
         self.held.append(symbol)  # so that its id stays its own
+        return self._filled(key, Source(place, symbol.shape), symbol)
+
+    def _expanded(self, symbol: Whole, source: Source) -> Source:
+        """What lies at a source, in the larger shape that it broadcasts to: a view."""
+        key = id(symbol.expr), symbol.shape
+        if key in self.computed:
+            return Source(self.computed[key], symbol.shape)
+        level = self.levels[source.place]
+        place = self.place(level)
+        self.steps.append(Called(ops.expand, (source, symbol.shape), [place], level))
+        self.held.append(symbol)
+        return self._filled(key, Source(place, symbol.shape), symbol)
+
+    def _filled(self, key: Any, source: Source, symbol: Whole | Parts) -> Source:
+        """Remember that a step fills a source with a symbol's values."""
+        self.enter(source)
+        if symbol.dtype == bool:
+            self.booleans.add(source.place)
+        self.computed[key] = source.place
         return source
 
     # ---- operators
@@ -170,9 +220,7 @@ class Tracer:
             own = dim - (len(shape) - len(source.shape))
             if own < 0 or source.shape[own] == 1:
                 return node
-            part = source.part(own, start, size)
-            self.sources[part.name] = part
-            return parameter(part.name)
+            return self.enter(source.part(own, start, size))
 
         return rebuilt(expression, change, {})
 

@@ -13,6 +13,10 @@ from flambeau.jit.optimise.scans.text import Phase, Writer, panel_width
 from flambeau.jit.optimise.scans.traced_round import TracedRound
 from flambeau.jit.optimise.scans.tracing import Multiplied, RoundTracer
 
+REGULAR = frozenset("parameter constant square positive absolute sign maximum minimum add subtract multiply negative tanh sigmoid where down "
+                    "greater less greater_equal less_equal equal not_equal".split())  # fmt: skip
+"""Primitives of gradients that are finite where all that they read is."""
+
 
 class Assembly:
     """Puts the form of a traced round together."""
@@ -41,6 +45,7 @@ class Assembly:
             {product.number: (traced.positions[product.number], product.turned)
              for product in made.products}, outputs, traced.recorded, self.tracer.place(),
         )  # fmt: skip
+        form.course = traced.course
         if traced.wanted:
             self._finish(form, kept)
         return form
@@ -110,9 +115,16 @@ class Assembly:
         form.backward = Launch(Writer(phase))
         form.wanted, form.zero = traced.wanted, traced.zero
         form.kept = [*sorted(kept), form.counted]
-        needed = {*form.backward.writer.places, *[s.place for s in tracer.operands.values()]}
+        products = [part.place for part in parts if part.kind == "matrix"]
+        needed = {*form.backward.writer.places, *[tracer.operands[k].place for k in products]}
         form.kept_inputs = [pair for pair in form.given if pair[1] in needed]
-        form.kept_inputs += [(position, -1) for position in sorted(set(traced.positions.values()))]
+        again = {traced.positions[number] for number, back in form.backward.writer.products if back}
+        form.read_again = sorted(again | {position for position, _ in form.kept_inputs})
+        form.singular = not traced.ops_back <= REGULAR
+        strides = {k: traced.values[traced.positions[k]]._data.strides for k in products}
+        form.columns_first = frozenset(
+            [k for k, (step, across) in strides.items() if step < across]
+        )
         form.slopes = [traced.parts[position] for position in traced.wanted]
         form.operands, form.product_slopes = tracer.operands, tracer.slopes
         for (kind, k), recorded in zip(traced.round.results, traced.recorded, strict=True):

@@ -89,7 +89,8 @@ class Slope:
 class ScanForm:
     """A loop for arguments of given types and shapes; the number of rounds is free.
 
-    Places number the arrays. `Group` and `FusedBackward` use it as they use a `Form`.
+    Places number the arrays. `recorded`: for each result whether any number of rounds gives it a
+    gradient.
     """
 
     forward: Launch
@@ -112,11 +113,16 @@ class ScanForm:
     operands: dict[int, Source] = field(default_factory=dict)
     product_slopes: dict[int, Source] = field(default_factory=dict)
     zero: int | None = None
-
-    def __post_init__(self) -> None:
-        self.results: list[int | None] = [own for _, _, own in self.outputs]
-        self.constants: list[Any] = [None] * len(self.outputs)
-        self.kept_inputs: list[tuple[int, int]] = []  # as `given`; place -1: matrices
+    course: Any = None
+    """What is known of the results after any number of rounds."""
+    columns_first: frozenset[int] = frozenset()
+    """Products whose matrix lies column by column."""
+    kept_inputs: list[tuple[int, int]] = field(default_factory=list)
+    """As `given`, of what the backward part reads."""
+    read_again: list[int] = field(default_factory=list)
+    """Positions of all arguments that it reads, matrices among them."""
+    singular: bool = True
+    """Whether slopes may be infinite where all values are finite."""
 
     # ---- forward
 
@@ -148,25 +154,32 @@ class ScanForm:
 
     def _matrices(self, data: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         return {number: data[position].T if turned else data[position]
-                for number, (position, turned) in self.matrices.items()}  # fmt: skip
+                for number, (position, turned) in self.matrices.items() if position in data}  # fmt: skip
 
     # ---- backward
 
-    def run_backward(self, kept: Sequence[Any], inputs: Sequence[Tensor],
-                     grads: Sequence[Tensor]) -> tuple[Tensor | None, ...]:  # fmt: skip
-        """The gradients of `wanted`."""
+    def run_backward(self, kept: Sequence[Any], data: dict[int, np.ndarray],
+                     grads: Sequence[np.ndarray]) -> tuple[Tensor | None, ...]:  # fmt: skip
+        """The gradients of `wanted`, from arguments by position and the gradients of results."""
         assert self.backward is not None
-        pairs = list(zip(self.kept_inputs, inputs, strict=True))
-        data = {position: tensor._data for (position, _), tensor in pairs}
-        arrays = self._inputs({place: tensor._data for (_, place), tensor in pairs if place >= 0})
+        arrays = self._inputs({place: data[position] for position, place in self.kept_inputs})
         arrays.update(zip(self.kept, kept, strict=True))
         rounds: Any = arrays.pop(self.counted)
         for place, grad in zip(self.grads, grads, strict=True):
-            arrays[place] = np.ascontiguousarray(grad._data)
+            arrays[place] = np.ascontiguousarray(grad)
         self._start(arrays)
         self.backward.run(arrays, self._matrices(data), rounds)
         known: dict[Any, Tensor] = {}
-        return tuple([self._slope(parts, arrays, data, known) for parts in self.slopes])
+        return tuple([self._slope(parts, arrays, known) for parts in self.slopes])
+
+    def all_finite(self, slopes: Sequence[Tensor | None]) -> bool:
+        """Whether gradients are numbers, as far as their sums tell. Where operators only multiply
+        and add, those of rows need not be looked at.
+        """
+        looked_at = [slope for slope, parts in zip(slopes, self.slopes, strict=True)
+                     if slope is not None
+                     and (self.singular or any(part.kind != "rows" for part in parts))]  # fmt: skip
+        return all(np.isfinite(np.add.reduce(slope._data, None)) for slope in looked_at)
 
     def _start(self, arrays: Arrays) -> None:
         """Gradients of last states that nobody gives are 0."""
@@ -177,20 +190,20 @@ class ScanForm:
                 layout = phase.layouts[place]
                 arrays[place] = np.zeros((phase.rows, layout.width), layout.dtype)
 
-    def _slope(self, parts: Sequence[Slope], arrays: Arrays, data: dict[int, np.ndarray],
+    def _slope(self, parts: Sequence[Slope], arrays: Arrays,
                known: dict[Any, Tensor]) -> Tensor | None:  # fmt: skip
         """One argument's gradient: what is one array is one tensor."""
         total: Tensor | None = None
         for part in parts:
             key = (part.kind, part.place, part.shape)
             if key not in known:
-                known[key] = wrap(self._array(part, arrays, data))
+                known[key] = wrap(self._array(part, arrays))
             total = known[key] if total is None else wrap(total._data + known[key]._data)
         return total
 
-    def _array(self, part: Slope, arrays: Arrays, data: dict[int, np.ndarray]) -> np.ndarray:
+    def _array(self, part: Slope, arrays: Arrays) -> np.ndarray:
         if part.kind == "matrix":
-            return self._of_matrix(part.place, arrays, data)
+            return self._of_matrix(part.place, arrays)
         array = arrays[part.place]
         if part.kind == "rows":
             return array.reshape(-1, *part.shape)
@@ -204,19 +217,19 @@ class ScanForm:
         whole = array.size == prod(part.shape)
         return array.reshape(part.shape) if whole else array.sum(keepdims=True).reshape(part.shape)
 
-    def _of_matrix(self, number: int, arrays: Arrays, data: dict[int, np.ndarray]) -> np.ndarray:
+    def _of_matrix(self, number: int, arrays: Arrays) -> np.ndarray:
         """The sum of state.T @ slope over all rounds, as one product."""
-        position, turned = self.matrices[number]
+        turned = self.matrices[number][1]
         source = self.operands[number]
         place = self.forward.phase.carried.get(source.place)
         array = arrays[source.place] if place is None else before(arrays[source.place],
                                                                   arrays[place])  # fmt: skip
         left, right = columns(array, source), columns(arrays[self.product_slopes[number].place],
                                                       self.product_slopes[number])  # fmt: skip
-        step, across = data[position].strides
         if turned:
             return blas.product(right.T, left)
-        return blas.product(right.T, left).T if step < across else blas.product(left.T, right)
+        columns_first = number in self.columns_first
+        return blas.product(right.T, left).T if columns_first else blas.product(left.T, right)
 
 
 def before(first: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.optimise import facts, loops
 from flambeau.jit.optimise.fusion.groups import COMPUTING, PASSIVE, ROWS
+from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
 
 PRODUCTS = frozenset(("aten::matmul", "aten::mm", "aten::mv", "aten::linear", "aten::addmm"))
@@ -25,23 +26,15 @@ def may_be(found: loops.CollectingLoop) -> bool:
     states = [found.body.inputs[k + 1] for k in found.states]
     if not states or any(value.type != T.TENSOR for value in states):
         return False
-    dependent = dependent_nodes(found)
+    ahead = set(Leaving(found).ahead(PRODUCTS))
+    dependent = [node for node in found.work() if node not in ahead]
     if not all(node.kind in KINDS and not node.blocks for node in dependent):
         return False
     changing = {value for node in dependent for value in node.outputs} | set(states)
     edge = set(frontier(found))
-    last = [found.body.outputs[k + 1] for k in found.states]
-    if any(v in edge and v.node.kind not in COMPUTING | PRODUCTS for v in last):  # type: ignore[union-attr]
-        return False  # it may be memory of somebody else
     if any(node.kind in PRODUCTS and not _multiplies(node, changing, edge) for node in dependent):
         return False
     return all(value.type == T.TENSOR for value in edge)
-
-
-def dependent_nodes(found: loops.CollectingLoop) -> list[Node]:
-    """The nodes of a loop that need earlier rounds."""
-    free = set(loops.independent(found))
-    return [node for node in found.work() if node not in free]
 
 
 def _multiplies(node: Node, changing: set[Value], rows: set[Value]) -> bool:
@@ -65,15 +58,18 @@ def _operands(node: Node, changing: set[Value]) -> tuple[Value, Value, Value | N
 
 
 def frontier(found: loops.CollectingLoop) -> list[Value]:
-    """Values that depend on the round but not on earlier ones, where they meet what does."""
-    independent = loops.independent(found)
+    """Values that depend on the round but on nothing that has to stay in the loop, where they meet
+    what does.
+    """
+    ahead = Leaving(found).ahead(PRODUCTS)
     changing: dict[Value, None] = {found.index: None}
-    for node in independent:
+    for node in ahead:
         if any(value in changing for value in facts.used_values(node)):
             changing.update(dict.fromkeys(node.outputs))
     used: set[Value] = {collected.element for collected in found.lists}
     used.update(found.body.outputs[place + 1] for place in found.states)
-    for node in dependent_nodes(found):
+    kept = set(found.work()) - set(ahead)
+    for node in kept:
         used.update(node.inputs)
     return [value for value in changing if value in used]
 
@@ -96,7 +92,20 @@ class Round:
     results: list[tuple[str, int]] = field(default_factory=list)
     """For each result of the loop: ("stack", which element) or ("state", which state)."""
     products: list[Product] = field(default_factory=list)
+    fresh: set[int] = field(default_factory=set)
+    """Places of arguments that nobody else holds."""
     compiled: Callable[..., Any] | None = None
+    plain: Graph | None = None
+    """The same with its products as they stand."""
+    operators: Callable[..., Any] | None = None
+
+    def run_plain(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """One round, operator by operator."""
+        if self.operators is None:
+            assert self.plain is not None
+            self.operators = runner(self.plain)
+        results = self.operators(*values)
+        return results if isinstance(results, tuple) else (results,)
 
     def run(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """One round of states, rows and constants; its products need someone who traces them."""
@@ -128,8 +137,11 @@ class Product:
         return f"<product {self.number} of a round>"
 
 
-def put_scan(graph: Graph) -> None:
-    """Put a scan in the place of the loop in a graph whose rows have been computed ahead."""
+def put_scan(graph: Graph, fresh: set[int]) -> bool:
+    """Put a scan in the place of the loop in a graph whose rows have been computed ahead; whether
+    it is one. The graph is not to be used if it is none. `fresh`: those of the graph's inputs that
+    nobody else holds.
+    """
     from flambeau.jit.optimise.scans.scan import Scan
 
     (loop,) = [node for node in graph if node.kind == "prim::Loop"]
@@ -144,8 +156,12 @@ def put_scan(graph: Graph) -> None:
     inputs = [trips, *[value for value in captured(nodes) if value is not trips]]
     whole = extracted(nodes, inputs, outputs)
     made = round_of(whole)
-    if all(matrix_of(made, product) is not None for product in made.products):
+    fits = all(matrix_of(made, product) is not None for product in made.products)
+    if fits:
+        own = {graph.inputs[k] for k in fresh}
+        made.fresh = {k for k, value in enumerate(inputs) if value in own}
         replace_by_call(nodes, found.loop, inputs, outputs, Scan(whole, made))
+    return fits
 
 
 def _stack_first(found: loops.CollectingLoop) -> list[Node]:
@@ -163,8 +179,8 @@ def _stack_first(found: loops.CollectingLoop) -> list[Node]:
             stack.schema, stack.source = table.overload("aten::stack"), collected.joins[0].source
             parts = graph.insert("aten::unbind", (stack.output, zero), (T.ListType(T.TENSOR),))
             parts.schema, parts.source = table.overload("aten::unbind", "int"), stack.source
-        for join in collected.joins:
-            if join.kind == "aten::stack" and join.inputs[1].constant == 0:
+        for k, join in enumerate(collected.joins):
+            if not k and join.kind == "aten::stack" and join.inputs[1].constant == 0:
                 join.output.replace_by(stack.output)
                 join.destroy()
             else:
@@ -207,6 +223,7 @@ def round_of(graph: Graph) -> Round:
                  [place(loop.inputs[k + 2]) for k in found.states],
                  [place(parts.inputs[0]) for parts, _ in rows],
                  [place(value) for value in others], elements)  # fmt: skip
+    made.plain = extracted(work, [*own, *others], outputs)
     made.results = _results(graph, found)
     _mark_products(made)
     return made

@@ -10,7 +10,7 @@ from typing import Any
 from flambeau._compiler.expr import Expr
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.jit.optimise.fusion.lowering import shape_of, worth_saving
+from flambeau.jit.optimise.fusion.lowering import worth_saving
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,
     Parts,
@@ -19,6 +19,7 @@ from flambeau.jit.optimise.fusion.symbols import (
     parameter,
 )
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, tracing
+from flambeau.jit.optimise.scans.course import Course
 from flambeau.jit.optimise.scans.form import Slope
 from flambeau.jit.optimise.scans.layout import Layout
 from flambeau.jit.optimise.scans.rounds import Round, matrix_of
@@ -41,9 +42,9 @@ class TracedRound:
         self.wanted = [k for k, value in enumerate(values)
                        if isinstance(value, Tensor) and value.requires_grad
                        and modes.grad.enabled]  # fmt: skip
-        self.learning = {k for k, p in enumerate(round_.states) if p in self.wanted}
-        while self._forward():
-            pass  # gradients reach more states
+        self.course = Course(round_, values)
+        self.learning = self.course.learning
+        self._forward()
         if any(self.recorded):
             self._backward()
         else:
@@ -71,8 +72,8 @@ class TracedRound:
 
     # ---- forward
 
-    def _forward(self) -> bool:
-        """Trace the round; whether gradients reach a state that they did not reach before it."""
+    def _forward(self) -> None:
+        """Trace the round, with all states learning that learn in any."""
         made = self.round
         tracer = self.tracer = RoundTracer(self.values[made.states[0]]._data.dtype, self.rank)
         self.aliases: list[tuple[int, str, Any, int]] = []  # position, role, tensor, place
@@ -83,35 +84,29 @@ class TracedRound:
             product.traced = tracer.product
         with tracing(tracer):
             self.results = made.run(given)
-        reached = {k for k in range(len(made.states)) if self.results[k].requires_grad}
-        if not reached <= self.learning:
-            self.learning |= reached
-            return True
+        self._check_results()
         self.filled = [self._fill(result) for result in self.results]
         self.state_places = [place for _, role, _, place in self.aliases if role == "state"]
-        self._check_states(given)
-        self._check_last()
         self.carried = dict(zip(self.state_places, self.filled, strict=False))
         kinds = [self.results[self.result_of(kind, k)] for kind, k in made.results]
         self.recorded = [bool(result.requires_grad) for result in kinds]
         self.candidates = worth_saving(tracer)
         self.forward_steps: list[Any] = list(tracer.steps)
-        return False
 
-    def _check_states(self, given: Sequence[Any]) -> None:
-        for alias, result in zip(given, self.results[: len(self.round.states)], strict=False):
-            if result._data.shape != alias._data.shape or result._data.dtype != alias._data.dtype:
+    def _check_results(self) -> None:
+        """The round is traced as it is computed, and rounds are all alike in what kernels know."""
+        count = len(self.round.states)
+        first = [kind[:2] for kind in self.course.moments[0].kinds]
+        traced = [(result._data.shape, result._data.dtype) for result in self.results]
+        for passed in self.course.steps.values():
+            kinds = [kind[:2] for kind in passed.kinds]
+            if kinds[:count] != first:
                 raise NotFusible("a state that changes its shape or type")
-
-    def _check_last(self) -> None:
-        """The last states are memory of their own."""
-        last = [self.results[k] for kind, k in self.round.results if kind == "state"]
-        owners = [state if state._base is None else state._base for state in last]
-        if len({id(owner) for owner in owners}) < len(owners):
-            raise NotFusible("two last states in one memory")
-        constants = [alias for _, role, alias, _ in self.aliases if role == "constant"]
-        if any(owner is constant for owner in owners for constant in constants):
-            raise NotFusible("a last state that is an argument")
+            if kinds != traced:
+                raise NotFusible("a round that is traced as something else")
+            for kind, k in self.round.results:
+                if kind == "state" and not passed.arrays[k].flags.c_contiguous:
+                    raise NotFusible("a last state that does not lie row by row")
 
     def result_of(self, kind: str, number: int) -> int:
         """Which of the round's results a state or an element is."""
@@ -135,8 +130,6 @@ class TracedRound:
     def _fill(self, result: Any) -> int:
         if not isinstance(result, Tensor) or result._data.ndim != self.rank:
             raise NotFusible("a result of other dims than the states")
-        if not result._data.flags.c_contiguous:
-            raise NotFusible("a result that does not lie row by row")
         source = self.tracer.fresh(self.tracer.symbol(result))
         return source.place
 
@@ -162,6 +155,9 @@ class TracedRound:
         self._carry_back()
         self._note_slopes()
         self._note_matrices()
+        steps = [step for step in tracer.steps if isinstance(step, Computed)]
+        self.ops_back = {name for step in steps for part in parts_of(step.symbol)
+                         for name in _ops_of(part.expr)}  # fmt: skip
         self._save()
 
     def _roots(self) -> tuple[list[Any], list[Any]]:
@@ -257,7 +253,7 @@ class TracedRound:
             source = tracer.sources[inner.args[0]]
             return Slope("summed", source.place, shape, source)
         place = tracer.place()
-        source = Source(place, shape_of(tracer, inner))
+        source = Source(place, tracer.shape_of(inner))
         tracer.sources[source.name] = source
         total = Whole(parameter(source.name) + inner, source.shape, tracer.compute)
         tracer.steps.append(Computed(place, total, tracer.level(total)))
@@ -293,6 +289,11 @@ class TracedRound:
             return parameter(source.name)
 
         tracer.rebuild(change)
+
+
+def parts_of(symbol: Whole | Parts) -> list[Whole]:
+    """The expressions of a symbol."""
+    return symbol.parts if isinstance(symbol, Parts) else [symbol]
 
 
 def _ops_of(expression: Any) -> set[str]:

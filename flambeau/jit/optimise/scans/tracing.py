@@ -61,17 +61,22 @@ class RoundTracer(Tracer):
         self.matrices[product.number] = data
         source, result = self._multiplied(product.number, rows, False)
         self.operands[product.number] = source
-        if modes.grad.enabled and rows.requires_grad:
+        if modes.grad.enabled and (rows.requires_grad or matrix.requires_grad):
             node = ProductBackward()
             node.sequence_number = next_sequence_number()
-            node.edges, node.hooks = (edge_of(rows),), None
+            node.edges, node.hooks = (edge_of(rows), edge_of(matrix)), None
             node.saved = node.versions = ()
             node.tracer, node.number = self, product.number
             result._node, result._requires_grad = node, True
         return result
 
-    def slope(self, number: int, grad: Tensor) -> Tensor:
-        """The gradient of a product's rows from that of the product."""
+    def slope(self, number: int, grad: Tensor, wanted: bool) -> Tensor | None:
+        """The gradient of a product's rows from that of the product, if it is wanted; the matrix's
+        is computed of all rounds together.
+        """
+        if not wanted:
+            self.slopes[number] = self.fresh(self.symbol(grad))
+            return None
         self.slopes[number], result = self._multiplied(number, grad, True)
         return result
 
@@ -124,7 +129,7 @@ class ProductBackward(Node):
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """The gradient of the rows."""
-        return (self.tracer.slope(self.number, grad),)
+        return (self.tracer.slope(self.number, grad, self.edges[0] is not None), None)
 
 
 # ---- rules

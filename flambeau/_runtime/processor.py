@@ -1,0 +1,69 @@
+"""Which features of the processor kernels are made for: `FLAMBEAU_CPU`.
+
+By default all that the processor has. A level stands for a fixed set of features, so that kernels
+(and the last bits of what they compute) are the same on all processors that have it: for machines
+of several kinds that must agree, and to test on one machine what others will run.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import NamedTuple
+
+NATIVE = "native"
+
+
+class Level(NamedTuple):
+    """A set of features, by LLVM's name of such a processor and of each that it adds."""
+
+    cpu: str
+    features: frozenset[str]
+    more: str = ""  # what else LLVM is told
+
+
+_V1 = frozenset("64bit cmov cx8 fxsr mmx sse sse2".split())
+_V3 = _V1 | frozenset(
+    "avx avx2 bmi bmi2 crc32 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 "
+    "xsave".split()
+)
+_V4 = _V3 | frozenset("avx512bw avx512cd avx512dq avx512f avx512vl".split())
+_X86 = {
+    "baseline": Level("x86-64", _V1),
+    "avx2": Level("x86-64-v3", _V3),
+    # LLVM would rather have two narrow vectors: right for some of the first of these processors.
+    "avx512": Level("x86-64-v4", _V4, "-prefer-256-bit"),
+}
+_ARM64 = {"baseline": Level("generic", frozenset({"neon", "fp-armv8"}))}
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+ARM64 = platform.machine().lower() in ("aarch64", "arm64")
+LEVELS: dict[str, Level] = _X86 if X86 else _ARM64 if ARM64 else {}
+"""Name -> what it stands for on processors of this kind, narrow to wide."""
+
+CHOICES = (NATIVE, *LEVELS)
+CHOSEN = os.environ.get("FLAMBEAU_CPU", NATIVE)
+
+if CHOSEN not in CHOICES:
+    raise ValueError(f"FLAMBEAU_CPU is {CHOSEN!r}; it can be {', '.join(CHOICES)}")
+
+
+def within(present: frozenset[str]) -> list[str]:
+    """The levels that a processor with these features has, narrow to wide."""
+    return [name for name, level in LEVELS.items() if level.features <= present]
+
+
+def made_for(
+    chosen: str, host: str, flags: str, present: frozenset[str]
+) -> tuple[str, str, frozenset[str]]:
+    """What LLVM is told for a choice, and all features that may be used: the processor's name and
+    flags where that is its own. ValueError for a level that the processor does not have."""
+    if chosen == NATIVE:
+        return host, flags, present
+    level = LEVELS[chosen]
+    lacking = sorted(level.features - present)
+    if lacking:
+        usable = ", ".join([NATIVE, *within(present)])
+        raise ValueError(f"FLAMBEAU_CPU is {chosen!r}, but this processor ({host}) has no "
+                         f"{', '.join(lacking)}; it can be {usable}")  # fmt: skip
+    flags = ",".join([f"+{name}" for name in sorted(level.features)] + level.more.split())
+    return level.cpu, flags, level.features

@@ -1,0 +1,137 @@
+"""What the rounds of a loop save for backward, of tensors that they have not made themselves.
+
+A program may write to such a tensor between the loop and `backward`, which is then refused. A batch
+that saves a copy of what rounds take would not notice; one that saves more than the operators of a
+round would refuse too much. So the first round is asked what it has saved, and a node behind each
+result refuses what the rounds would refuse, in their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from flambeau._tensor.tensor import Tensor, new
+from flambeau.autograd import graph
+from flambeau.autograd.graph import Node, next_sequence_number, short_title, version_of
+from flambeau.autograd.history import edge_of
+from flambeau.jit.optimise import sharing
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A part of the value in a place that a round saves; made_by: how errors name it."""
+
+    place: int
+    shape: tuple[int, ...]
+    made_by: str
+
+    def error(self, owner: Tensor, version: int) -> RuntimeError:
+        """What a round says of a write."""
+        part: Tensor = new(Tensor)
+        part._data, part._root = np.empty(self.shape, owner._data.dtype), owner
+        return graph.modified_error(part, version, self.made_by)
+
+
+def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]) -> list[Kept]:
+    """What nodes behind results, made since a sequence number, have saved of the values of some
+    places; the last node first.
+    """
+    owners: dict[int, int] = {}
+    for place, value in sorted(values.items()):
+        if not isinstance(value, (Tensor, list, tuple)):
+            continue  # what a round takes of a module has a place of its own
+        for tensor in sharing.tensors_in(value):
+            owners.setdefault(id(_owner(tensor)), place)
+    nodes = sorted(_made_since(start, results), key=lambda node: -node._sequence_nr())
+    found: dict[int, Kept] = {}
+    for node in nodes:
+        for tensor in node.saved or ():
+            if isinstance(tensor, Tensor) and id(_owner(tensor)) in owners:
+                place = owners[id(_owner(tensor))]
+                found.setdefault(place, Kept(place, tensor._data.shape, _made_by(tensor)))
+    return list(found.values())
+
+
+def _owner(tensor: Tensor) -> Tensor:
+    return tensor if tensor._root is None else tensor._root
+
+
+def _made_by(tensor: Tensor) -> str:
+    if tensor._node is None:
+        return ""
+    source = getattr(tensor._node, "source", tensor._node)
+    return f", which is output {tensor.output_nr} of {short_title(source)},"
+
+
+def _made_since(start: int, results: Sequence[Tensor]) -> list[Any]:
+    waiting = [edge_of(result) for result in results]
+    seen: dict[Node, None] = {}
+    while waiting:
+        node = waiting.pop()
+        made = isinstance(node, Node) and node._sequence_nr() > start
+        if made and node not in seen:
+            seen[node] = None
+            waiting += node.edges
+    return list(seen)
+
+
+class RoundsBackward(Node):
+    """Passes the gradient of what all rounds have computed on, if what they have saved is as it
+    was."""
+
+    __slots__ = ("kept",)
+    kept: tuple[Kept, ...]  # one for each saved tensor
+    sequence_number: int
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """The gradient of the batch."""
+        if self.saved is None:
+            raise RuntimeError(graph.FREED)
+        for tensor, version, kept in zip(self.saved, self.versions, self.kept, strict=True):
+            if version_of(tensor) != version:
+                raise kept.error(_owner(tensor), version)
+        return (grad,)
+
+
+class StackedRounds(RoundsBackward):
+    """Behind a stack."""
+
+    __slots__ = ()
+    title = "StackBackward0"
+
+
+class JoinedRounds(RoundsBackward):
+    """Behind a `cat`."""
+
+    __slots__ = ()
+    title = "CatBackward0"
+
+
+def recorded(tensor: Tensor, node: RoundsBackward, kept: Sequence[Kept],
+             values: Sequence[Any]) -> Tensor:  # fmt: skip
+    """A copy of what rounds have computed, with a node that knows what they have saved."""
+    result = sharing.copied(tensor.detach())  # type: ignore[attr-defined]
+    if not tensor.requires_grad:
+        return result
+    pairs = list(_saved(kept, values))
+    node.sequence_number = next_sequence_number()
+    node.edges, node.hooks = (edge_of(tensor),), None
+    node.saved = tuple([saved for saved, _ in pairs])
+    node.versions = tuple([version_of(saved) for saved, _ in pairs])
+    node.kept = tuple([one for _, one in pairs])
+    result._node, result._requires_grad = node, True
+    return result
+
+
+def _saved(kept: Sequence[Kept], values: Sequence[Any]) -> Iterator[tuple[Tensor, Kept]]:
+    for one in kept:
+        value = values[one.place]
+        if isinstance(value, Tensor):
+            yield value, one
+            continue
+        for tensor in reversed(list(sharing.tensors_in(value))):  # the last round's comes first
+            yield tensor, replace(one, made_by=_made_by(tensor))

@@ -1,0 +1,74 @@
+"""What the operators of a group save for backward, and which arguments their results lead to.
+
+A fused group must not keep more, or less, than its operators do. An argument that they save is
+checked for writes when backward runs, as they would check it. One that they do not save may be
+written to freely; what they have computed from it and saved is then stored by the forward kernels.
+A result that they save is not stored again: its own memory is read, and checked for writes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.graph import Node, SavedResult, short_title
+
+
+@dataclass(slots=True)
+class Saved:
+    """What the recorded operators of a group have saved.
+
+    arguments: positions of the group's arguments. tensors: all others, results of the group among
+    them. titles: by result, the operator that it came from, as errors name it.
+    """
+
+    arguments: set[int] = field(default_factory=set)
+    tensors: list[Tensor] = field(default_factory=list)
+    titles: dict[int, str] = field(default_factory=dict)
+
+
+def saved_by(results: Sequence[Any], arguments: dict[int, Tensor]) -> Saved:
+    """What the nodes behind results have saved; `arguments` are leaves by their positions."""
+    positions = {id(tensor): position for position, tensor in arguments.items()}
+    numbers = {id(result): k for k, result in enumerate(results)}
+    found = Saved()
+    for tensor in _kept(nodes_behind(results)):
+        owner = tensor if tensor._base is None else tensor._base
+        if id(owner) in positions:
+            found.arguments.add(positions[id(owner)])
+            continue
+        found.tensors.append(tensor)
+        if id(tensor) in numbers:
+            source = getattr(tensor._node, "source", tensor._node)
+            found.titles[numbers[id(tensor)]] = short_title(source)
+    return found
+
+
+def nodes_behind(results: Sequence[Any]) -> list[Node]:
+    """All nodes that gradients of results pass, each once."""
+    waiting = [r._node for r in results if isinstance(r, Tensor) and r._node is not None]
+    seen: dict[Node, None] = {}
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen[node] = None
+        waiting += [edge for edge in node.edges if isinstance(edge, Node)]
+    return list(seen)
+
+
+def _kept(nodes: Sequence[Node]) -> Iterator[Tensor]:
+    for node in nodes:
+        for kept in node.saved or ():
+            tensor = kept.ref() if isinstance(kept, SavedResult) else kept
+            if isinstance(tensor, Tensor):
+                yield tensor
+
+
+def reached(result: Any, arguments: dict[int, Tensor]) -> frozenset[int]:
+    """The positions of the arguments that a result's gradient flows to."""
+    positions = {id(tensor): position for position, tensor in arguments.items()}
+    edges = [edge for node in nodes_behind([result]) for edge in node.edges]
+    return frozenset(positions[id(edge)] for edge in edges if id(edge) in positions)
