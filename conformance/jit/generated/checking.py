@@ -87,7 +87,8 @@ def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
                told: Difference) -> str:  # fmt: skip
     """Why a difference must be expected, if it must: unused computations are left out, as PyTorch
     does, with their errors and random numbers; and numbers may not be well determined."""
-    if _may_be_unused(told) or RANDOM.search(case.text):
+    raise_both = bool(mine.raised and wanted[index].raised)
+    if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
         tidy = _tidied(case)[index]
         without = difference(tidy, wanted[index])
         allowed = without is not None and (_may_be_unused(without) or without.of_values)

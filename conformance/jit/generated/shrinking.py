@@ -15,11 +15,11 @@ Wrong = Callable[[Case], bool]
 """Whether a case shows the finding."""
 
 
-def shrunk(case: Case, wrong: Wrong, seconds: float = 30.0) -> Case:
+def shrunk(case: Case, wrong: Wrong, seconds: float = 40.0) -> Case:
     """A smaller case that still shows it; `seconds` of the processor are what it may take."""
     end = time.process_time() + seconds
     known: set[str] = {repr(case)}
-    steps = (_calls, _afters, _statements, _names, _expressions, _parameters, _arguments)
+    steps = (_calls, _results, _afters, _statements, _names, _expressions, _parameters, _arguments)
     before = None
     while case != before and time.process_time() < end:
         before = case
@@ -87,6 +87,32 @@ def _with_call(case: Case, index: int, call: Call) -> Case:
 # ---- the text
 
 
+def _written(tree: ast.Module) -> str:
+    """The text of a program, without `pass` where it is not needed."""
+    for body in _bodies(tree):
+        body[:] = [s for s in body if not isinstance(s, ast.Pass)] or [ast.Pass()]
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _results(case: Case) -> Iterator[Case]:
+    """With fewer results."""
+    tree = ast.parse(case.text)
+    returned = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    for place, node in enumerate(returned):
+        if not isinstance(node.value, ast.Tuple):
+            continue
+        for kept in (*([e] for e in node.value.elts), *_but_one(node.value.elts)):
+            other = ast.parse(case.text)
+            found = [node for node in ast.walk(other) if isinstance(node, ast.Return)][place]
+            found.value = kept[0] if len(kept) == 1 else ast.Tuple(list(kept), ast.Load())
+            yield replace(case, text=_written(other))
+
+
+def _but_one(items: list[ast.expr]) -> Iterator[list[ast.expr]]:
+    for index in range(len(items)):
+        yield items[:index] + items[index + 1 :]
+
+
 def _statements(case: Case) -> Iterator[Case]:
     """Without some statements; a block in the place of what holds it."""
     tree = ast.parse(case.text)
@@ -95,7 +121,7 @@ def _statements(case: Case) -> Iterator[Case]:
         length = len(_bodies(tree)[place])
         size = length
         while size:
-            for start in range(0, length, size):
+            for start in reversed(range(0, length, size)):
                 yield from _without(case, place, start, start + size)
             size //= 2
     for place in range(count):
@@ -126,7 +152,7 @@ def _without(case: Case, place: int, start: int, end: int) -> Iterator[Case]:
     del body[start:end]
     if not body:
         body.append(ast.Pass())
-    yield replace(case, text=ast.unparse(tree) + "\n")
+    yield replace(case, text=_written(tree))
 
 
 def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
@@ -136,7 +162,7 @@ def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
         inner = getattr(body[index], part, None)
         if isinstance(inner, list) and inner and not isinstance(body[index], DEFINITIONS):
             body[index : index + 1] = inner
-            yield replace(case, text=ast.unparse(tree) + "\n")
+            yield replace(case, text=_written(tree))
 
 
 def _names(case: Case) -> Iterator[Case]:
@@ -148,7 +174,7 @@ def _names(case: Case) -> Iterator[Case]:
         target = node.targets[0]
         if isinstance(target, ast.Name):
             Replaced(target.id, node).visit(tree)
-            yield replace(case, text=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+            yield replace(case, text=_written(tree))
 
 
 class Replaced(ast.NodeTransformer):
@@ -183,7 +209,7 @@ def _expressions(case: Case) -> Iterator[Case]:
             else:
                 getattr(parent, name)[index] = copy.deepcopy(option)
             try:
-                text = ast.unparse(ast.fix_missing_locations(other)) + "\n"
+                text = _written(other)
             except Exception:  # noqa: BLE001, S112  # what cannot be written is no option
                 continue
             if text != case.text and len(text) <= len(case.text):
@@ -267,7 +293,7 @@ def _parameters(case: Case) -> Iterator[Case]:
         other = ast.parse(case.text)
         del _main(other).args.args[index + skipped]
         calls = tuple(_without_argument(call, index) for call in case.calls)
-        yield replace(case, text=ast.unparse(other) + "\n", calls=calls)
+        yield replace(case, text=_written(other), calls=calls)
 
 
 def _main(tree: ast.Module) -> ast.FunctionDef:

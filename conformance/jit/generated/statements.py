@@ -305,6 +305,16 @@ def _alike(one: Any, other: Any) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype
 
 
+def _copied_module(module: Any) -> Any:
+    """A module with attributes of its own."""
+    other = copy.copy(module)
+    for name in ("_parameters", "_buffers"):
+        other.__dict__[name] = dict(getattr(module, name))
+    for name, buffer in module._buffers.items():
+        other._buffers[name] = _copied(buffer)
+    return other
+
+
 def _copies(env: dict[str, Any]) -> dict[str, Any]:
     return {name: _copied(value) for name, value in env.items()}
 
@@ -318,5 +328,5 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(item) for item in value]
     if isinstance(value, flambeau.nn.Module):
-        return copy.deepcopy(value)
+        return _copied_module(value)
     return value
