@@ -48,7 +48,7 @@ def _value(argument: Any, torch: Any, found: Made) -> Any:
 
 
 def _tensor(argument: TensorArgument, torch: Any, found: Made) -> Any:
-    tensor = laid(argument, torch)
+    tensor = laid(argument, torch).data  # no view of another tensor, however it lies
     if argument.learns == "no" or not (tensor.is_floating_point() or tensor.is_complex()):
         return tensor
     tensor.requires_grad_()
