@@ -68,18 +68,18 @@ def _rewrite(block: Block, graph: Graph, noise: Noise) -> None:
     for node in list(block):
         for inner in node.blocks:
             _rewrite(inner, graph, noise)
-        if _makes_numbers(node):
+        if node.schema is not None:
+            change = noise if _makes_numbers(node) else noise.on_gradients
             with graph.inserting(node.after):  # type: ignore[arg-type]
                 for output in node.outputs:
                     if output.type == T.TENSOR:
-                        graph.insert("flambeau::Call", (output,), (T.NONE,), function=noise)
+                        graph.insert("flambeau::Call", (output,), (T.NONE,), function=change)
 
 
 def _makes_numbers(node: Node) -> bool:
     """Whether a node's results are new, hence may be changed in place without anybody's seeing
     more than other numbers."""
-    schema = node.schema
-    return schema is not None and not any(p.alias for p in schema.returns)
+    return not any(p.alias for p in node.schema.returns)  # type: ignore[union-attr]
 
 
 class Noise:
@@ -97,6 +97,10 @@ class Noise:
             return
         with np.errstate(all="ignore"):
             np.copyto(data, (data * self._factors(name, data.shape)).astype(data.dtype))
+        self.on_gradients(tensor)
+
+    def on_gradients(self, tensor: Any) -> None:
+        """Only the gradient, where the numbers may be someone else's, too."""
         if tensor.requires_grad and not tensor.is_leaf:
             tensor.register_hook(self._on_gradient)
 
