@@ -224,8 +224,11 @@ class Outcome:
 
 
 def describe(tensor):
-    """What a program can ask of a tensor, its values apart."""
-    return (kind_of(tensor), tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad,
+    """What a program can ask of a tensor, its values apart. Strides of dims of size 1 are left
+    out: they mean nothing.
+    """
+    strides = [s if n > 1 else 0 for s, n in zip(tensor.stride(), tensor.shape, strict=True)]
+    return (kind_of(tensor), tuple(tensor.shape), tuple(strides), tensor.requires_grad,
             tensor.is_leaf, tensor._base is None, tensor._version)  # fmt: skip
 
 

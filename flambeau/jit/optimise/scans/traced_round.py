@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau._compiler.expr import Expr
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
@@ -105,7 +107,7 @@ class TracedRound:
             if kinds != traced:
                 raise NotFusible("a round that is traced as something else")
             for kind, k in self.round.results:
-                if kind == "state" and not passed.arrays[k].flags.c_contiguous:
+                if kind == "state" and not _row_by_row(passed.arrays[k]):
                     raise NotFusible("a last state that does not lie row by row")
 
     def result_of(self, kind: str, number: int) -> int:
@@ -289,6 +291,11 @@ class TracedRound:
             return parameter(source.name)
 
         tracer.rebuild(change)
+
+
+def _row_by_row(array: np.ndarray) -> bool:
+    """Whether an array has the strides of a new one; those of dims of size 1 tell, too."""
+    return array.strides == np.empty(array.shape, array.dtype).strides
 
 
 def parts_of(symbol: Whole | Parts) -> list[Whole]:
