@@ -56,11 +56,10 @@ class Leaving:
             for user, place in at.users:
                 if user is body and place > 0 and place - 1 in self.found.states:
                     return True
-                if isinstance(user, Block):
-                    user = user.owner
-                    if user is None:
-                        return True
-                for result in user.outputs:
+                node = user.owner if isinstance(user, Block) else user
+                if node is None:
+                    return True
+                for result in node.outputs:
                     if result not in seen and self.info.may_contain_alias(at, result):
                         seen.add(result)
                         waiting.append(result)

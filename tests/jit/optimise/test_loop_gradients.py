@@ -61,7 +61,8 @@ def gradients(results, inputs, given):
     slopes = [torch.ones_like(r) * 0.3 for r in chosen]
     first = torch.autograd.grad(chosen, wanted, slopes, retain_graph=True, allow_unused=True)
     again = torch.autograd.grad(chosen, wanted, slopes, create_graph=True, allow_unused=True)
-    total = sum(((g * g).sum() for g in again if g is not None and g.requires_grad), torch.zeros(()))
+    squares = [(g * g).sum() for g in again if g is not None and g.requires_grad]
+    total = sum(squares, torch.zeros(()))
     second = (None,) * len(wanted)
     if total.requires_grad:
         second = torch.autograd.grad(total, wanted, allow_unused=True)
@@ -80,7 +81,8 @@ def assert_gradients_agree(fast, plain, inputs, given):
 
 CELLS = {
     "rnn": "h = torch.tanh(x[t] + h @ u[:, :n]); out.append(h)",
-    "frozen bias": "h = torch.tanh(torch.nn.functional.linear(h, u[:, :n], b) + x[t]); out.append(h)",
+    "frozen bias": "h = torch.tanh(torch.nn.functional.linear(h, u[:, :n], b) + x[t]);"
+                   "out.append(h)",
     "addmm": "c = torch.addmm(b, c, u[:, :n]); h = torch.sigmoid(c) * h; out.append(h + x[t])",
     "mm": "h = torch.tanh(torch.mm(h, u[:, :n].t()) + torch.mm(x[t], w[:, :n])); out.append(h)",
     "lstm": "i, f, g, o = (x[t] @ w + h @ u + b.repeat(4)).chunk(4, 1);"
@@ -116,9 +118,12 @@ def test_all_subsets_of_learning_arguments(name):
     assert made or name == "parts"
 
 
-@pytest.mark.parametrize("line", ["h = torch.tanh(h @ u[:, :n] + x[t])",
-                                  "h = torch.tanh(torch.mv(u[:, :n], h) * b + x[t])",
-                                  "h = torch.tanh(torch.matmul(u[:, :n].t(), h)) - x[t]"])  # fmt: skip
+VECTORS = ("h = torch.tanh(h @ u[:, :n] + x[t])",
+           "h = torch.tanh(torch.mv(u[:, :n], h) * b + x[t])",
+           "h = torch.tanh(torch.matmul(u[:, :n].t(), h)) - x[t]")  # fmt: skip
+
+
+@pytest.mark.parametrize("line", VECTORS)
 def test_vectors(line):
     fast, _, plain = both(cell_of(f"{line}; out.append(h)"))
     for learning, turned in product(("u", "xu", "h", "hub"), (False, True)):
@@ -138,8 +143,8 @@ def test_gradients_of_what_no_round_reaches():
 
 def test_no_gradient_is_no_zero():
     """What gets no gradient passes none on: a zero times an infinite slope would be NaN."""
-    body = "c = torch.sqrt(h * 0) + c * u[0, 0]; h = torch.tanh(h @ u[:, :n]) + x[t]; out.append(h)"
-    fast, scan_, plain = both(cell_of(body))
+    body = "c = torch.sqrt(h * 0) + c * u[0, 0]; h = torch.tanh(h @ u[:, :n]) + x[t]"
+    fast, scan_, plain = both(cell_of(f"{body}; out.append(h)"))
     for learning in ("xhu", "x", "hcu"):
         for given in (1, 2, 4, 3):
             inputs = tensors(learning)
@@ -169,7 +174,8 @@ LEAVING = {
     "exchanged": ("e = h; h = c; c = e; d = torch.tanh(d @ u[:, :n])", "h, c, d"),
     "twice": ("h = torch.tanh(h + x[t])", "h, h"),
     "two names": ("h = torch.tanh(h + x[t]); c = h", "h, c"),
-    "stacked twice": ("h = torch.tanh(h + x[t]); out.append(h)", "torch.stack(out), torch.stack(out), h"),
+    "stacked twice": ("h = torch.tanh(h + x[t]); out.append(h)",
+                      "torch.stack(out), torch.stack(out), h"),
 }  # fmt: skip
 
 

@@ -59,4 +59,3 @@ def test_random_cells_agree(random):
     except AssertionError:
         print(program.text)
         raise
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 import flambeau as torch
 from flambeau.jit.optimise import optimise
 from flambeau.jit.optimise.scans.form import ScanForm

@@ -12,7 +12,6 @@ from flambeau._runtime import choice
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.ir.graph import Graph
-from flambeau.jit.optimise import faults
 from flambeau.jit.optimise.exact import exact
 from flambeau.jit.optimise.fusion.group import MOST_FORMS, NUMBERS
 from flambeau.jit.optimise.fusion.symbols import NotFusible

@@ -110,6 +110,11 @@ class TracedRound:
                 if kind == "state" and not _row_by_row(passed.arrays[k]):
                     raise NotFusible("a last state that does not lie row by row")
 
+    def lies_by_columns(self, product: int) -> bool:
+        """Whether a product's matrix lies column by column."""
+        step, across = self.values[self.positions[product]]._data.strides
+        return bool(step < across)
+
     def result_of(self, kind: str, number: int) -> int:
         """Which of the round's results a state or an element is."""
         return number if kind == "state" else self.round.elements[number]
