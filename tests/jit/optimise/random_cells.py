@@ -13,6 +13,9 @@ from random import Random
 import numpy as np
 
 import flambeau
+from flambeau.jit.optimise import optimise
+from flambeau.jit.optimise.recurrences import RecurrentLoop
+from flambeau.jit.run.program import graph_callable
 
 # ruff: noqa: ANN001, ANN201, ANN202, ANN204, S102
 
@@ -50,12 +53,13 @@ ODD_TERMS = (
     "{0}.float() + {1}", "h0[:, :1] * {0}", "torch.cat([{0}, {1}], 1)", "({0} > 0.137) * 1.0",
     "torch.where({0} > 0, 1.0, {1})", "torch.log({0})", "torch.relu({0}).sqrt()", "{0} / {1}",
     "{0}.pow(2)", "torch.where(m[t], {0}, torch.zeros_like({0}))", "x[t, :, :1] * {0}", "{0} ** k",
-    "x[t][:1] + {0}", "x[x.size(0) - 1 - t].clone() + {0}", "x[t].sum(0) + {0}", "{0} * t", "{0}.abs()",
-    "{0} * (t + 1.5)", "torch.add({0}, {1}, alpha=2)", "{0}.unsqueeze(0).squeeze(0)", "x[t - 1] * x[t]",
-    "torch.bmm({0}.unsqueeze(0), a.unsqueeze(0))[0]", "{0} @ {1}.t() @ {1}", "{0}.abs().sqrt()",
-    "torch.tanh({0} @ a) @ b", "torch.addmm(c0, {0}, a, beta=0.5)", "{0} @ (a + p)", "{0} * r",
-    "torch.mm(a.t(), {0}.t()).t()", "{0}.expand(rows, n)", "({0} @ a) * s + {0}", "x[t].sqrt()",
-    "torch.zeros_like({0})", "{0}.new_zeros([rows, n])", "{0} * 0.0", "torch.relu(x[t]).sqrt()",
+    "x[t][:1] + {0}", "x[x.size(0) - 1 - t].contiguous() + {0}", "x[t].sum(0) + {0}", "{0} * t",
+    "{0}.abs()", "{0} * (t + 1.5)", "torch.add({0}, {1}, alpha=2)", "{0}.unsqueeze(0).squeeze(0)",
+    "x[t - 1].contiguous()", "torch.bmm({0}.unsqueeze(0), a.unsqueeze(0))[0]",
+    "{0} @ {1}.t() @ {1}", "{0}.abs().sqrt()", "torch.tanh({0} @ a) @ b",
+    "torch.addmm(c0, {0}, a, beta=0.5)", "{0} @ (a + p)", "{0} * r", "torch.mm(a.t(), {0}.t()).t()",
+    "{0}.expand(rows, n)", "({0} @ a) * s + {0}", "x[t].sqrt()", "torch.zeros_like({0})",
+    "{0}.new_zeros([rows, n])", "{0} * 0.0", "torch.relu(x[t]).sqrt()",
     "torch.ones([rows, n], dtype={0}.dtype) * {0}", "{0}.detach() * {1}", "(s * k) * {0}",
     "m[t] * p", "x.mean(0) + {0}", "torch.minimum({0}, {1} + 0.137)", "torch.abs({0}) ** 0.5",
     "x[t].exp() * w[0, 0]",
@@ -76,6 +80,18 @@ def loaded(text: str, library=flambeau):
     scope = {"__name__": "cell", "torch": library}
     exec(compile(text, name, "exec"), scope)
     return scope["cell"]
+
+
+def forms_of(function):
+    """A function as it stands, and optimised; None in the place of that where no loop in it has
+    states from round to round that are used.
+    """
+    graph = flambeau.jit.script(function)._function.graph.copy()
+    plain = graph_callable(graph.copy())
+    optimise(graph)
+    calls = [node.attributes.get("function") for node in graph.walk()]
+    recurs = any(isinstance(call, RecurrentLoop) for call in calls)
+    return plain, graph_callable(graph) if recurs else None
 
 
 class Program:

@@ -5,20 +5,18 @@ them exist, memory, and errors where something was written to.
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import flambeau as torch
 from flambeau.jit import passes
-from flambeau.jit.optimise import optimise
 from flambeau.jit.optimise import settings as switches
-from flambeau.jit.run.program import graph_callable
 from tests.jit.optimise.random_cells import (
     Outcome,
     Program,
     assert_outcomes_agree,
     draw_calls,
     draw_plan,
+    forms_of,
     is_settled,
 )
 
@@ -37,10 +35,8 @@ def _only_loops(monkeypatch):
 
 def assert_calls_agree(program, random, count):
     """Some calls of a program give what it gives as it stands."""
-    graph = torch.jit.script(program.function)._function.graph.copy()
-    plain = graph_callable(graph.copy())
-    optimise(graph)
-    fast = graph_callable(graph)
+    plain, fast = forms_of(program.function)
+    assume(fast is not None)
     for arguments in draw_calls(random, program.rank, count):
         plan = draw_plan(random)
         expected = Outcome(plain, arguments, plan)
