@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import flambeau as torch
-from flambeau.jit.optimise import faults, optimise
+from flambeau.jit.optimise import faults, optimise, recurrences
 from flambeau.jit.optimise import settings as switches
 from flambeau.jit.optimise.scans import assembly, node, scan
 from flambeau.jit.optimise.scans.form import ScanForm
@@ -315,3 +315,27 @@ def test_faults_leave_the_work_to_the_loop(owner, name, monkeypatch):
         assert faults.counted["scans"] > before
     with switches.using(raise_faults=True), pytest.raises(Broken):
         assert_gradients_agree(fast, plain, tensors("xhu", rows=5), 1)
+
+
+def test_faults_of_what_is_computed_ahead(monkeypatch):
+    monkeypatch.setattr(recurrences.Ahead, "run", broken)
+    fast, _, plain = both(cell_of(CELLS["lstm"]))
+    with switches.using(raise_faults=False):
+        before = faults.counted["hoisting"]
+        assert_gradients_agree(fast, plain, tensors("xhu"), 1)
+        assert faults.counted["hoisting"] > before
+    with switches.using(raise_faults=True), pytest.raises(Broken):
+        fast(*tensors(""))
+
+
+def test_errors_of_the_program_are_its_own():
+    """They are no faults, and are what the loop raises."""
+    fast, _, plain = both(cell_of("h = h @ u[:, :n] + (x[t] @ w)[:, :3]; out.append(h)"))
+    before = dict(faults.counted)
+    messages = []
+    for function in (fast, plain):
+        with pytest.raises(RuntimeError) as caught:
+            function(*tensors("xu"))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert dict(faults.counted) == before

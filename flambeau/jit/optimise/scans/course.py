@@ -114,6 +114,8 @@ class Course:
             self.moments.append(moment)
             moment, arrays = self._next(moment, arrays)
         self.period = len(self.moments) - places[moment]
+        for passed in self.steps.values():
+            passed.arrays = []
 
     def _first(self, position: int) -> Held:
         learns = learning(self.values[position])

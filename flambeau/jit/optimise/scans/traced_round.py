@@ -107,7 +107,7 @@ class TracedRound:
             if kinds != traced:
                 raise NotFusible("a round that is traced as something else")
             for kind, k in self.round.results:
-                if kind == "state" and not _row_by_row(passed.arrays[k]):
+                if kind == "state" and not _row_by_row(*passed.kinds[k]):
                     raise NotFusible("a last state that does not lie row by row")
 
     def lies_by_columns(self, product: int) -> bool:
@@ -298,9 +298,9 @@ class TracedRound:
         tracer.rebuild(change)
 
 
-def _row_by_row(array: np.ndarray) -> bool:
-    """Whether an array has the strides of a new one; those of dims of size 1 tell, too."""
-    return array.strides == np.empty(array.shape, array.dtype).strides
+def _row_by_row(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> bool:
+    """Whether these are the strides of a new array; those of dims of size 1 tell, too."""
+    return strides == np.empty(shape, dtype).strides
 
 
 def parts_of(symbol: Whole | Parts) -> list[Whole]:
