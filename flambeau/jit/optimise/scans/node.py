@@ -74,8 +74,9 @@ class ScanBackward(Node):
         arrays = [whole[k]._data if k in whole else np.zeros(*self.shapes[k])
                   for k, has in enumerate(form.recorded) if has]  # fmt: skip
         found = form.run_backward(self.kept, self._arguments(), arrays)
-        if len(given) < sum(form.recorded) and not form.all_finite(found):
-            return self._by_operators(grads)  # zeros are not the same as no gradient there
+        zeros = form.singular or len(given) < sum(form.recorded)
+        if zeros and not form.all_finite(found):
+            return self._by_operators(grads)  # there, zeros are not the same as no gradient
         reached: frozenset[int] = frozenset().union(*[self.ends.leaves[k] for k in given])
         return tuple([slope if position in reached else None
                       for position, slope in zip(form.wanted, found, strict=True)])  # fmt: skip
