@@ -19,6 +19,7 @@ from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, provides
 from flambeau.autograd.history import alias_of, bump, check_inplace
+from flambeau.autograd.versions import stop_requiring_grad
 
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
@@ -246,7 +247,7 @@ def detach_(self: Tensor) -> Tensor:
                            "please refer to the Optimizer.zero_grad() function in "
                            "torch/optim/optimizer.py as the solution.")  # fmt: skip
     self._node = None
-    self._requires_grad = False
+    stop_requiring_grad(self)
     return self
 
 

@@ -312,11 +312,13 @@ WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
 
 def apart(target: Tensor, other: Tensor | None = None) -> bool:
     """Whether a tensor that is a view, or not row-major, can be written to like any other one: no
-    history follows the write, and its elements lie apart from each other and from `other`'s."""
+    history follows the write, no node counts it, and its elements lie apart from each other and from `other`'s."""
     root, data = target._root, target._data
     if root is not None:
         base: Any = target._base
         if root._inference or (base is not None and base._requires_grad and modes.grad.enabled):
+            return False
+        if root._requires_grad and root._counter is not None:
             return False
     if 0 in data.strides:
         return False

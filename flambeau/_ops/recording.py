@@ -20,7 +20,14 @@ from flambeau._runtime import choice
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
-from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
+from flambeau.autograd.graph import (
+    Node,
+    next_sequence_number,
+    save_input,
+    save_part,
+    save_result,
+    tools,
+)
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 LIMIT = choice.limit("formula")
@@ -106,7 +113,7 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     made = node_class(plan, inplace)
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
-        "save_input": save_input, "save_result": save_result, "watch": modes.watch,
+        "save_input": save_input, "save_result": save_result, "save_part": save_part, "watch": modes.watch,
         "note": _note, "bump": bump, "Nowhere": Nowhere, "rebase": rebase,
         "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
@@ -249,8 +256,7 @@ def _meta_text(argument: Argument) -> str:
 
 def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
     if name in plan.results:
-        index = plan.results.index(name)
-        return f"save_result({name}, {index})", _version(name)
+        return _saved_result_text(plan, name), _version(name)
     argument = plan.arguments[name]
     if argument.is_list:
         return (f"[None if t is None else save_input(t) for t in {name}]",
@@ -259,6 +265,15 @@ def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
     if argument.optional:
         return (f"None if {name} is None else {kept}", f"0 if {name} is None else {_version(name)}")
     return kept, _version(name)
+
+
+def _saved_result_text(plan: Plan, name: str) -> str:
+    """Only a result that has this node must not be kept by it."""
+    if name in plan.op.nondifferentiable:
+        return f"save_input({name})"
+    if len(plan.results) == 1:
+        return f"save_result({name})"
+    return f"save_part({name}, {plan.results.index(name)})"
 
 
 def _value_text(plan: Plan, name: str) -> str:

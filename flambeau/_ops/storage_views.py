@@ -19,6 +19,7 @@ from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
 from flambeau.autograd.history import bump, check_inplace, edge_of
+from flambeau.autograd.versions import version_of
 
 
 def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
@@ -217,9 +218,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 
 def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None) -> Tensor:
+    bump(target)
+    target._version_count = version_of(target)
     target._data, target._storage = data, storage
     target._root = target._base = None
-    bump(target)
     return target
 
 

@@ -32,6 +32,13 @@ class _TensorMeta(type):
         return order if arrange is None else arrange(cls, order)  # type: ignore[no-any-return]
 
 
+class Counter:
+    """A count of in-place writes that outlives the tensors: see `autograd.versions`."""
+
+    __slots__ = ("count",)
+    count: int
+
+
 class Tensor(metaclass=_TensorMeta):
     """A multi-dimensional array of one element type, with automatic differentiation.
 
@@ -43,6 +50,7 @@ class Tensor(metaclass=_TensorMeta):
     _requires_grad: bool = False
     _node: Any = None  # what made this tensor: a node of the autograd graph; None for leaves
     _version_count: int = 0  # counts in-place writes; only the tensor that owns the memory counts
+    _counter: Counter | None = None  # the same count, where a node saved a result over this memory
     _root: Tensor | None = None  # the tensor that owns the memory; None: this one
     _base: Tensor | None = None  # for views: the tensor that all views of this memory started from
     _view_version: int = 0  # the count at which `_node` of a view was right

@@ -15,7 +15,7 @@ from flambeau.autograd.graph import (
     Node,
     next_sequence_number,
     output_node,
-    save_result,
+    save_part,
     tools,
     unpack,
     version_of,
@@ -314,8 +314,8 @@ def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
         position = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
             kept.append(None)
-        elif position is not None and not any(tensor is t for t in inputs):
-            kept.append(save_result(tensor, position))
+        elif position is not None and tensor.requires_grad:
+            kept.append(save_part(tensor, position))
         else:
             kept.append(_saved_input(tensor))
         versions.append(0 if tensor is None else version_of(tensor))

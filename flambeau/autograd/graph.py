@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._tensor.tensor import Tensor, new
+from flambeau._core.dtype import BY_NUMPY
+from flambeau._tensor.tensor import Counter, Tensor, new
+from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
 
@@ -197,21 +199,17 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 # ---- saving
 
 
-def version_of(tensor: Tensor) -> int:
-    """The count of in-place writes to the memory of a tensor."""
-    root = tensor._root
-    return tensor._version_count if root is None else root._version_count
-
-
 class SavedResult:
-    """A result that a formula needs, kept without keeping the tensor alive."""
+    """A result that a formula needs, kept without keeping the tensor alive.
 
-    __slots__ = ("data", "index", "ref")
+    `ref`, of one of several results: the tensor, whose node hooks may have been put on.
+    """
 
-    def __init__(self, tensor: Tensor, index: int = 0) -> None:
-        self.data = tensor._data
-        self.ref = weakref.ref(tensor)
-        self.index = index
+    __slots__ = ("counter", "data", "index", "ref")
+    counter: Counter
+    data: Any
+    index: int
+    ref: Any
 
 
 def save_input(tensor: Tensor) -> Any:
@@ -230,9 +228,25 @@ def save_input(tensor: Tensor) -> Any:
 
 def save_result(tensor: Tensor, index: int = 0) -> Any:
     """What a node keeps of its own output."""
-    if modes.stacks.saved_hooks:
+    if modes.watch.saving and modes.stacks.saved_hooks:
         return PackedResult(tensor, index)
-    return SavedResult(tensor, index)
+    kept = new(SavedResult)
+    kept.data = tensor._data
+    kept.counter = counter_of(tensor)
+    kept.index = index
+    kept.ref = None
+    return kept
+
+
+def save_part(tensor: Tensor, index: int) -> Any:
+    """What a node keeps of one of its several outputs. One without gradients, such as indices, has
+    no node, so it can be kept as any input."""
+    if tensor._data.dtype.kind not in "fcV":
+        return save_input(tensor)
+    kept = save_result(tensor, index)
+    if kept.__class__ is SavedResult:
+        kept.ref = weakref.ref(tensor)
+    return kept
 
 
 class Packed:
@@ -265,15 +279,15 @@ def unpack(node: Node, position: int) -> Any:
     kept = node.saved[position]
     if kept is None:
         return None
+    if kept.__class__ is SavedResult:
+        return _unpack_result(node, kept, node.versions[position])
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
         return kept
     if isinstance(kept, PackedResult):
         return _with_history(kept.unpack(kept.packed), node, kept.index)
-    if isinstance(kept, Packed):
-        return _unpacked(kept)
-    return _unpack_result(node, kept, node.versions[position])
+    return _unpacked(kept)
 
 
 def _unpacked(kept: Packed) -> Tensor:
@@ -285,15 +299,15 @@ def _unpacked(kept: Packed) -> Tensor:
 
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
-    tensor = kept.ref()
-    if tensor is None:
-        alias = new(Tensor)
-        alias._data = kept.data
-        return _with_history(alias, node, kept.index)
-    if version_of(tensor) != version:
-        made_by = f", which is output {kept.index} of {short_title(node)},"
-        raise modified_error(tensor, version, made_by)
-    return tensor
+    if kept.counter.count != version:
+        raise _changed(kept.data, kept.counter.count, version, node, kept.index)
+    if kept.ref is not None:
+        tensor = kept.ref()
+        if tensor is not None and getattr(tensor._node, "source", None) is node:
+            return tensor  # type: ignore[no-any-return]
+    alias = new(Tensor)
+    alias._data = kept.data
+    return _with_history(alias, node, kept.index)
 
 
 def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
@@ -311,24 +325,37 @@ def output_node(source: Node, index: int) -> OutputNode:
     return node
 
 
-TENSOR_NAMES: Callable[[Tensor], str]
+def modified_error(tensor: Tensor, version: int) -> RuntimeError:
+    """Torch's error for a saved tensor that an in-place operation has changed.
+
+    Torch looks at the history of the tensor as it is now, which may be an error of its own, and
+    does not know which output it was.
+    """
+    return _changed(tensor._data, version_of(tensor), version, tensor.grad_fn, 0)
 
 
-def modified_error(tensor: Tensor, version: int, made_by: str = "") -> RuntimeError:
-    """Torch's error for a saved tensor that an in-place operation has changed."""
-    name = tensor.dtype.scalar_name
-    kind = {"Bool": "torch.BoolTensor"}.get(name, f"torch.{name}Tensor")
-    shape = ", ".join(map(str, tensor.shape))
-    if not made_by and tensor._node is not None:
-        source = getattr(tensor._node, "source", tensor._node)
-        made_by = f", which is output {tensor.output_nr} of {short_title(source)},"
+def _changed(data: Any, count: int, version: int, made_by: Node | None,
+             index: int) -> RuntimeError:  # fmt: skip
+    name = BY_NUMPY[data.dtype].scalar_name
+    kind = f"torch.{name}Tensor" if name in WITH_TENSOR_TYPES else f"CPU{name}Type"
+    shape = ", ".join(map(str, data.shape))
+    source = f", which is output {index} of {short_title(made_by)}," if made_by else ""
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} [{shape}]]{made_by} is at version {version_of(tensor)}; expected "
-        f"version {version} instead. Hint: enable anomaly detection to find the operation that "
-        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
+        f"operation: [{kind} [{shape}]]{source} is at version {count}; expected "
+        f"version {version} instead. {ANOMALY_IS_ON if modes.watch.anomaly else ANOMALY_IS_OFF}"
     )
+
+
+WITH_TENSOR_TYPES = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
+ANOMALY_IS_OFF = (
+    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+    "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+ANOMALY_IS_ON = (
+    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+    "The variable in question was changed in there or anywhere later. Good luck!"
+)
 
 
 def short_title(node: Node) -> str:

@@ -7,7 +7,6 @@ Stale views get a fresh node, `AsStridedBackward0` of the base, when they are ne
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from flambeau._core import modes
@@ -19,37 +18,10 @@ from flambeau.autograd.graph import (
     next_sequence_number,
     short_title,
     tools,
-    version_of,
 )
+from flambeau.autograd.versions import bump, rewritten, version_of
 
-
-class Rewritten:
-    """How many living tensors started without grad and gained history from an in-place write.
-
-    Their views may still look as if they needed no grad; while `count` is 0, nobody has to check.
-    """
-
-    __slots__ = ("count", "refs")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.refs: dict[int, Any] = {}
-
-    def add(self, base: Tensor) -> None:
-        key = id(base)
-        if key in self.refs:
-            return
-        self.count += 1
-        modes.watch.results += 1
-        self.refs[key] = weakref.ref(base, lambda _: self.discard(key))
-
-    def discard(self, key: int) -> None:
-        if self.refs.pop(key, None) is not None:
-            self.count -= 1
-            modes.watch.results -= 1
-
-
-rewritten = Rewritten()
+__all__ = ["bump", "rewritten"]
 
 
 def edge_of(tensor: Tensor) -> Any:
@@ -250,12 +222,6 @@ def _creation_error(view: Tensor, verb: str) -> str:
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
     return REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
-
-
-def bump(tensor: Tensor) -> None:
-    """Count a write to the memory of a tensor."""
-    root = tensor if tensor._root is None else tensor._root
-    root._version_count += 1
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
