@@ -213,12 +213,14 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
     views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
-    anywhere = f"({x}._root is not None or not a.flags.c_contiguous) and not apart({x})"
+    anywhere = "(root is not None or not a.flags.c_contiguous)"
+    anywhere += f" and not apart({x})"
     elsewhere = anywhere if count == 1 else f"not a.flags.c_contiguous{views}"
     wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     lines = [
         head,
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
+        f"    root = {x}._root",
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference or {elsewhere}",
         f"            or (({wanted} or {x}._creation)",
@@ -239,7 +241,6 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
 def _bump_lines(x: str) -> list[str]:
     """Count a write, and return what was written to."""
     return [
-        f"    root = {x}._root",
         "    if root is None:",
         f"        {x}._version_count += 1",
         "    else:",
@@ -254,9 +255,10 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         head,
         *(_scaling_lines(x, y, "None", True) if has_alpha(op) else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})", f"foreign_inplace({x}, {y})"),
+        f"    root = {x}._root",
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {y}._root is {x}",
-        f"            or ({x}._root is not None or not a.flags.c_contiguous)",
+        "            or (root is not None or not a.flags.c_contiguous)",
         f"            and not apart({x}, {y})",
         f"            or (({x}._requires_grad or {y}._requires_grad or {x}._creation)",
         f"                and (grad_state.enabled or {x}._counter is not None))):",

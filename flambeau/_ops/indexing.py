@@ -253,7 +253,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             except (IndexError, OverflowError, ValueError):
                 pass  # the general way has torch's words for it
             else:
-                bump(self)
+                if self._root is None:  # and no node counts the writes: it would require grad
+                    self._version_count += 1
+                else:
+                    bump(self)
                 return
     set_general(self, index, value)
 

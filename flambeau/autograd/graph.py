@@ -20,6 +20,8 @@ from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
 
+watch = modes.watch
+
 
 class Tools:
     """Operators that the graph itself needs; `flambeau._ops` hands them over at import."""
@@ -200,14 +202,18 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 
 
 class SavedResult:
-    """A result that a formula needs, kept without keeping the tensor alive.
+    """The result of a node that a formula needs, kept without keeping the tensor alive."""
 
-    `ref`, of one of several results: the tensor, whose node hooks may have been put on.
-    """
-
-    __slots__ = ("counter", "data", "index", "ref")
+    __slots__ = ("counter", "data")
     counter: Counter
     data: Any
+    index = 0
+
+
+class SavedPart(SavedResult):
+    """The same for one of several results. `ref`: the tensor, whose own node may have hooks."""
+
+    __slots__ = ("index", "ref")
     index: int
     ref: Any
 
@@ -226,15 +232,13 @@ def save_input(tensor: Tensor) -> Any:
     return tensor
 
 
-def save_result(tensor: Tensor, index: int = 0) -> Any:
-    """What a node keeps of its own output."""
-    if modes.watch.saving and modes.stacks.saved_hooks:
-        return PackedResult(tensor, index)
+def save_result(tensor: Tensor) -> Any:
+    """What a node keeps of its only output."""
+    if watch.saving and modes.stacks.saved_hooks:
+        return PackedResult(tensor, 0)
     kept = new(SavedResult)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
-    kept.index = index
-    kept.ref = None
     return kept
 
 
@@ -243,9 +247,13 @@ def save_part(tensor: Tensor, index: int) -> Any:
     no node, so it can be kept as any input."""
     if tensor._data.dtype.kind not in "fcV":
         return save_input(tensor)
-    kept = save_result(tensor, index)
-    if kept.__class__ is SavedResult:
-        kept.ref = weakref.ref(tensor)
+    if watch.saving and modes.stacks.saved_hooks:
+        return PackedResult(tensor, index)
+    kept = new(SavedPart)
+    kept.data = tensor._data
+    kept.counter = counter_of(tensor)
+    kept.index = index
+    kept.ref = weakref.ref(tensor)
     return kept
 
 
@@ -279,7 +287,7 @@ def unpack(node: Node, position: int) -> Any:
     kept = node.saved[position]
     if kept is None:
         return None
-    if kept.__class__ is SavedResult:
+    if isinstance(kept, SavedResult):
         return _unpack_result(node, kept, node.versions[position])
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
@@ -301,7 +309,7 @@ def _unpacked(kept: Packed) -> Tensor:
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     if kept.counter.count != version:
         raise _changed(kept.data, kept.counter.count, version, node, kept.index)
-    if kept.ref is not None:
+    if isinstance(kept, SavedPart):
         tensor = kept.ref()
         if tensor is not None and getattr(tensor._node, "source", None) is node:
             return tensor  # type: ignore[no-any-return]
