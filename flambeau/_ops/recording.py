@@ -298,7 +298,7 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     """The node class of a row."""
     outputs = 1 if inplace else len(plan.results)
     scope: dict[str, Any] = {
-        "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
+        "unpack": graph.unpack, "unpack_unchanged": graph.unpack_unchanged, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
         "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
         "fit_many": _fit_many, "NotStrided": NotStrided,
     }  # fmt: skip
@@ -331,8 +331,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.values:
         lines.append(f"    {', '.join(plan.values)}, = node.values")
     for position, name in enumerate(plan.saved):
-        is_list = name in plan.arguments and plan.arguments[name].is_list
-        lines.append(f"    {name} = {'unpack_list' if is_list else 'unpack'}(node, {position})")
+        lines.append(f"    {name} = {_unpacking(plan, name)}(node, {position})")
     slots = _slots(plan)
     if plan.op.kind == "pointwise" and any(len(f.names) > 1 for f in plan.formulas):
         lines += ["    try:", "        small = grad._data.size < LIMIT",
@@ -343,6 +342,13 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     names = [f"*g_{a.name}" if a.is_list else f"g_{a.name}" for a in plan.targets]
     lines.append(f"    return ({', '.join(names)},)")
     return "\n".join(lines) + "\n"
+
+
+def _unpacking(plan: Plan, name: str) -> str:
+    if name in plan.op.dispensable:
+        return "unpack_unchanged"
+    is_list = name in plan.arguments and plan.arguments[name].is_list
+    return "unpack_list" if is_list else "unpack"
 
 
 def _wants_all_grads(plan: Plan) -> bool:

@@ -270,6 +270,7 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
     """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
     dirty = any(result is t for t in node.context._dirty)
     if dirty:
+        bump(result)
         if recording:
             _check_dirty(result)
         return result
@@ -298,7 +299,6 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
             continue
         link = node if len(outputs) == 1 else output_node(node, position)
         if any(result is t for t in node.context._dirty):
-            bump(result)
             rebase(result, link)
             continue
         result._node = link

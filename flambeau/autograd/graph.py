@@ -49,6 +49,10 @@ FREED = (
 )
 
 
+WRITTEN_OUT = ("CopyBackwards", "NotImplemented")
+"""Rows' nodes that torch names with the place where they are written."""
+
+
 class Node:
     """One recorded operator. Subclasses, one per row, hold the formulas in `apply`."""
 
@@ -79,7 +83,7 @@ class Node:
 
     def name(self) -> str:
         """The name that users see, such as MulBackward0."""
-        return self.title
+        return f"torch::autograd::{self.title}" if self.title in WRITTEN_OUT else self.title
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -280,6 +284,15 @@ class PackedResult(Packed):
         self.index = index
 
 
+def unpack_unchanged(node: Node, position: int) -> Any:
+    """The saved result at `position`; None if it was written to since, so that the formula has to
+    do without it."""
+    kept = node.saved and node.saved[position]
+    if isinstance(kept, SavedResult) and kept.counter.count != node.versions[position]:
+        return None
+    return unpack(node, position)
+
+
 def unpack(node: Node, position: int) -> Any:
     """The saved tensor at `position`; an error if it was freed or written to since."""
     if node.saved is None:
@@ -367,9 +380,11 @@ ANOMALY_IS_ON = (
 
 
 def short_title(node: Node) -> str:
-    """`Exp` for ExpBackward0, as some of torch's messages have it."""
-    head, marker, _ = node.title.rpartition("Backward")
-    return head if marker else node.title
+    """`Exp` for ExpBackward0 and `Pow1` for PowBackward1, as torch's messages have them."""
+    head, marker, number = node.name().rpartition("Backward")
+    if not marker or not (number == "" or number.isdigit()):
+        return node.name()
+    return head if number == "0" else head + number
 
 
 PUBLIC = {

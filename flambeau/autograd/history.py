@@ -21,7 +21,7 @@ from flambeau.autograd.graph import (
 )
 from flambeau.autograd.versions import bump, rewritten, version_of
 
-__all__ = ["bump", "rewritten"]
+__all__ = ["bump", "rewritten", "version_of"]  # for those who record, too
 
 
 def edge_of(tensor: Tensor) -> Any:
@@ -196,14 +196,15 @@ def is_inference(tensor: Tensor) -> bool:
     return tensor._inference if root is None else tensor._inference or root._inference
 
 
-def check_inplace(tensor: Tensor, recorded: bool) -> None:
+def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
     """Raise torch's errors for writes that are not allowed. Call before the memory changes.
 
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
+    `leaf`: whether leaves that require grad are refused.
     """
     if is_inference(tensor) and not modes.grad.inference:
         raise RuntimeError(INFERENCE)
-    if not modes.grad.enabled:
+    if not leaf or not modes.grad.enabled:
         return
     base = tensor._base
     if base is None:

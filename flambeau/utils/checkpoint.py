@@ -66,12 +66,12 @@ def checkpoint(
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
                           stacklevel=2)  # fmt: skip
-        return _Reentrant.apply(function, preserve_rng_state, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     return _Recompute(function, args, kwargs, context_fn, preserve_rng_state,
                       determinism_check).first_run()  # fmt: skip
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function = function
