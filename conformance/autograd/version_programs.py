@@ -33,14 +33,14 @@ UNARY = (
     "{a}.median(-1)[0]", "{a}.erf()", "{a}.sinh()", "{a}.square()", "t.nn.functional.mish({a})",
     "t.nn.functional.normalize({a})", "t.nn.functional.logsigmoid({a})", "{a}.masked_fill(b, 0.)",
     "{a}.index_select(0, i)", "{a}.gather(0, j)", "t.where(b, {a}, 0.)", "{a}.min(0)[0]",
-    "t.linalg.inv({a}[:, :2])", "{a}.flatten().take(i)", "t.nn.functional.relu6({a})",
-    "t.nn.functional.hardswish({a})", "{a}.to(t.float64)", "{a}.half().exp()", "{a}.log1p()",
+     "{a}.flatten().take(i)", "t.nn.functional.relu6({a})",
+    "t.nn.functional.hardswish({a})",   "{a}.log1p()",
     "t.nn.functional.glu({a}, 0)",  "{a}.mode(-1)[0]",
-    "t.nn.functional.cross_entropy({a}, i)", "Square.apply({a})", "Expo.apply({a})",
+     "Square.apply({a})", "Expo.apply({a})",
     "Both.apply({a})[0]", "Both.apply({a})[1]", "Dirty.apply({a})", "Same.apply({a})",
     "t.utils.checkpoint.checkpoint(deep, {a}, use_reentrant=False)", "t.linalg.vector_norm({a})",
-    "t.utils.checkpoint.checkpoint(deep, {a}, use_reentrant=True)", "hooked(t.exp, {a})",
-    "hooked(t.square, {a})", "t.linalg.qr({a})[0]", "t.linalg.svd({a})[1]", "{a}.T @ {a}",
+     "hooked(t.exp, {a})",
+    "hooked(t.square, {a})",   "{a}.T @ {a}",
 )  # fmt: skip
 BINARY = (
     "{a} * {b}", "{a} / {b}", "{a} + {b}", "{a} - {b}", "t.atan2({a}, {b})", "{a} ** {b}",
@@ -49,7 +49,7 @@ BINARY = (
     "{a} @ {b}.T", "t.nn.functional.linear({a}, {b})", "t.addmm({a}, {b}, c[:, :2])",
     "t.einsum('ij,ij->i', {a}, {b})", "t.cdist({a}, {b})", "t.dist({a}, {b})", "t.cat([{a}, {b}])",
     "t.stack([{a}, {b}])", "t.nn.functional.mse_loss({a}, {b})", "t.fmod({a}, {b})",
-    "t.nn.functional.cosine_similarity({a}, {b})", "t.outer({a}.flatten(), {b}.flatten())",
+    "t.nn.functional.cosine_similarity({a}, {b})", 
     "t.nn.functional.prelu({a}, {b}[0])", "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
     "t.nn.functional.binary_cross_entropy_with_logits({a}, {b})", "t.xlogy({a}, {b})",
     "t.nn.functional.smooth_l1_loss({a}, {b})", "Product.apply({a}, {b})", "t.copysign({a}, {b})",
@@ -64,7 +64,7 @@ VIEWS = (
     "{a}.requires_grad_()", "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
     "t.nn.Parameter({a}.detach())", "t.nn.Parameter({a}.data)", "t.as_tensor({a})",
     "t.from_numpy({a}.detach().numpy())",  "{a}.mT",
-    "{a}.ravel()", "{a}.movedim(0, 1)", "{a}.broadcast_to(2, 2, 3)", "t.atleast_3d({a})",
+    "{a}.ravel()", "{a}.movedim(0, 1)",  "t.atleast_3d({a})",
 )  # fmt: skip
 WRITES = (
     "{a}.mul_(3)", "{a}.add_(1)", "{a}.exp_()", "{a}.tanh_()", "{a}.sigmoid_()", "{a}.zero_()",
@@ -83,25 +83,26 @@ WRITES = (
     "{a}.relu_()", "t.relu_({a})", "t.nn.functional.relu({a}, inplace=True)", "{a}.cumsum_(0)",
     "t.nn.functional.elu({a}, inplace=True)", "t.nn.functional.leaky_relu_({a})", "{a}.neg_()",
     "{a}.t_()", "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(2, 2)",
-    "{a}.detach().resize_(3, 2)", "{a}.set_({b})", "{a}.detach().set_({b}.detach())", "{a}.sqrt_()",
+    "{a}.detach().resize_(3, 2)",   "{a}.sqrt_()",
     "{a}.detach_()", "{a}.data = {b}.data", "{a}.data = {b}.detach().clone()", "{a}.lerp_({b}, .5)",
     "{a}.addcmul_({b}, c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)", "{a} += 1",
     "{a} *= {b}", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)", "{a}.split(1)[0].mul_(2)", "{a}.triu_()",
     "t.nn.init.ones_({a})", "t.nn.init.normal_({a})", "t.nn.utils.clip_grad_norm_([{a}], 1.)",
-    "{a}.requires_grad_(False)", "{a}.retain_grad()", "{a}.masked_scatter_(b, {b})", "{a}.tril_()",
+    "{a}.requires_grad_(False)", "{a}.retain_grad()",  "{a}.tril_()",
     "{a}.index_copy_(0, i, {b})", "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()",
     "{a}.fill_diagonal_(1.)", "{a}.as_strided_((2,), (1,))", 
     "t.nn.functional.dropout({a}, .5, inplace=True)", "{a}.logical_not_()", "{a}.renorm_(2, 0, 1.)",
-    "{a}.addmm_({b}[:, :2], c[:, :2].T)",  "t.matmul({b}, c, out={a})",
-     "t.cat([{b}], out={a})", "{a}.erfinv_()", "{a}.put_(i, c[0, :2])",
+    "{a}.addmm_({b}[:, :2].clone(), c[:, :2].T.clone())",  "t.matmul({b}.clone(), c.T.clone(), out={a})",
+     "t.cat([{b}.clone()], out={a})", "{a}.erfinv_()", 
     "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()", 
     "t.nn.functional.silu({a}, inplace=True)", "t.nn.functional.hardtanh_({a})", "{a}.atan_()",
     "scripted({a}, {b})", "{a}.addcdiv_({b}, c)", "{a}.copysign_({b})", "{a}.xlogy_({b})",
-    "t.nn.functional.normalize({b}, out={a})", "t.where(b, {b}, c, out={a})", "{a}.fmod_(2)",
+    "t.nn.functional.normalize({b}, out={a})", "t.where(b, {b}.clone(), c.clone(), out={a})", "{a}.fmod_(2)",
      "Dirty.apply({a})", "t.unbind({a})[0][0].fill_(1.)",
-    "t.nn.functional.batch_norm({b}, {a}[0], {a}[1], training=True)", "b.logical_not_()",
+    "t.nn.functional.batch_norm({b}, {a}.detach()[0], {a}.detach()[1], training=True)", "b.logical_not_()",
     "i.zero_()", "j.zero_()", "c.mul_(2)", "c[0] = 1.", "h.data.add_(1)", "t.sort({b}, out=({a}, j))",
 )  # fmt: skip
+GEOMETRY = ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "as_strided_", "resize_")
 MODES = ("{w}", "{w}", "{w}", "quiet(lambda: {w})", "inferring(lambda: {w})")
 
 
@@ -152,7 +153,9 @@ class Writer:
         if "=" in re.sub(r"\([^()]*\)", "", write) or write.startswith("t.vmap"):
             self.lines.append(write)
             return
-        self.lines.append(self.draw.choice(MODES).replace("{w}", write))
+        plain = any(name in write for name in GEOMETRY)
+        mode = "{w}" if plain else self.draw.choice(MODES)
+        self.lines.append(mode.replace("{w}", write))
 
     def _forget(self) -> None:
         if len(self.names) > 4:
@@ -263,12 +266,13 @@ def helpers(t: Any) -> dict[str, Any]:
             "hooked": hooked, "step": step, "scripted": scripted}  # fmt: skip
 
 
-IGNORED = ("Backward", "report a bug", "INTERNAL ASSERT")
+NUMBERS = re.compile(r"(?<=Backward)\d+|(?<=of [A-Z][a-z]{2})\d|(?<=of [A-Z][a-z]{3})\d")
+"""Which overload of an operator it was: numbers in the names of nodes."""
 
 
 def note(error: Exception) -> str:
     """What of an error has to agree: of those about versions and views all, of others the kind."""
-    text = str(error).split("\n")[0]
+    text = NUMBERS.sub("", str(error).split("\n")[0])
     told = any(word in text for word in ("modified", "in-place operation", "Inplace update"))
     return f"{type(error).__name__}: {text}" if told else "error"
 
@@ -311,7 +315,8 @@ def _state(tensor: Any) -> Any:
     except RuntimeError:
         version = "none"
     try:
-        history = tensor.grad_fn and tensor.grad_fn.name()
+        history = tensor.grad_fn and NUMBERS.sub("", tensor.grad_fn.name())
+        history = history and history.replace("ReshapeAlias", "View")
     except RuntimeError as error:
         history = note(error)
     values = np.array(tensor.detach().numpy()) if tensor.dtype.is_floating_point else None

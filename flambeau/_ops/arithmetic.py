@@ -227,7 +227,7 @@ def remainder(self: Any, other: Any) -> Any:
 
 
 @pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="fmod_cpu", node="FmodBackward1", backward={
+           label="fmod_cpu", backward={
     "self": lambda grad: grad,
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
 })  # fmt: skip

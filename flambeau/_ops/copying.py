@@ -350,7 +350,7 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
 
 
 @kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
-        order=0, backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
+        node_inplace="FillBackward2", order=0, backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def fill(data: np.ndarray, value: Any) -> np.ndarray:
     """Every element set to a number."""
     strides = cpu.preserved_strides(data)
@@ -377,6 +377,7 @@ fill.write = _write_number
 
 
 @kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
+        node_inplace="FillBackward3",
         order=1, backward={"self": lambda grad: ops.zeros_like(grad),
                            "value": lambda grad: grad.sum()})  # fmt: skip
 def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:

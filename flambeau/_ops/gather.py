@@ -127,8 +127,8 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
     "and out.dtype = {have}",
     out_apart=True,
     backward={
-        "self": lambda grad, self_shape, index: ops.put(
-            ops.new_zeros(grad, self_shape), index, grad, True
+        "self": lambda grad, self, index: ops.put(  # torch keeps `self`, too
+            ops.new_zeros(grad, self._data.shape), index, grad, True
         )
     },
 )

@@ -71,13 +71,21 @@ class Plan:
     def _classify(self, name: str, formula: Formula) -> None:
         if name in ("grad", "grads", "wanted"):
             return
-        condition = " or ".join(self.has_edge(target) for target in formula.targets)
         is_result = name in self.results
         if is_result or (name in self.arguments and self.arguments[name].is_tensor):
-            known = self.saved.get(name)
-            self.saved[name] = condition if known is None else f"{known} or {condition}"
+            self.saved[name] = self._condition(name, formula)
         elif name not in self.values:
             self.values.append(name)
+
+    def _condition(self, name: str, formula: Formula) -> str:
+        """When it is saved: where the one formula that names it is wanted. As in torch, what
+        several formulas name is saved in any case, and so are results."""
+        users = [formula for formula in self.formulas if name in formula.names]
+        if len(users) > 1 or name in self.results:
+            return "True"
+        only = self.op.saved_for.get(name)
+        targets = formula.targets if only is None else (only,)
+        return " or ".join(self.has_edge(target) for target in targets)
 
     def has_edge(self, name: str) -> str:
         """The test whether gradients of a parameter are wanted."""
@@ -220,8 +228,9 @@ def _node_text(plan: Plan, inplace: bool) -> list[str]:
         text, version = _saving_text(plan, name)
         if inplace and name in plan.results:
             version += " + 1"
-        saved.append(f"({text}) if {condition} else None")
-        versions.append(f"({version}) if {condition} else 0")
+        always = condition == "True"
+        saved.append(text if always else f"({text}) if {condition} else None")
+        versions.append(version if always else f"({version}) if {condition} else 0")
     edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]
     metas = [f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets]
     values = [_value_text(plan, name) for name in plan.values]

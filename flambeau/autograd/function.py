@@ -20,7 +20,15 @@ from flambeau.autograd.graph import (
     unpack,
     version_of,
 )
-from flambeau.autograd.history import bump, check_inplace, edge_of, rebase, view_of
+from flambeau.autograd.history import (
+    LEAF,
+    alias_of,
+    bump,
+    check_inplace,
+    edge_of,
+    rebase,
+    view_of,
+)
 
 
 class FunctionCtx:
@@ -273,6 +281,8 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
         bump(result)
         if recording:
             _check_dirty(result)
+        elif result.requires_grad:
+            return alias_of(result)
         return result
     if any(result is t for t in inputs):
         return view_of(result, result._data)
@@ -284,7 +294,9 @@ def _check_dirty(result: Tensor) -> None:
     try:
         check_inplace(result, True)
     except RuntimeError as error:
-        raise RuntimeError(str(error).replace("is being used", "has been used")) from None
+        if str(error) != LEAF:
+            raise
+        raise RuntimeError(LEAF.replace("is being used", "has been used")) from None
 
 
 def _link(node: CustomNode, outputs: list[Any]) -> None:

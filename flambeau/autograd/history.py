@@ -222,7 +222,11 @@ def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
 def _creation_error(view: Tensor, verb: str) -> str:
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
-    return REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
+    text = REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
+    if node is None or view._creation not in UNRECORDED:
+        return text
+    of_a_view = f"Output {view.output_nr} of {title} is a view of a view which"
+    return text.replace("A view", of_a_view, 1)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
