@@ -46,8 +46,8 @@ BINARY = (
     "{a} * {b}", "{a} / {b}", "{a} + {b}", "{a} - {b}", "t.atan2({a}, {b})", "{a} ** {b}",
     "t.maximum({a}, {b})", "t.lerp({a}, {b}, .25)", "t.lerp({a}, {b}, c)", "t.hypot({a}, {b})",
     "t.addcmul({a}, {b}, c)", "t.addcdiv({a}, {b}, c)", "t.where({a} > 1, {a}, {b})",
-    "{a} @ {b}.T", "t.nn.functional.linear({a}, {b})", "t.addmm({a}, {b}, c[:, :2])",
-    "t.einsum('ij,ij->i', {a}, {b})", "t.cdist({a}, {b})", "t.dist({a}, {b})", "t.cat([{a}, {b}])",
+    "{a} @ {b}.T",  "t.addmm({a}, {b}, c[:, :2])",
+    "t.einsum('ij,ij->i', {a}, {b})",  "t.dist({a}, {b})", "t.cat([{a}, {b}])",
     "t.stack([{a}, {b}])", "t.nn.functional.mse_loss({a}, {b})", "t.fmod({a}, {b})",
     "t.nn.functional.cosine_similarity({a}, {b})", 
     "t.nn.functional.prelu({a}, {b}[0])", "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
@@ -72,8 +72,8 @@ WRITES = (
     "{a}[0] = 1.", "{a}[0] = {b}[0]", "{a}[..., 0] = 2.", "{a}[...] = {b}", "{a}[b] = 0.",
     "{a}[i] = 1.", "{a}.masked_fill_(b, 2.)", "{a}.index_put_((i,), {b}[0])", "{a}.div_({b})",
     "{a}.scatter_(0, j, 1.)", "{a}.scatter_add_(0, j, {b})", "{a}.index_add_(0, i, {b})",
-    "{a}.index_fill_(0, i, 1.)", "{a}.clamp_(.5, 1.)", "t.mul({b}, 2, out={a})",
-    "t.add({b}, 1, out={a})", "t.exp({b}, out={a})", 
+    "{a}.index_fill_(0, i, 1.)", "{a}.clamp_(.5, 1.)", "t.mul({a}.clone(), 2, out={a})",
+    "t.add({a}.data.clone(), 1, out={a})", "t.exp({a}.detach().clone(), out={a})", 
       
     "step(t.optim.SGD, {a})", "step(t.optim.Adam, {a})", "step(t.optim.AdamW, {a})",
     "step(t.optim.RMSprop, {a})", "step(t.optim.Adagrad, {a})", "{a}.data.mul_(2)",
@@ -81,26 +81,26 @@ WRITES = (
     "{a}.detach().numpy()[...] = 2.", "{a}.untyped_storage().fill_(0)", "{a}.view(-1).mul_(2)",
     "{a}.detach().numpy().fill(1.)", "{a}.detach()[0].add_(1)", "{a}[0].mul_(3)", "{a}.pow_(2)",
     "{a}.relu_()", "t.relu_({a})", "t.nn.functional.relu({a}, inplace=True)", "{a}.cumsum_(0)",
-    "t.nn.functional.elu({a}, inplace=True)", "t.nn.functional.leaky_relu_({a})", "{a}.neg_()",
+      "{a}.neg_()",
     "{a}.t_()", "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(2, 2)",
     "{a}.detach().resize_(3, 2)",   "{a}.sqrt_()",
-    "{a}.detach_()", "{a}.data = {b}.data", "{a}.data = {b}.detach().clone()", "{a}.lerp_({b}, .5)",
+       "{a}.lerp_({b}, .5)",
     "{a}.addcmul_({b}, c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)", "{a} += 1",
     "{a} *= {b}", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)", "{a}.split(1)[0].mul_(2)", "{a}.triu_()",
     "t.nn.init.ones_({a})", "t.nn.init.normal_({a})", "t.nn.utils.clip_grad_norm_([{a}], 1.)",
-    "{a}.requires_grad_(False)", "{a}.retain_grad()",  "{a}.tril_()",
+     "{a}.retain_grad()",  "{a}.tril_()",
     "{a}.index_copy_(0, i, {b})", "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()",
-    "{a}.fill_diagonal_(1.)", "{a}.as_strided_((2,), (1,))", 
+    "{a}.fill_diagonal_(1.)",  
     "t.nn.functional.dropout({a}, .5, inplace=True)", "{a}.logical_not_()", "{a}.renorm_(2, 0, 1.)",
-    "{a}.addmm_({b}[:, :2].clone(), c[:, :2].T.clone())",  "t.matmul({b}.clone(), c.T.clone(), out={a})",
-     "t.cat([{b}.clone()], out={a})", "{a}.erfinv_()", 
+    "{a}.addmm_({b}[:, :2].clone(), c[:, :2].T.clone())",  "t.relu({a}.data.clone()).copy_({a})",
+     "t.cat([{a}.data.clone()], out={a})", "{a}.erfinv_()", 
     "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()", 
     "t.nn.functional.silu({a}, inplace=True)", "t.nn.functional.hardtanh_({a})", "{a}.atan_()",
     "scripted({a}, {b})", "{a}.addcdiv_({b}, c)", "{a}.copysign_({b})", "{a}.xlogy_({b})",
-    "t.nn.functional.normalize({b}, out={a})", "t.where(b, {b}.clone(), c.clone(), out={a})", "{a}.fmod_(2)",
+    "t.nn.functional.normalize({a}.data.clone(), out={a})", "t.where({a} > 1, {a}.data.clone(), 1., out={a})", "{a}.fmod_(2)",
      "Dirty.apply({a})", "t.unbind({a})[0][0].fill_(1.)",
-    "t.nn.functional.batch_norm({b}, {a}.detach()[0], {a}.detach()[1], training=True)", "b.logical_not_()",
-    "i.zero_()", "j.zero_()", "c.mul_(2)", "c[0] = 1.", "h.data.add_(1)", "t.sort({b}, out=({a}, j))",
+    "t.nn.functional.batch_norm(c.clone(), {a}.detach()[0], {a}.detach()[1], training=True)", "b.logical_not_()",
+    "i.zero_()", "j.zero_()", "c.mul_(2)", "c[0] = 1.", "h.data.add_(1)", "t.tanh({a}.data.clone(), out={a})",
 )  # fmt: skip
 GEOMETRY = ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "as_strided_", "resize_")
 MODES = ("{w}", "{w}", "{w}", "quiet(lambda: {w})", "inferring(lambda: {w})")
@@ -315,8 +315,7 @@ def _state(tensor: Any) -> Any:
     except RuntimeError:
         version = "none"
     try:
-        history = tensor.grad_fn and NUMBERS.sub("", tensor.grad_fn.name())
-        history = history and history.replace("ReshapeAlias", "View")
+        history: Any = tensor.grad_fn is not None
     except RuntimeError as error:
         history = note(error)
     values = np.array(tensor.detach().numpy()) if tensor.dtype.is_floating_point else None

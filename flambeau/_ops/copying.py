@@ -17,9 +17,9 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.tensor import Tensor, method, provides
+from flambeau._tensor.tensor import Tensor, method, provides, storage_of
 from flambeau.autograd.history import alias_of, bump, check_inplace
-from flambeau.autograd.versions import stop_requiring_grad
+from flambeau.autograd.versions import stop_requiring_grad, version_of
 
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
@@ -275,8 +275,11 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     """`tensor.data = other`: another memory, the same history."""
     if not isinstance(other, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if tensor._root is not None and tensor._base is None:  # an alias leaves its family
+        tensor._version_count = version_of(tensor)
+        tensor._root = None
     tensor._data = other._data
-    tensor._storage = other._storage
+    tensor._storage = storage_of(other)
 
 
 # ---- writes

@@ -33,8 +33,8 @@ from flambeau._tensor.tensor import Tensor, wrap
     out_type=EXACT,
     out_apart=True,
     backward={
-        "self": lambda grad, self_shape, dim, index: ops.scatter_add(
-            ops.new_zeros(grad, self_shape), dim, index, grad
+        "self": lambda grad, self, dim, index: ops.scatter_add(  # torch keeps `self`, too
+            ops.new_zeros(grad, self._data.shape), dim, index, grad
         )
     },
 )

@@ -192,6 +192,8 @@ def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
 
 def storage_of(tensor: Tensor) -> Storage:
     """The memory that a tensor and its views share."""
+    if tensor._storage is not None:
+        return tensor._storage
     root = tensor if tensor._root is None else tensor._root
     if root._storage is None:
         root._storage = Storage.under(root._data)

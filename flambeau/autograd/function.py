@@ -233,7 +233,6 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record it."""
         node = cls._node_class()
-        node.sequence_number = next_sequence_number()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
         recording = bool(modes.grad.enabled) and any(t.requires_grad for t in tensors)
@@ -241,6 +240,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         context = node.context = Context(node, needs_input_grad)
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
+        node.sequence_number = next_sequence_number()
         node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
         output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
@@ -285,7 +285,8 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
             return alias_of(result)
         return result
     if any(result is t for t in inputs):
-        return view_of(result, result._data)
+        recorded = recording or not result.requires_grad
+        return view_of(result, result._data) if recorded else alias_of(result)
     return result
 
 

@@ -19,6 +19,9 @@ from flambeau._tensor.tensor import Counter, Tensor, new
 from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
+"""The order of nodes: backward runs the highest first. A node takes its number once it has its
+edges, because to ask for the edge of a view may make a node (see `history`) that comes before it.
+"""
 
 watch = modes.watch
 

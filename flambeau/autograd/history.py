@@ -120,8 +120,8 @@ class CopySlices(Node):
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
-        self.sequence_number = next_sequence_number()
         self.edges = (edge_of(base), *inner.edges[1:])
+        self.sequence_number = next_sequence_number()
         self.hooks, self.saved = None, ()
         self.inner = inner
         self.geometry = Geometry(view._data, base._data)

@@ -79,6 +79,23 @@ def counter_of(tensor: Tensor) -> Counter:
     return counter
 
 
+def share_count(source: Tensor, tensor: Tensor) -> None:
+    """Let a new tensor over the memory of another one count its writes together with it.
+
+    A source that has no root gets the new tensor as its root, not the other way round: parameters
+    are what is used most, and a root is what operators are quickest with.
+    """
+    if source._root is not None:
+        tensor._root = source._root
+        return
+    if source._version_count:
+        tensor._version_count = source._version_count
+    if source._counter is not None:
+        tensor._counter = source._counter
+        rewritten.add(tensor)
+    source._root = tensor
+
+
 def stop_requiring_grad(tensor: Tensor) -> None:
     """Take the flag off a tensor, whose memory a node may have saved nevertheless."""
     tensor._requires_grad = False

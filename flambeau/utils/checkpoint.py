@@ -20,7 +20,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import backward as run_backward
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad
+from flambeau.autograd.graph import modified_error
 from flambeau.autograd.saved import saved_tensors_hooks
+from flambeau.autograd.versions import version_of
 
 
 class CheckpointError(RuntimeError):
@@ -143,6 +145,7 @@ class _Recompute:
         self.check = check
         self.shapes: list[Any] = []
         self.kept: dict[int, Tensor] | None = None
+        self.versions = [(a, version_of(a)) for a in args if isinstance(a, Tensor)]
 
     def first_run(self) -> Any:
         with self.contexts[0], saved_tensors_hooks(self._number, self._recomputed):
@@ -159,6 +162,9 @@ class _Recompute:
         return self.kept.pop(number)
 
     def _second_run(self) -> None:
+        for tensor, version in self.versions:
+            if version_of(tensor) != version:
+                raise modified_error(tensor, version)
         kept: list[Tensor] = []
 
         def keep(tensor: Tensor) -> int:
