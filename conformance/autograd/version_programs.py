@@ -22,7 +22,7 @@ START = (
 UNARY = (
     "{a}.exp()", "{a}.tanh()", "{a}.sigmoid()", "{a}.abs().sqrt()", "{a}.reciprocal()",
     "t.rsqrt({a}.abs() + 1)", "t.relu({a})", "t.softmax({a}, -1)", "t.log_softmax({a}, 0)",
-    "t.expm1({a})", "t.tan({a})", "{a}.cumprod(0)", "{a}.prod()", "{a}.norm()", "{a}.norm(dim=0)",
+    "t.expm1({a})",  "{a}.cumprod(0)", "{a}.prod()", "{a}.norm()", "{a}.norm(dim=0)",
     "t.logsumexp({a}, -1)", "{a}.std()", "{a}.var(0)", "{a}.max(-1)[0]", "{a}.sort(-1)[0]",
     "{a}.topk(1)[0]", "{a}.cummax(0)[0]", "{a}.amax(-1)", "t.logcumsumexp({a}, 0)", "{a} ** 2",
     "{a} ** 2.5", "2 ** {a}", "t.nn.functional.elu({a})", "t.nn.functional.gelu({a})",
@@ -39,14 +39,14 @@ UNARY = (
      "Square.apply({a})", "Expo.apply({a})",
     "Both.apply({a})[0]", "Both.apply({a})[1]", "Dirty.apply({a})", "Same.apply({a})",
     "t.utils.checkpoint.checkpoint(deep, {a}, use_reentrant=False)", "t.linalg.vector_norm({a})",
-     "hooked(t.exp, {a})",
+     
     "hooked(t.square, {a})",   "{a}.T @ {a}",
 )  # fmt: skip
 BINARY = (
     "{a} * {b}", "{a} / {b}", "{a} + {b}", "{a} - {b}", "t.atan2({a}, {b})", "{a} ** {b}",
     "t.maximum({a}, {b})", "t.lerp({a}, {b}, .25)", "t.lerp({a}, {b}, c)", "t.hypot({a}, {b})",
     "t.addcmul({a}, {b}, c)", "t.addcdiv({a}, {b}, c)", "t.where({a} > 1, {a}, {b})",
-    "{a} @ {b}.T",  "t.addmm({a}, {b}, c[:, :2])",
+    "t.mm({a}, {b}.T)",  "t.addmm({a}, {b}, c[:, :2])",
     "t.einsum('ij,ij->i', {a}, {b})",  "t.dist({a}, {b})", "t.cat([{a}, {b}])",
     "t.stack([{a}, {b}])", "t.nn.functional.mse_loss({a}, {b})", "t.fmod({a}, {b})",
     "t.nn.functional.cosine_similarity({a}, {b})", 
@@ -58,10 +58,10 @@ VIEWS = (
     "{a}[0]", "{a}[:, 1:]", "{a}.T", "{a}.view(-1)", "{a}.unbind(0)[1]", "{a}.split(1)[0]",
     "{a}.chunk(2, -1)[0]", "{a}.detach()", "{a}.data", "{a}[:]", "{a}.select(-1, 0)",
     "{a}.narrow(0, 0, 1)", "{a}.diagonal()", "{a}.unsqueeze(0)", "{a}.squeeze()", "{a}.view_as({a})",
-    "{a}.expand_as({a})", "{a}.as_strided((2,), (1,))", "{a}.permute(1, 0)", "{a}.reshape(3, 2)",
+    "{a}.expand_as({a})", "{a}.permute(1, 0)", "{a}.reshape(3, 2)",
     "{a}.flatten()", "{a}.unfold(-1, 1, 1)", "{a}.detach()[0]", "{a}.data[0]", "{a}.to(t.float32)",
     "{a}.contiguous()", "{a}.unflatten(-1, (1, -1))", "{a}.tensor_split(2)[1]", "{a}.swapaxes(0, 1)",
-    "{a}.requires_grad_()", "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
+    "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
     "t.nn.Parameter({a}.detach())", "t.nn.Parameter({a}.data)", "t.as_tensor({a})",
     "t.from_numpy({a}.detach().numpy())",  "{a}.mT",
     "{a}.ravel()", "{a}.movedim(0, 1)",  "t.atleast_3d({a})",
@@ -82,13 +82,13 @@ WRITES = (
     "{a}.detach().numpy().fill(1.)", "{a}.detach()[0].add_(1)", "{a}[0].mul_(3)", "{a}.pow_(2)",
     "{a}.relu_()", "t.relu_({a})", "t.nn.functional.relu({a}, inplace=True)", "{a}.cumsum_(0)",
       "{a}.neg_()",
-    "{a}.t_()", "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(2, 2)",
-    "{a}.detach().resize_(3, 2)",   "{a}.sqrt_()",
+    "{a}.t_()", "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(1)",
+    "{a}.detach().resize_(1, 1)",   "{a}.sqrt_()",
        "{a}.lerp_({b}, .5)",
     "{a}.addcmul_({b}, c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)", "{a} += 1",
     "{a} *= {b}", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)", "{a}.split(1)[0].mul_(2)", "{a}.triu_()",
     "t.nn.init.ones_({a})", "t.nn.init.normal_({a})", "t.nn.utils.clip_grad_norm_([{a}], 1.)",
-     "{a}.retain_grad()",  "{a}.tril_()",
+      "{a}.tril_()",
     "{a}.index_copy_(0, i, {b})", "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()",
     "{a}.fill_diagonal_(1.)",  
     "t.nn.functional.dropout({a}, .5, inplace=True)", "{a}.logical_not_()", "{a}.renorm_(2, 0, 1.)",
@@ -97,7 +97,7 @@ WRITES = (
     "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()", 
     "t.nn.functional.silu({a}, inplace=True)", "t.nn.functional.hardtanh_({a})", "{a}.atan_()",
     "scripted({a}, {b})", "{a}.addcdiv_({b}, c)", "{a}.copysign_({b})", "{a}.xlogy_({b})",
-    "t.nn.functional.normalize({a}.data.clone(), out={a})", "t.where({a} > 1, {a}.data.clone(), 1., out={a})", "{a}.fmod_(2)",
+    "t.nn.functional.normalize({a}.data.clone(), out={a})",  "{a}.fmod_(2)",
      "Dirty.apply({a})", "t.unbind({a})[0][0].fill_(1.)",
     "t.nn.functional.batch_norm(c.clone(), {a}.detach()[0], {a}.detach()[1], training=True)", "b.logical_not_()",
     "i.zero_()", "j.zero_()", "c.mul_(2)", "c[0] = 1.", "h.data.add_(1)", "t.tanh({a}.data.clone(), out={a})",
@@ -348,10 +348,15 @@ def difference(theirs: Any, ours: Any) -> str | None:
     return f"{theirs}\n    against {ours}"
 
 
+TOLD = re.compile(r", which is output \d of \w+,")
+
+
 def _both_refuse(theirs: Any, ours: Any) -> bool:
     """Torch looks at stale views before it looks at arguments, which may be wrong, too."""
-    if not isinstance(theirs, str) or "  ->  " not in theirs:
+    if not isinstance(theirs, str):
         return False
+    if "of AsStrided," in theirs:  # for a write to a view torch tells its node while that lives
+        return TOLD.sub("", theirs) == TOLD.sub("", ours)
     line, _, text = theirs.partition("  ->  ")
     return "has been modified inplace" in text and ours == f"{line}  ->  error"
 

@@ -80,7 +80,7 @@ class Path:
             "foreign": self.foreign, "foreign_inplace": self.foreign_inplace,
             "foreign_operator": self.foreign_operator,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
-            "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
+            "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
         }  # fmt: skip
 
     def general(self, *values: Any, out: Any = None) -> Any:

@@ -61,12 +61,13 @@ def irregular(array: str, dims: str = "") -> str:
 
 
 def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
+    target = x if inplace else out
     return [
-        "    if alpha != 1:",
+        "    if alpha is not one:  # True and 1.0 are looked at, too",
         f"        result = with_factor({x}, {y}, alpha, {out}, {inplace})",
         "        if result is not None:",
         "            return result",
-        f"        {y} = scaled({x}, {y}, alpha)",
+        f"        {y} = scaled({x}, {y}, alpha, op, {target})",
     ]
 
 

@@ -94,7 +94,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
             slice_recorder.call(self, 0, start, stop, 1, result)
     elif not grad_state.enabled:
         limit_view(self, result)
-    if self._creation:
+    if self._creation and grad_state.enabled:
         result._creation = self._creation
     return result  # type: ignore[no-any-return]
 

@@ -67,6 +67,8 @@ class Plan:
         for formula in self.formulas:
             for name in formula.names:
                 self._classify(name, formula)
+        # torch's order, which decides of which changed tensor the error speaks
+        self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
     def _classify(self, name: str, formula: Formula) -> None:
         if name in ("grad", "grads", "wanted"):

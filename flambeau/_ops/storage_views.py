@@ -127,8 +127,8 @@ def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int)
 
 def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
     def function(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        edge = edge_of(self)
-        check_inplace(self, edge is not None)
+        check_inplace(self, bool(modes.grad.enabled) and self.requires_grad)
+        edge_of(self)
         before = new(Tensor)
         root = self if self._root is None else self._root
         before._data, before._root = self._data, root

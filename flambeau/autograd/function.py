@@ -292,12 +292,10 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
 
 def _check_dirty(result: Tensor) -> None:
     """The errors of in-place writes, which have happened already."""
-    try:
-        check_inplace(result, True)
-    except RuntimeError as error:
-        if str(error) != LEAF:
-            raise
-        raise RuntimeError(LEAF.replace("is being used", "has been used")) from None
+    base = result._base
+    if result._node is None and result._requires_grad and (base is None or base._node is not None):
+        raise RuntimeError(LEAF.replace("is being used", "has been used"))
+    check_inplace(result, True)
 
 
 def _link(node: CustomNode, outputs: list[Any]) -> None:

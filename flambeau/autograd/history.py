@@ -162,6 +162,9 @@ NO_GRAD_VIEW = (
     "by moving both the view and the inplace either both inside the no_grad block (if you don't "
     "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
+WITHOUT_NODE = (
+    "A view was created in no_grad mode and {verb} modified inplace with grad mode enabled."
+)
 INFERENCE_VIEW = (
     "A view was created in inference mode and {verb} modified inplace in normal mode. Given that "
     "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
@@ -223,7 +226,10 @@ def _creation_error(view: Tensor, verb: str) -> str:
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
     text = REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
-    if node is None or view._creation not in UNRECORDED:
+    unrecorded = view._creation in UNRECORDED
+    if node is None and not unrecorded:
+        return f"{WITHOUT_NODE.format(verb=verb)} {text.partition('. ')[2]}"
+    if node is None or not unrecorded:
         return text
     of_a_view = f"Output {view.output_nr} of {title} is a view of a view which"
     return text.replace("A view", of_a_view, 1)
