@@ -50,7 +50,7 @@ BINARY = (
     "t.einsum('ij,ij->i', {a}, {b})",  "t.dist({a}, {b})", "t.cat([{a}, {b}])",
     "t.stack([{a}, {b}])", "t.nn.functional.mse_loss({a}, {b})", "t.fmod({a}, {b})",
     "t.nn.functional.cosine_similarity({a}, {b})", 
-    "t.nn.functional.prelu({a}, {b}[0])", "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
+    "t.nn.functional.prelu({a}, {b}.flatten()[:3])", "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
     "t.nn.functional.binary_cross_entropy_with_logits({a}, {b})", "t.xlogy({a}, {b})",
     "t.nn.functional.smooth_l1_loss({a}, {b})", "Product.apply({a}, {b})", "t.copysign({a}, {b})",
 )  # fmt: skip
@@ -63,7 +63,7 @@ VIEWS = (
     "{a}.contiguous()", "{a}.unflatten(-1, (1, -1))", "{a}.tensor_split(2)[1]", "{a}.swapaxes(0, 1)",
     "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
     "t.nn.Parameter({a}.detach())", "t.nn.Parameter({a}.data)", "t.as_tensor({a})",
-    "t.from_numpy({a}.detach().numpy())",  "{a}.mT",
+     "{a}.mT",
     "{a}.ravel()", "{a}.movedim(0, 1)",  "t.atleast_3d({a})",
 )  # fmt: skip
 WRITES = (
@@ -71,7 +71,7 @@ WRITES = (
     "{a}.fill_(2.)", "{a}.copy_({b})", "{a}.mul_({b})", "{a}.add_({b}, alpha=2)", "{a}.sub_({b})",
     "{a}[0] = 1.", "{a}[0] = {b}[0]", "{a}[..., 0] = 2.", "{a}[...] = {b}", "{a}[b] = 0.",
     "{a}[i] = 1.", "{a}.masked_fill_(b, 2.)", "{a}.index_put_((i,), {b}[0])", "{a}.div_({b})",
-    "{a}.scatter_(0, j, 1.)", "{a}.scatter_add_(0, j, {b})", "{a}.index_add_(0, i, {b})",
+    "{a}.scatter_(0, j, 1.)", "{a}.scatter_add_(0, j, {b}[:2])", "{a}.index_add_(0, i, {b})",
     "{a}.index_fill_(0, i, 1.)", "{a}.clamp_(.5, 1.)", "t.mul({a}.clone(), 2, out={a})",
     "t.add({a}.data.clone(), 1, out={a})", "t.exp({a}.detach().clone(), out={a})", 
       
@@ -348,15 +348,10 @@ def difference(theirs: Any, ours: Any) -> str | None:
     return f"{theirs}\n    against {ours}"
 
 
-TOLD = re.compile(r", which is output \d of \w+,")
-
-
 def _both_refuse(theirs: Any, ours: Any) -> bool:
     """Torch looks at stale views before it looks at arguments, which may be wrong, too."""
     if not isinstance(theirs, str):
         return False
-    if "of AsStrided," in theirs:  # for a write to a view torch tells its node while that lives
-        return TOLD.sub("", theirs) == TOLD.sub("", ours)
     line, _, text = theirs.partition("  ->  ")
     return "has been modified inplace" in text and ours == f"{line}  ->  error"
 

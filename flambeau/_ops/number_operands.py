@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops import pointwise as kind
-from flambeau._ops.outputs import check_cast
+from flambeau._ops.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -66,6 +66,8 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
     if isinstance(alpha, complex) and not common.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
                            "number.")  # fmt: skip
+    if isinstance(target, Tensor):
+        check_partial_overlap(target, (other,))
     if alpha == 1:
         return other
     if isinstance(other, Tensor) and other.dtype is not common:

@@ -22,6 +22,7 @@ from flambeau.autograd.graph import (
 )
 from flambeau.autograd.history import (
     LEAF,
+    UNRECORDED,
     alias_of,
     bump,
     check_inplace,
@@ -293,7 +294,8 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
 def _check_dirty(result: Tensor) -> None:
     """The errors of in-place writes, which have happened already."""
     base = result._base
-    if result._node is None and result._requires_grad and (base is None or base._node is not None):
+    own = base is None or base._node is not None or result._creation in UNRECORDED
+    if own and result._node is None and result._requires_grad:
         raise RuntimeError(LEAF.replace("is being used", "has been used"))
     check_inplace(result, True)
 

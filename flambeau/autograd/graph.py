@@ -209,11 +209,16 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 
 
 class SavedResult:
-    """The result of a node that a formula needs, kept without keeping the tensor alive."""
+    """The result of a node that a formula needs, kept without keeping the tensor alive.
 
-    __slots__ = ("counter", "data")
+    `of_view`, unset but after a write to a view: the node that the view then had, which errors
+    name while it lives.
+    """
+
+    __slots__ = ("counter", "data", "of_view")
     counter: Counter
     data: Any
+    of_view: Callable[[], Node | None]
     index = 0
 
 
@@ -324,7 +329,8 @@ def _unpacked(kept: Packed) -> Tensor:
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     if kept.counter.count != version:
-        raise _changed(kept.data, kept.counter.count, version, node, kept.index)
+        made_by = getattr(kept, "of_view", _none)() or node
+        raise _changed(kept.data, kept.counter.count, version, made_by, kept.index)
     if isinstance(kept, SavedPart):
         tensor = kept.ref()
         if tensor is not None and getattr(tensor._node, "source", None) is node:
@@ -332,6 +338,10 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     alias = new(Tensor)
     alias._data = kept.data
     return _with_history(alias, node, kept.index)
+
+
+def _none() -> None:
+    return None
 
 
 def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:

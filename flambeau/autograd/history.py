@@ -7,6 +7,7 @@ Stale views get a fresh node, `AsStridedBackward0` of the base, when they are ne
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from flambeau._core import modes
@@ -15,6 +16,7 @@ from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
+    SavedResult,
     next_sequence_number,
     short_title,
     tools,
@@ -244,6 +246,9 @@ def rebase(tensor: Tensor, node: Node) -> None:
     _adopt(base, CopySlices(base, tensor, node))
     tensor._node = None
     _refresh(tensor, base)
+    for kept in node.saved or ():
+        if isinstance(kept, SavedResult):
+            kept.of_view = weakref.ref(tensor._node)
 
 
 def _adopt(tensor: Tensor, node: Node) -> None:
