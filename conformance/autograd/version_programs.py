@@ -22,7 +22,7 @@ START = (
 UNARY = (
     "{a}.exp()", "{a}.tanh()", "{a}.sigmoid()", "{a}.abs().sqrt()", "{a}.reciprocal()",
     "t.rsqrt({a}.abs() + 1)", "t.relu({a})", "t.softmax({a}, -1)", "t.log_softmax({a}, 0)",
-    "t.expm1({a})",  "{a}.cumprod(0)", "{a}.prod()", "{a}.norm()", "{a}.norm(dim=0)",
+    "t.expm1({a})", "{a}.cumprod(0)", "{a}.prod()", "{a}.norm()", "{a}.norm(dim=0)",
     "t.logsumexp({a}, -1)", "{a}.std()", "{a}.var(0)", "{a}.max(-1)[0]", "{a}.sort(-1)[0]",
     "{a}.topk(1)[0]", "{a}.cummax(0)[0]", "{a}.amax(-1)", "t.logcumsumexp({a}, 0)", "{a} ** 2",
     "{a} ** 2.5", "2 ** {a}", "t.nn.functional.elu({a})", "t.nn.functional.gelu({a})",
@@ -33,74 +33,68 @@ UNARY = (
     "{a}.median(-1)[0]", "{a}.erf()", "{a}.sinh()", "{a}.square()", "t.nn.functional.mish({a})",
     "t.nn.functional.normalize({a})", "t.nn.functional.logsigmoid({a})", "{a}.masked_fill(b, 0.)",
     "{a}.index_select(0, i)", "{a}.gather(0, j)", "t.where(b, {a}, 0.)", "{a}.min(0)[0]",
-     "{a}.flatten().take(i)", "t.nn.functional.relu6({a})",
-    "t.nn.functional.hardswish({a})",   "{a}.log1p()",
-    "t.nn.functional.glu({a}, 0)",  "{a}.mode(-1)[0]",
-     "Square.apply({a})", "Expo.apply({a})",
-    "Both.apply({a})[0]", "Both.apply({a})[1]", "Dirty.apply({a})", "Same.apply({a})",
-    "t.utils.checkpoint.checkpoint(deep, {a}, use_reentrant=False)", "t.linalg.vector_norm({a})",
-     
-    "hooked(t.square, {a})",   "{a}.T @ {a}",
+    "{a}.flatten().take(i)", "t.nn.functional.relu6({a})", "t.nn.functional.hardswish({a})",
+    "{a}.log1p()", "t.nn.functional.glu({a}, 0)", "{a}.mode(-1)[0]", "Square.apply({a})",
+    "Expo.apply({a})", "Both.apply({a})[0]", "Both.apply({a})[1]", "Dirty.apply({a})",
+    "Same.apply({a})", "t.utils.checkpoint.checkpoint(deep, {a}, use_reentrant=False)",
+    "t.linalg.vector_norm({a})", "hooked(t.square, {a})", "{a}.T @ {a}",
 )  # fmt: skip
 BINARY = (
     "{a} * {b}", "{a} / {b}", "{a} + {b}", "{a} - {b}", "t.atan2({a}, {b})", "{a} ** {b}",
     "t.maximum({a}, {b})", "t.lerp({a}, {b}, .25)", "t.lerp({a}, {b}, c)", "t.hypot({a}, {b})",
     "t.addcmul({a}, {b}, c)", "t.addcdiv({a}, {b}, c)", "t.where({a} > 1, {a}, {b})",
-    "t.mm({a}, {b}.T)",  "t.addmm({a}, {b}, c[:, :2])",
-    "t.einsum('ij,ij->i', {a}, {b})",  "t.dist({a}, {b})", "t.cat([{a}, {b}])",
-    "t.stack([{a}, {b}])", "t.nn.functional.mse_loss({a}, {b})", "t.fmod({a}, {b})",
-    "t.nn.functional.cosine_similarity({a}, {b})", 
-    "t.nn.functional.prelu({a}, {b}.flatten()[:3])", "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
+    "t.mm({a}, {b}.T)", "t.addmm({a}, {b}, c[:, :2])", "t.einsum('ij,ij->i', {a}, {b})",
+    "t.dist({a}, {b})", "t.cat([{a}, {b}])", "t.stack([{a}, {b}])",
+    "t.nn.functional.mse_loss({a}, {b}.expand_as({a}))", "t.fmod({a}, {b})",
+    "t.nn.functional.cosine_similarity({a}, {b})", "t.nn.functional.prelu({a}, {b}.flatten()[:3])",
+    "{a} * {b}.sum()", "t.nn.functional.kl_div({a}, {b})",
     "t.nn.functional.binary_cross_entropy_with_logits({a}, {b})", "t.xlogy({a}, {b})",
-    "t.nn.functional.smooth_l1_loss({a}, {b})", "Product.apply({a}, {b})", "t.copysign({a}, {b})",
+    "t.nn.functional.smooth_l1_loss({a}, {b}.expand_as({a}))", "Product.apply({a}, {b})",
+    "t.copysign({a}, {b})",
 )  # fmt: skip
 VIEWS = (
     "{a}[0]", "{a}[:, 1:]", "{a}.T", "{a}.view(-1)", "{a}.unbind(0)[1]", "{a}.split(1)[0]",
     "{a}.chunk(2, -1)[0]", "{a}.detach()", "{a}.data", "{a}[:]", "{a}.select(-1, 0)",
-    "{a}.narrow(0, 0, 1)", "{a}.diagonal()", "{a}.unsqueeze(0)", "{a}.squeeze()", "{a}.view_as({a})",
-    "{a}.expand_as({a})", "{a}.permute(1, 0)", "{a}.reshape(3, 2)",
+    "{a}.narrow(0, 0, 1)", "{a}.diagonal()", "{a}.unsqueeze(0)", "{a}.squeeze()",
+    "{a}.view_as({a})", "{a}.expand_as({a})", "{a}.permute(1, 0)", "{a}.reshape(3, 2)",
     "{a}.flatten()", "{a}.unfold(-1, 1, 1)", "{a}.detach()[0]", "{a}.data[0]", "{a}.to(t.float32)",
-    "{a}.contiguous()", "{a}.unflatten(-1, (1, -1))", "{a}.tensor_split(2)[1]", "{a}.swapaxes(0, 1)",
-    "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
-    "t.nn.Parameter({a}.detach())", "t.nn.Parameter({a}.data)", "t.as_tensor({a})",
-     "{a}.mT",
-    "{a}.ravel()", "{a}.movedim(0, 1)",  "t.atleast_3d({a})",
+    "{a}.contiguous()", "{a}.unflatten(-1, (1, -1))", "{a}.tensor_split(2)[1]",
+    "{a}.swapaxes(0, 1)", "{a}.detach().requires_grad_()", "quiet(lambda: {a}[0])",
+    "t.nn.Parameter({a}.detach())", "t.nn.Parameter({a}.data)", "t.as_tensor({a})", "{a}.mT",
+    "{a}.ravel()", "{a}.movedim(0, 1)", "t.atleast_3d({a})",
 )  # fmt: skip
 WRITES = (
-    "{a}.mul_(3)", "{a}.add_(1)", "{a}.exp_()", "{a}.tanh_()", "{a}.sigmoid_()", "{a}.zero_()",
-    "{a}.fill_(2.)", "{a}.copy_({b})", "{a}.mul_({b})", "{a}.add_({b}, alpha=2)", "{a}.sub_({b})",
-    "{a}[0] = 1.", "{a}[0] = {b}[0]", "{a}[..., 0] = 2.", "{a}[...] = {b}", "{a}[b] = 0.",
-    "{a}[i] = 1.", "{a}.masked_fill_(b, 2.)", "{a}.index_put_((i,), {b}[0])", "{a}.div_({b})",
-    "{a}.scatter_(0, j, 1.)", "{a}.scatter_add_(0, j, {b}[:2])", "{a}.index_add_(0, i, {b})",
-    "{a}.index_fill_(0, i, 1.)", "{a}.clamp_(.5, 1.)", "t.mul({a}.clone(), 2, out={a})",
-    "t.add({a}.data.clone(), 1, out={a})", "t.exp({a}.detach().clone(), out={a})", 
-      
-    "step(t.optim.SGD, {a})", "step(t.optim.Adam, {a})", "step(t.optim.AdamW, {a})",
-    "step(t.optim.RMSprop, {a})", "step(t.optim.Adagrad, {a})", "{a}.data.mul_(2)",
-    "{a}.detach().mul_(2)", "{a}.detach().zero_()", "{a}.data.zero_()", "{a}.T.mul_(2)",
-    "{a}.detach().numpy()[...] = 2.", "{a}.untyped_storage().fill_(0)", "{a}.view(-1).mul_(2)",
-    "{a}.detach().numpy().fill(1.)", "{a}.detach()[0].add_(1)", "{a}[0].mul_(3)", "{a}.pow_(2)",
-    "{a}.relu_()", "t.relu_({a})", "t.nn.functional.relu({a}, inplace=True)", "{a}.cumsum_(0)",
-      "{a}.neg_()",
-    "{a}.t_()", "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(1)",
-    "{a}.detach().resize_(1, 1)",   "{a}.sqrt_()",
-       "{a}.lerp_({b}, .5)",
-    "{a}.addcmul_({b}, c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)", "{a} += 1",
-    "{a} *= {b}", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)", "{a}.split(1)[0].mul_(2)", "{a}.triu_()",
-    "t.nn.init.ones_({a})", "t.nn.init.normal_({a})", "t.nn.utils.clip_grad_norm_([{a}], 1.)",
-      "{a}.tril_()",
-    "{a}.index_copy_(0, i, {b})", "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()",
-    "{a}.fill_diagonal_(1.)",  
+    "{a}.mul_({a})", "{a}.mul_(3)", "{a}.add_(1)", "{a}.exp_()", "{a}.tanh_()", "{a}.sigmoid_()",
+    "{a}.zero_()", "{a}.fill_(2.)", "{a}.copy_({b}.clone())", "{a}.mul_({b}.clone())",
+    "{a}.add_({b}.clone(), alpha=2)", "{a}.sub_({b}.clone())", "{a}[0] = 1.",
+    "{a}[0] = {b}.clone()[0]", "{a}[..., 0] = 2.", "{a}[...] = {b}.clone()", "{a}[b] = 0.",
+    "{a}[i] = 1.", "{a}.masked_fill_(b, 2.)", "{a}.index_put_((i,), {b}.clone()[0])",
+    "{a}.div_({b}.clone())", "{a}.scatter_(0, j, 1.)", "{a}.scatter_add_(0, j, {b}.clone()[:2])",
+    "{a}.index_add_(0, i, {b}.clone())", "{a}.index_fill_(0, i, 1.)", "{a}.clamp_(.5, 1.)",
+    "t.mul({a}.clone(), 2, out={a})", "t.add({a}.data.clone(), 1, out={a})",
+    "t.exp({a}.detach().clone(), out={a})", "step(t.optim.SGD, {a})", "step(t.optim.Adam, {a})",
+    "step(t.optim.AdamW, {a})", "step(t.optim.RMSprop, {a})", "step(t.optim.Adagrad, {a})",
+    "{a}.data.mul_(2)", "{a}.detach().mul_(2)", "{a}.detach().zero_()", "{a}.data.zero_()",
+    "{a}.T.mul_(2)", "{a}.detach().numpy()[...] = 2.", "{a}.untyped_storage().fill_(0)",
+    "{a}.view(-1).mul_(2)", "{a}.detach().numpy().fill(1.)", "{a}.detach()[0].add_(1)",
+    "{a}[0].mul_(3)", "{a}.pow_(2)", "{a}.relu_()", "t.relu_({a})",
+    "t.nn.functional.relu({a}, inplace=True)", "{a}.cumsum_(0)", "{a}.neg_()", "{a}.t_()",
+    "{a}.unsqueeze_(0)", "{a}.squeeze_()", "{a}.transpose_(0, 1)", "{a}.resize_(1)",
+    "{a}.detach().resize_(1, 1)", "{a}.sqrt_()", "{a}.lerp_({b}.clone(), .5)",
+    "{a}.addcmul_({b}.clone(), c)", "{a}.uniform_()", "{a}.normal_()", "{a}.bernoulli_(.5)",
+    "{a} += 1", "{a} *= {b}.clone()", "{a} /= 2", "{a}.unbind(0)[0].mul_(2)",
+    "{a}.split(1)[0].mul_(2)", "{a}.triu_()", "t.nn.init.ones_({a})", "t.nn.init.normal_({a})",
+    "t.nn.utils.clip_grad_norm_([{a}], 1.)", "{a}.tril_()", "{a}.index_copy_(0, i, {b}.clone())",
+    "{a}.swapaxes_(0, 1)", "{a}.round_()", "{a}.sign_()", "{a}.fill_diagonal_(1.)",
     "t.nn.functional.dropout({a}, .5, inplace=True)", "{a}.logical_not_()", "{a}.renorm_(2, 0, 1.)",
-    "{a}.addmm_({b}[:, :2].clone(), c[:, :2].T.clone())",  "t.relu({a}.data.clone()).copy_({a})",
-     "t.cat([{a}.data.clone()], out={a})", "{a}.erfinv_()", 
-    "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()", 
+    "{a}.addmm_({b}.clone()[:, :2].clone(), c[:, :2].T.clone())",
+    "t.relu({a}.data.clone()).copy_({a})", "t.cat([{a}.data.clone()], out={a})", "{a}.erfinv_()",
+    "{a}.reciprocal_()", "{a}.clamp_min_(.5)", "{a}.floor_()", "{a}.sin_()",
     "t.nn.functional.silu({a}, inplace=True)", "t.nn.functional.hardtanh_({a})", "{a}.atan_()",
-    "scripted({a}, {b})", "{a}.addcdiv_({b}, c)", "{a}.copysign_({b})", "{a}.xlogy_({b})",
-    "t.nn.functional.normalize({a}.data.clone(), out={a})",  "{a}.fmod_(2)",
-     "Dirty.apply({a})", "t.unbind({a})[0][0].fill_(1.)",
-    "t.nn.functional.batch_norm(c.clone(), {a}.detach()[0], {a}.detach()[1], training=True)", "b.logical_not_()",
-    "i.zero_()", "j.zero_()", "c.mul_(2)", "c[0] = 1.", "h.data.add_(1)", "t.tanh({a}.data.clone(), out={a})",
+    "{a}.addcdiv_({b}.clone(), c)", "{a}.copysign_({b}.clone())", "{a}.xlogy_({b}.clone())",
+    "t.nn.functional.normalize({a}.data.clone(), out={a})", "{a}.fmod_(2)", "Dirty.apply({a})",
+    "t.unbind({a})[0][0].fill_(1.)", "b.logical_not_()", "i.zero_()", "j.zero_()", "c.mul_(2)",
+    "c[0] = 1.", "h.data.add_(1)", "t.tanh({a}.data.clone(), out={a})",
 )  # fmt: skip
 GEOMETRY = ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "as_strided_", "resize_")
 MODES = ("{w}", "{w}", "{w}", "quiet(lambda: {w})", "inferring(lambda: {w})")
@@ -150,7 +144,7 @@ class Writer:
 
     def _write(self) -> None:
         write = self._fill(self.draw.choice(WRITES))
-        if "=" in re.sub(r"\([^()]*\)", "", write) or write.startswith("t.vmap"):
+        if "=" in re.sub(r"\([^()]*\)", "", write):  # no expression
             self.lines.append(write)
             return
         plain = any(name in write for name in GEOMETRY)
@@ -167,90 +161,77 @@ class Writer:
         self.lines.append(f"L.append({self._name()}.sum())")
 
 
+def _squared(ctx: Any, x: Any) -> Any:
+    ctx.save_for_backward(x)
+    return x * x
+
+
+def _squared_backward(ctx: Any, grad: Any) -> Any:
+    return 2 * ctx.saved_tensors[0] * grad
+
+
+def _exponential(ctx: Any, x: Any) -> Any:
+    result = x.exp()
+    ctx.save_for_backward(result)
+    return result
+
+
+def _times_saved(ctx: Any, grad: Any) -> Any:
+    return ctx.saved_tensors[0] * grad
+
+
+def _both(ctx: Any, x: Any) -> Any:
+    middle, result = x * 2, x.exp()
+    ctx.save_for_backward(x, middle, result)
+    return result, middle
+
+
+def _both_backward(ctx: Any, first: Any, second: Any) -> Any:
+    x, middle, result = ctx.saved_tensors
+    return first * result + second * 2 + 0 * (x + middle)
+
+
+def _dirty(ctx: Any, x: Any) -> Any:
+    x.exp_()
+    ctx.mark_dirty(x)
+    ctx.save_for_backward(x)
+    return x
+
+
+def _same(ctx: Any, x: Any) -> Any:
+    ctx.save_for_backward(x)
+    return x
+
+
+def _product(ctx: Any, x: Any, y: Any) -> Any:
+    ctx.save_for_backward(x, y)
+    return x * y
+
+
+def _product_backward(ctx: Any, grad: Any) -> Any:
+    x, y = ctx.saved_tensors
+    return grad * y, grad * x
+
+
+FUNCTIONS = {
+    "Square": (_squared, _squared_backward), "Expo": (_exponential, _times_saved),
+    "Both": (_both, _both_backward), "Dirty": (_dirty, _times_saved),
+    "Same": (_same, _times_saved), "Product": (_product, _product_backward),
+}  # fmt: skip
+"""Functions of users: how they compute, and their gradients."""
+
+
 def helpers(t: Any) -> dict[str, Any]:
     """What lines may call."""
+    functions = {
+        name: type(name, (t.autograd.Function,),
+                   {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+        for name, (forward, backward) in FUNCTIONS.items()
+    }  # fmt: skip
 
-    class Square(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return 2 * x * grad
-
-    class Expo(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            result = x.exp()
-            ctx.save_for_backward(result)
-            return result
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return ctx.saved_tensors[0] * grad
-
-    class Both(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            middle, result = x * 2, x.exp()
-            ctx.save_for_backward(x, middle, result)
-            return result, middle
-
-        @staticmethod
-        def backward(ctx: Any, first: Any, second: Any) -> Any:
-            x, middle, result = ctx.saved_tensors
-            return first * result + second * 2 + 0 * (x + middle)
-
-    class Dirty(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            x.exp_()
-            ctx.mark_dirty(x)
-            ctx.save_for_backward(x)
-            return x
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return ctx.saved_tensors[0] * grad
-
-    class Same(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return ctx.saved_tensors[0] * grad
-
-    class Product(t.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, y: Any) -> Any:
-            ctx.save_for_backward(x, y)
-            return x * y
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            x, y = ctx.saved_tensors
-            return grad * y, grad * x
-
-    def quiet(body: Any) -> Any:
-        with t.no_grad():
+    def within(mode: Any, body: Any) -> Any:
+        with mode:
             return body()
-
-    def inferring(body: Any) -> Any:
-        with t.inference_mode():
-            return body()
-
-    def deep(x: Any) -> Any:
-        return (x.exp() * x).tanh()
-
-    def hooked(function: Any, x: Any) -> Any:
-        with t.autograd.graph.saved_tensors_hooks(lambda s: s, lambda s: s):
-            return function(x)
 
     def step(kind: Any, x: Any) -> None:
         if not x.is_leaf:
@@ -258,12 +239,15 @@ def helpers(t: Any) -> dict[str, Any]:
         x.grad = t.ones_like(x)
         kind([x], lr=0.1).step()
 
-    def scripted(x: Any, y: Any) -> Any:
-        return x.mul_(y)
+    def hooked(function: Any, x: Any) -> Any:
+        mode = t.autograd.graph.saved_tensors_hooks(lambda s: s, lambda s: s)
+        return within(mode, lambda: function(x))
 
-    return {"Square": Square, "Expo": Expo, "Both": Both, "Dirty": Dirty, "Same": Same,
-            "Product": Product, "quiet": quiet, "inferring": inferring, "deep": deep,
-            "hooked": hooked, "step": step, "scripted": scripted}  # fmt: skip
+    return {
+        **functions, "step": step, "hooked": hooked, "deep": lambda x: (x.exp() * x).tanh(),
+        "quiet": lambda body: within(t.no_grad(), body),
+        "inferring": lambda body: within(t.inference_mode(), body),
+    }  # fmt: skip
 
 
 NUMBERS = re.compile(r"(?<=Backward)\d+|(?<=of [A-Z][a-z]{2})\d|(?<=of [A-Z][a-z]{3})\d")

@@ -19,7 +19,8 @@ def _told(t, total, *inputs):
 
 
 RESULTS = {
-    "exp": lambda t, x: x.exp(), "tanh": lambda t, x: x.tanh(), "softmax": lambda t, x: x.softmax(0),
+    "exp": lambda t, x: x.exp(), "tanh": lambda t, x: x.tanh(),
+    "softmax": lambda t, x: x.softmax(0),
     "sigmoid": lambda t, x: x.sigmoid(), "sqrt": lambda t, x: x.sqrt(),
     "norm": lambda t, x: x.norm(dim=0), "cumprod": lambda t, x: x.cumprod(1),
     "max": lambda t, x: x.max(1)[0], "std": lambda t, x: x.std(0), "pow": lambda t, x: 2**x,

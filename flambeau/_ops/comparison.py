@@ -8,7 +8,6 @@ from flambeau._compiler import expr as E
 from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.op import alias, pointwise
 
-
 FLAT = {"self": zero_like, "other": zero_like}
 """Formulas of comparisons that are written in place: they give numbers then."""
 

@@ -353,7 +353,9 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
 
 
 @kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
-        node_inplace="FillBackward2", order=0, backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
+        node_inplace="FillBackward2", order=0, backward={
+    "self": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
 def fill(data: np.ndarray, value: Any) -> np.ndarray:
     """Every element set to a number."""
     strides = cpu.preserved_strides(data)

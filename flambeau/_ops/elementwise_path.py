@@ -325,7 +325,8 @@ WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
 
 def apart(target: Tensor, other: Tensor | None = None) -> bool:
     """Whether a tensor that is a view, or not row-major, can be written to like any other one: no
-    history follows the write, no node counts it, and its elements lie apart from each other and from `other`'s."""
+    history follows the write, no node counts it, and its elements lie apart from each other and
+    from `other`'s."""
     root, data = target._root, target._data
     if root is not None:
         base: Any = target._base

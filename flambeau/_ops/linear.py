@@ -120,8 +120,7 @@ def _bias_error(shape: tuple[int, ...], bias: tuple[int, ...]) -> RuntimeError:
 
 def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bias_shape: Any,
                       wanted: Any) -> Any:  # fmt: skip
-    """An operand is there where the other one's gradient is wanted; else its values do not count.
-    """
+    """An operand is there where the other one's gradient is wanted; else only its place is."""
     plain_bias = bias_shape == weight_shape[:1]
     mask = (wanted[0], wanted[1], wanted[2] and plain_bias)
     input = grad if input is None else input

@@ -115,7 +115,8 @@ def _max_pool_rows(spatial: int) -> None:
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False,
-            autocast=precision(spatial), dispensable=("result",), backward={"self": compare})  # fmt: skip
+            autocast=precision(spatial), dispensable=("result",),
+            backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""

@@ -123,7 +123,8 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     made = node_class(plan, inplace)
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
-        "save_input": save_input, "save_result": save_result, "save_part": save_part, "watch": modes.watch,
+        "save_input": save_input, "save_result": save_result, "save_part": save_part,
+        "watch": modes.watch,
         "note": _note, "bump": bump, "Nowhere": Nowhere, "rebase": rebase,
         "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
@@ -309,7 +310,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     """The node class of a row."""
     outputs = 1 if inplace else len(plan.results)
     scope: dict[str, Any] = {
-        "unpack": graph.unpack, "unpack_unchanged": graph.unpack_unchanged, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
+        "unpack": graph.unpack, "unpack_unchanged": graph.unpack_unchanged,
+        "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
         "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
         "fit_many": _fit_many, "NotStrided": NotStrided,
     }  # fmt: skip

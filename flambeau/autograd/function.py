@@ -286,8 +286,12 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
             return alias_of(result)
         return result
     if any(result is t for t in inputs):
-        recorded = recording or not result.requires_grad
-        return view_of(result, result._data) if recorded else alias_of(result)
+        if result.requires_grad and not recording:
+            return alias_of(result)
+        view = view_of(result, result._data)
+        if modes.grad.enabled:
+            view._creation = "custom"
+        return view
     return result
 
 
