@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._tensor.tensor import Tensor, new
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, short_title, version_of
 from flambeau.autograd.history import edge_of
@@ -23,7 +23,7 @@ from flambeau.jit.optimise import sharing
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A part of the value in a place that a round saves; made_by: how errors name it."""
+    """A part of the value in a place that a round saves; made_by: the operator that errors name."""
 
     place: int
     shape: tuple[int, ...]
@@ -31,9 +31,8 @@ class Kept:
 
     def error(self, owner: Tensor, version: int) -> RuntimeError:
         """What a round says of a write."""
-        part: Tensor = new(Tensor)
-        part._data, part._root = np.empty(self.shape, owner._data.dtype), owner
-        return graph.modified_error(part, version, self.made_by)
+        part = np.empty(self.shape, owner._data.dtype)
+        return graph.changed_error(part, version_of(owner), version, self.made_by, 0)
 
 
 def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]) -> list[Kept]:
@@ -63,8 +62,7 @@ def _owner(tensor: Tensor) -> Tensor:
 def _made_by(tensor: Tensor) -> str:
     if tensor._node is None:
         return ""
-    source = getattr(tensor._node, "source", tensor._node)
-    return f", which is output {tensor.output_nr} of {short_title(source)},"
+    return short_title(getattr(tensor._node, "source", tensor._node))
 
 
 def _made_since(start: int, results: Sequence[Tensor]) -> list[Any]:

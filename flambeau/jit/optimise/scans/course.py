@@ -223,6 +223,8 @@ class Passed:
             raise NotFusible(f"a round that raises: {error}") from error
         if not all(isinstance(result, Tensor) for result in results):
             raise NotFusible("results of a round that are no tensors")
+        for result in results:
+            self._owner(result)
         self.results = [self._known_of(result) for result in results]
         self.arrays = [result._data for result in results]
         self.kinds = [_kind(array) for array in self.arrays]
@@ -280,21 +282,21 @@ class Passed:
                 tokens.add(owner if owner[0] == "state" else ("leaf", owner[1]))
                 continue
             waiting += edge.edges
-            tokens |= {("saved", self._owner(tensor)) for tensor in _saved(edge)}
+            tokens |= {("saved", owner) for owner in self._saved(edge)}
         return frozenset(tokens)
 
-
-def _saved(node: Node) -> list[Tensor]:
-    """The tensors that a node would read again, but for those that nobody holds any more."""
-    found: list[Tensor] = []
-    waiting = list(node.saved or ())
-    while waiting:
-        kept = waiting.pop()
-        if isinstance(kept, (list, tuple)):
-            waiting += kept
-            continue
-        if isinstance(kept, SavedResult):
-            kept = kept.ref()
-        if isinstance(kept, Tensor):
-            found.append(kept)
-    return found
+    def _saved(self, node: Node) -> list[Token]:
+        """Whose memory a node would read again, but for what nobody holds any more."""
+        counters = {id(root._counter): root for root in self.held if isinstance(root, Tensor)}
+        found: list[Token] = []
+        waiting = list(node.saved or ())
+        while waiting:
+            kept = waiting.pop()
+            if isinstance(kept, (list, tuple)):
+                waiting += kept
+                continue
+            if isinstance(kept, SavedResult):
+                kept = counters.get(id(kept.counter))
+            if isinstance(kept, Tensor):
+                found.append(self._owner(kept))
+        return found
