@@ -16,23 +16,27 @@ import numpy as np
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import graph
-from flambeau.autograd.graph import Node, next_sequence_number, short_title, version_of
-from flambeau.autograd.history import edge_of
+from flambeau.autograd.graph import Node, next_sequence_number, version_of
+from flambeau.autograd.history import edge_of, view_of
 from flambeau.jit.optimise import sharing
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A part of the value in a place that a round saves; made_by: the operator that errors name."""
+    """What a round saves of the value in a place: itself, or a part of it, which is a view."""
 
     place: int
     shape: tuple[int, ...]
-    made_by: str
+    is_part: bool
 
-    def error(self, owner: Tensor, version: int) -> RuntimeError:
-        """What a round says of a write."""
-        part = np.empty(self.shape, owner._data.dtype)
-        return graph.changed_error(part, version_of(owner), version, self.made_by, 0)
+    def error(self, tensor: Tensor, version: int) -> RuntimeError:
+        """What a round says of a write to the tensor."""
+        if not self.is_part:
+            return graph.modified_error(tensor, version)
+        steps = (0,) * len(self.shape)
+        part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
+        part._view_version = -1  # it was made before the write
+        return graph.modified_error(part, version)
 
 
 def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]) -> list[Kept]:
@@ -51,18 +55,13 @@ def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]
         for tensor in node.saved or ():
             if isinstance(tensor, Tensor) and id(_owner(tensor)) in owners:
                 place = owners[id(_owner(tensor))]
-                found.setdefault(place, Kept(place, tensor._data.shape, _made_by(tensor)))
+                is_part = tensor._root is not None
+                found.setdefault(place, Kept(place, tensor._data.shape, is_part))
     return list(found.values())
 
 
 def _owner(tensor: Tensor) -> Tensor:
     return tensor if tensor._root is None else tensor._root
-
-
-def _made_by(tensor: Tensor) -> str:
-    if tensor._node is None:
-        return ""
-    return short_title(getattr(tensor._node, "source", tensor._node))
 
 
 def _made_since(start: int, results: Sequence[Tensor]) -> list[Any]:
@@ -91,7 +90,7 @@ class RoundsBackward(Node):
             raise RuntimeError(graph.FREED)
         for tensor, version, kept in zip(self.saved, self.versions, self.kept, strict=True):
             if version_of(tensor) != version:
-                raise kept.error(_owner(tensor), version)
+                raise kept.error(tensor, version)
         return (grad,)
 
 
@@ -116,8 +115,8 @@ def recorded(tensor: Tensor, node: RoundsBackward, kept: Sequence[Kept],
     if not tensor.requires_grad:
         return result
     pairs = list(_saved(kept, values))
-    node.sequence_number = next_sequence_number()
     node.edges, node.hooks = (edge_of(tensor),), None
+    node.sequence_number = next_sequence_number()  # after those of its edges
     node.saved = tuple([saved for saved, _ in pairs])
     node.versions = tuple([version_of(saved) for saved, _ in pairs])
     node.kept = tuple([one for _, one in pairs])
@@ -132,4 +131,4 @@ def _saved(kept: Sequence[Kept], values: Sequence[Any]) -> Iterator[tuple[Tensor
             yield value, one
             continue
         for tensor in reversed(list(sharing.tensors_in(value))):  # the last round's comes first
-            yield tensor, replace(one, made_by=_made_by(tensor))
+            yield tensor, replace(one, is_part=False)
