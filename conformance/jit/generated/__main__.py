@@ -30,8 +30,9 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="conformance.jit.generated", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("conformance.jit.generated", None, __doc__)
+    parser.formatter_class = plain
     parser.add_argument("--seed", default=secrets.token_hex(4), help="anything; printed")
     parser.add_argument("--minutes", type=float, default=0.0, help="how long")
     parser.add_argument("--programs", type=int, default=0, help="how many, at most")

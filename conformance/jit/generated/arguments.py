@@ -255,9 +255,9 @@ def _first(given: list[Expr]) -> Any:
     for known in given:
         if isinstance(known.value, flambeau.Tensor):
             return known.value
-        if isinstance(known.value, list) and known.value:
-            if isinstance(known.value[0], flambeau.Tensor):
-                return known.value[0]
+        first = known.value[0] if isinstance(known.value, list) and known.value else None
+        if isinstance(first, flambeau.Tensor):
+            return first
     return None
 
 

@@ -10,8 +10,8 @@ from flambeau.jit.ir import types as T
 
 from .cases import After, Call, TensorArgument, Write
 
-SHAPES = ("nm", "nm", "nm", "nm", "mm", "mm", "mm", "m", "m", "n", "", "knm", "mk", "n1", "1m", "1", "nn", "km",
-          "nkmk", "0")  # fmt: skip
+SHAPES = ("nm", "nm", "nm", "nm", "mm", "mm", "mm", "m", "m", "n", "", "knm", "mk", "n1", "1m", "1",
+          "nn", "km", "nkmk", "0")  # fmt: skip
 FIRST = ("nm", "nm", "nm", "knm", "mm")
 DTYPES = ("float32", "float64", "int64", "bool", "int32", "bfloat16", "float16", "complex64",
           "complex128", "uint8")  # fmt: skip

@@ -29,6 +29,11 @@ class Finding:
     def kind(self) -> str:
         return f"{self.forms}: {self.difference.kind}"
 
+    @property
+    def against_plain(self) -> bool:
+        """Whether PyTorch has no part in it."""
+        return "plain" in self.forms
+
 
 @dataclass
 class Checked:
@@ -53,7 +58,7 @@ def check(case: Case, **switches: bool) -> Checked:
     again = _fresh(case, function)
     with optimised(case, **switches):
         found = outcomes(again, case, flambeau)
-    return compared(case, function, found, wanted)
+    return compared(case, found, wanted)
 
 
 def _fresh(case: Case, function: Any) -> Any:
@@ -61,7 +66,7 @@ def _fresh(case: Case, function: Any) -> Any:
     return Program(case, flambeau).subject() if "class M" in case.text else function
 
 
-def compared(case: Case, function: Any, found: list[Outcome], wanted: list[Outcome],
+def compared(case: Case, found: list[Outcome], wanted: list[Outcome],
              rules: Rules = STRICT, forms: str = "optimised against plain") -> Checked:  # fmt: skip
     """The first call that differs."""
     result = Checked(raised=sum(bool(outcome.raised) for outcome in wanted))
@@ -69,7 +74,7 @@ def compared(case: Case, function: Any, found: list[Outcome], wanted: list[Outco
         told = difference(mine, other, rules)
         if told is None:
             continue
-        reason = _explained(case, function, mine, wanted, index, told)
+        reason = _explained(case, mine, wanted, index, told)
         if reason:
             result.explained[reason] += 1
             continue
@@ -78,11 +83,12 @@ def compared(case: Case, function: Any, found: list[Outcome], wanted: list[Outco
     return result
 
 
-def _explained(case: Case, function: Any, mine: Outcome, wanted: list[Outcome], index: int,
+def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
                told: Difference) -> str:  # fmt: skip
     """Why a difference must be expected, if it must: unused computations are left out, as PyTorch
     does, with their errors and random numbers; and numbers may not be well determined."""
-    if _may_be_unused(told) or RANDOM.search(case.text):
+    raise_both = bool(mine.raised and wanted[index].raised)
+    if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
         tidy = _tidied(case)[index]
         without = difference(tidy, wanted[index])
         allowed = without is not None and (_may_be_unused(without) or without.of_values)
@@ -90,7 +96,7 @@ def _explained(case: Case, function: Any, mine: Outcome, wanted: list[Outcome], 
             return "unused"
     if not told.of_values and not told.kind.startswith(("raises", "does not")):
         return ""
-    determined = conditioning.determined(case, function, wanted, index, told)
+    determined = conditioning.determined(case, wanted, index, told)
     return "" if determined else "undetermined"
 
 
@@ -116,7 +122,8 @@ def _tidied(case: Case) -> list[Outcome]:
 
 
 def check_across(case: Case, reference: Any) -> Checked:
-    """Compare the optimised form with PyTorch's script."""
+    """Compare the optimised form with PyTorch's script, and with PyTorch's eager run where that
+    differs: what its two runs do not agree on is its own."""
     try:
         function = Program(case, flambeau).subject()
     except NotCompiled:
@@ -128,4 +135,12 @@ def check_across(case: Case, reference: Any) -> Checked:
     wanted = outcomes(theirs, case, reference)
     with optimised(case):
         found = outcomes(function, case, flambeau)
-    return compared(case, function, found, wanted, ACROSS, "optimised against PyTorch")
+    result = compared(case, found, wanted, ACROSS, "optimised against PyTorch")
+    if result.finding is None:
+        return result
+    eager = Program(case, reference, scripted=False).subject()
+    again = compared(case, found, outcomes(eager, case, reference), ACROSS,
+                     "optimised against PyTorch")  # fmt: skip
+    if again.finding is None:
+        again.explained["PyTorch's own"] += 1
+    return again

@@ -1,4 +1,5 @@
-"""How well numbers are determined: the plain program with a little noise after each operator.
+"""How well numbers are determined: the plain program with a little noise after each operator,
+and on the gradient of each.
 
 Two forms of a program round in different places. Where the plain program's own results change as
 much when all its operators round a little differently, a difference says nothing.
@@ -11,46 +12,56 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.jit import optimise
 from flambeau.jit.ir import types as T
+from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.graph import Block, Graph, Node
-from flambeau.jit.run.program import graph_callable
 
 from .cases import Case
-from .comparing import EPSILON, STRICT, Difference, Rules, difference
+from .comparing import EPSILON, SEEN, Difference, Rules, at_place, difference
 from .observing import Outcome
-from .running import outcomes, quiet
+from .running import Program, outcomes
 
 RUNS = 4
 REACH = 200.0
 """A difference of so many times what the noise does is still rounding."""
 
 
-def determined(case: Case, function: Any, wanted: list[Outcome], index: int,
-               found: Difference) -> bool:  # fmt: skip
+def determined(case: Case, wanted: list[Outcome], index: int, found: Difference) -> bool:
     """Whether a difference in a call is more than rounding could make."""
-    rules = Rules(ulps=0.0)
     for run in range(RUNS):
-        noisy = _noisy(case, function, run)
-        if len(noisy) <= index:
-            return True
-        changed = difference(noisy[index], wanted[index], rules)
+        noisy = _noisy(case, run)[index]
+        changed = difference(noisy, wanted[index], EXACT)
         if changed is None:
             continue
         if not changed.of_values:
-            return False  # other errors or shapes
-        if not found.of_values:
-            continue
-        if not np.isfinite(changed.size) or changed.size * REACH >= found.size:
+            return False  # another error, another shape
+        if found.kind in SEEN:
+            size = at_place(noisy, wanted[index], found)
+            if not np.isfinite(size) or size * REACH >= found.size:
+                return False
+        elif found.of_values and changed.kind == found.kind:
             return False
     return True
 
 
-def _noisy(case: Case, function: Any, run: int) -> list[Outcome]:
+EXACT = Rules(ulps=0.0)
+
+
+def _noisy(case: Case, run: int) -> list[Outcome]:
     noise = Noise(run)
-    graph = function._function.graph.copy()
-    _rewrite(graph.block, graph, noise)
-    with quiet():
-        return outcomes(graph_callable(graph), case, flambeau)
+
+    def with_noise(function: Function) -> Graph:
+        graph = function.graph.copy()
+        _rewrite(graph.block, graph, noise)
+        return graph
+
+    # Functions ask for the graph to run when they are first called.
+    asked, optimise.optimised = optimise.optimised, with_noise
+    try:
+        return outcomes(Program(case, flambeau).subject(), case, flambeau)
+    finally:
+        optimise.optimised = asked
 
 
 def _rewrite(block: Block, graph: Graph, noise: Noise) -> None:
@@ -84,6 +95,15 @@ class Noise:
         name = str(tensor.dtype).rpartition(".")[2]
         if name not in EPSILON or not data.flags.writeable:
             return
-        factors = 1 + EPSILON[name] * self.drawn.uniform(-1, 1, data.shape)
         with np.errstate(all="ignore"):
-            np.copyto(data, (data * factors).astype(data.dtype))
+            np.copyto(data, (data * self._factors(name, data.shape)).astype(data.dtype))
+        if tensor.requires_grad and not tensor.is_leaf:
+            tensor.register_hook(self._on_gradient)
+
+    def _factors(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        return 1 + EPSILON[name] * self.drawn.uniform(-1, 1, shape)
+
+    def _on_gradient(self, grad: Any) -> Any:
+        name = str(grad.dtype).rpartition(".")[2]
+        factors = self._factors(name, tuple(grad.shape))
+        return grad * flambeau.from_numpy(np.asarray(factors)).to(grad.dtype)

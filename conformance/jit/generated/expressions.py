@@ -121,7 +121,8 @@ class Expressions:
     def picked(self, names: list[str], type: T.Type) -> Expr:
         """One of some variables."""
         fresh = [name for name in names if name in self.unused]
-        pool = fresh[-4:] if fresh and self.chance(0.5) else names[-3:] if self.chance(0.5) else names
+        late = names[-3:] if self.chance(0.5) else names
+        pool = fresh[-4:] if fresh and self.chance(0.5) else late
         name = self.random.choice(pool)
         self.unused.discard(name)
         return Expr(name, type, self.value_of(name))

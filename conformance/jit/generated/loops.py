@@ -153,12 +153,16 @@ class Bodies(Statements):
         out = self._collector()
         carried = self._carried()
         self.nesting += 1
+        fixed = set(self.fixed)
+        # A list that grows while a loop goes over it would never end.
+        self.fixed |= {name for name in self.names_of(TENSORS) if name in header}
         try:
             with self.block() as lines:
                 self._enter(names, rounds[0])
                 self._body(out, carried)
         finally:
             self.nesting -= 1
+            self.fixed = fixed
         if not lines:
             raise Refused("an empty loop")
         self._remaining(names, rounds[1:], lines)

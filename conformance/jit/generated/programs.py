@@ -13,6 +13,7 @@ from .cases import Case
 from .expressions import Refused, Taste
 from .loops import Bodies
 from .making import made
+from .modules import ModuleBodies, head
 from .running import quiet
 from .statements import TENSORS
 
@@ -47,18 +48,22 @@ def _taste(drawn: random.Random) -> Taste:
 
 
 def _text(drawn: random.Random, taste: Taste, given: list[Parameter], values: object) -> str:
-    body = Bodies(drawn, taste)
+    in_module = drawn.random() < 0.1
+    body = (ModuleBodies if in_module else Bodies)(drawn, taste)
     arguments = made(values, flambeau).values  # type: ignore[arg-type]
     for parameter, value in zip(given, arguments, strict=True):
         body.define(parameter.name, parameter.type, value)
     body.env["List"], body.env["Tensor"] = list, flambeau.Tensor
-    body.env["Optional"] = T
-    helpers = _helpers(body) if body.chance(0.12) else []
+    before = head(body) if isinstance(body, ModuleBodies) else []
+    if not in_module and body.chance(0.12):
+        before = _helpers(body)
     body.statements(drawn.choice((2, 3, 4, 5, 6, 7, 8, 10, 12)))
     results = _results(body)
-    head = ", ".join(f"{p.name}: {p.type.annotation}" for p in given)
-    lines = [f"def f({head}):", *(f"    {line}" for line in body.written)]
-    return "\n".join([*helpers, *lines, f"    return {results}"]) + "\n"
+    names = ", ".join(f"{p.name}: {p.type.annotation}" for p in given)
+    first = f"    def forward(self, {names}):" if in_module else f"def f({names}):"
+    margin = " " * (8 if in_module else 4)
+    lines = [first, *(margin + line for line in (*body.written, f"return {results}"))]
+    return "\n".join([*before, *lines]) + "\n"
 
 
 def _helpers(body: Bodies) -> list[str]:
@@ -85,6 +90,8 @@ def _results(body: Bodies) -> str:
     known = [name for name, type in body.types.items() if type in kinds and name.isidentifier()]
     fresh = [name for name in known if name in body.unused and name[0] != "a"]
     picked = fresh[-8:]
+    if not known:
+        return body.variable(T.TENSOR).text
     more = body.random.choice((0, 0, 1, 1, 2))
     picked += [body.random.choice(known[-8:]) for _ in range(more) if known]
     if body.chance(0.05):

@@ -15,27 +15,32 @@ Wrong = Callable[[Case], bool]
 """Whether a case shows the finding."""
 
 
-def shrunk(case: Case, wrong: Wrong, seconds: float = 30.0) -> Case:
-    """A smaller case that still shows it."""
-    end = time.monotonic() + seconds
-    steps = (_calls, _afters, _statements, _expressions, _parameters, _arguments)
+def shrunk(case: Case, wrong: Wrong, seconds: float = 40.0) -> Case:
+    """A smaller case that still shows it; `seconds` of the processor are what it may take."""
+    end = time.process_time() + seconds
+    known: set[str] = {repr(case)}
+    steps = (_calls, _results, _afters, _statements, _names, _expressions, _parameters, _arguments)
     before = None
-    while case != before and time.monotonic() < end:
+    while case != before and time.process_time() < end:
         before = case
         for step in steps:
-            case = _while_smaller(case, step, wrong, end)
+            case = _while_smaller(case, step, wrong, end, known)
     return case
 
 
 def _while_smaller(case: Case, step: Callable[[Case], Iterator[Case]], wrong: Wrong,
-                   end: float) -> Case:  # fmt: skip
-    """Take what a step offers for as long as something of it still shows the finding."""
+                   end: float, known: set[str]) -> Case:  # fmt: skip
+    """Take what a step offers for as long as something of it still shows the finding; nothing is
+    tried twice."""
     found = True
     while found:
         found = False
         for smaller in step(case):
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 return case
+            if repr(smaller) in known:
+                continue
+            known.add(repr(smaller))
             if wrong(smaller):
                 case, found = smaller, True
                 break
@@ -60,17 +65,19 @@ def _afters(case: Case) -> Iterator[Case]:
     for index, call in enumerate(case.calls):
         after = call.after
         for smaller in (
-            replace(call, after=After()), replace(call, mode="grad"),
+            replace(call, after=After()),
+            replace(call, mode="grad"),
             replace(call, after=replace(after, writes=after.writes[:1])),
             replace(call, after=replace(after, writes=())),
             replace(call, after=replace(after, gradients="no")),
-            replace(call, after=replace(after, gradients="grad")) if after.gradients in
-            ("double", "backward") else call,
-            replace(call, after=replace(after, seed=0)), replace(call, after=replace(after, picks=-1))
-            if after.gradients != "no" else call,
-        ):  # fmt: skip
+            replace(call, after=replace(after, seed=0)),
+        ):
             if smaller != call:
                 yield _with_call(case, index, smaller)
+        if after.gradients in ("double", "backward"):
+            yield _with_call(case, index, replace(call, after=replace(after, gradients="grad")))
+        if after.gradients != "no" and after.picks != -1:
+            yield _with_call(case, index, replace(call, after=replace(after, picks=-1)))
 
 
 def _with_call(case: Case, index: int, call: Call) -> Case:
@@ -78,6 +85,32 @@ def _with_call(case: Case, index: int, call: Call) -> Case:
 
 
 # ---- the text
+
+
+def _written(tree: ast.Module) -> str:
+    """The text of a program, without `pass` where it is not needed."""
+    for body in _bodies(tree):
+        body[:] = [s for s in body if not isinstance(s, ast.Pass)] or [ast.Pass()]
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _results(case: Case) -> Iterator[Case]:
+    """With fewer results."""
+    tree = ast.parse(case.text)
+    returned = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    for place, node in enumerate(returned):
+        if not isinstance(node.value, ast.Tuple):
+            continue
+        for kept in (*([e] for e in node.value.elts), *_but_one(node.value.elts)):
+            other = ast.parse(case.text)
+            found = [node for node in ast.walk(other) if isinstance(node, ast.Return)][place]
+            found.value = kept[0] if len(kept) == 1 else ast.Tuple(list(kept), ast.Load())
+            yield replace(case, text=_written(other))
+
+
+def _but_one(items: list[ast.expr]) -> Iterator[list[ast.expr]]:
+    for index in range(len(items)):
+        yield items[:index] + items[index + 1 :]
 
 
 def _statements(case: Case) -> Iterator[Case]:
@@ -88,7 +121,7 @@ def _statements(case: Case) -> Iterator[Case]:
         length = len(_bodies(tree)[place])
         size = length
         while size:
-            for start in range(0, length, size):
+            for start in reversed(range(0, length, size)):
                 yield from _without(case, place, start, start + size)
             size //= 2
     for place in range(count):
@@ -112,12 +145,14 @@ def _without(case: Case, place: int, start: int, end: int) -> Iterator[Case]:
     body = _bodies(tree)[place]
     if any(isinstance(s, ast.Return) for s in body[start:end]):
         return
-    if isinstance(body[0], ast.Pass) or (place == 0 and end - start == len(body)):
+    if len(body) == 1 and isinstance(body[0], ast.Pass):
+        return
+    if place == 0 and end - start == len(body):
         return
     del body[start:end]
     if not body:
         body.append(ast.Pass())
-    yield replace(case, text=ast.unparse(tree) + "\n")
+    yield replace(case, text=_written(tree))
 
 
 def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
@@ -127,7 +162,34 @@ def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
         inner = getattr(body[index], part, None)
         if isinstance(inner, list) and inner and not isinstance(body[index], DEFINITIONS):
             body[index : index + 1] = inner
-            yield replace(case, text=ast.unparse(tree) + "\n")
+            yield replace(case, text=_written(tree))
+
+
+def _names(case: Case) -> Iterator[Case]:
+    """What a name stands for in the place of the name."""
+    count = sum(isinstance(node, ast.Assign) for node in ast.walk(ast.parse(case.text)))
+    for place in range(count):
+        tree = ast.parse(case.text)
+        node = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)][place]
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            Replaced(target.id, node).visit(tree)
+            yield replace(case, text=_written(tree))
+
+
+class Replaced(ast.NodeTransformer):
+    """Puts an expression in the place of a name, and takes the assignment away."""
+
+    def __init__(self, name: str, assignment: ast.Assign) -> None:
+        self.name = name
+        self.assignment = assignment
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        return ast.Pass() if node is self.assignment else self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        found = node.id == self.name and isinstance(node.ctx, ast.Load)
+        return copy.deepcopy(self.assignment.value) if found else node
 
 
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
@@ -147,7 +209,7 @@ def _expressions(case: Case) -> Iterator[Case]:
             else:
                 getattr(parent, name)[index] = copy.deepcopy(option)
             try:
-                text = ast.unparse(ast.fix_missing_locations(other)) + "\n"
+                text = _written(other)
             except Exception:  # noqa: BLE001, S112  # what cannot be written is no option
                 continue
             if text != case.text and len(text) <= len(case.text):
@@ -231,7 +293,7 @@ def _parameters(case: Case) -> Iterator[Case]:
         other = ast.parse(case.text)
         del _main(other).args.args[index + skipped]
         calls = tuple(_without_argument(call, index) for call in case.calls)
-        yield replace(case, text=ast.unparse(other) + "\n", calls=calls)
+        yield replace(case, text=_written(other), calls=calls)
 
 
 def _main(tree: ast.Module) -> ast.FunctionDef:
@@ -267,6 +329,7 @@ def _arguments(case: Case) -> Iterator[Case]:
 def _with_options(case: Case, index: int) -> Iterator[Case]:
     simple = TensorArgument()
     for name in ("layout", "learns", "fill", "dtype", "same_as"):
+
         def plain(argument: Any, name: str = name) -> Any:
             if not isinstance(argument, TensorArgument):
                 return argument

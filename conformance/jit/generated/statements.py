@@ -16,8 +16,9 @@ from .expressions import Expr, Expressions, Refused
 TENSORS = T.ListType(T.TENSOR)
 KEPT = (T.TENSOR, T.INT, T.FLOAT, T.BOOL, TENSORS, T.STRING, T.ListType(T.INT))
 KEPT_WEIGHTS = (20, 1.5, 1.5, 1, 1.5, 0.2, 0.5)
-PARTS = ("{}.chunk(2, -1)", "{}.chunk(2, 0)", "{}.chunk(3, 1)", "{}.split(1, -1)", "{}.unbind(0)",
-         "torch.chunk({}, 4, 1)", "{}.split(2, 1)", "torch.unbind({}, 1)", "{}.chunk(2, 1)")  # fmt: skip
+PARTS = ("{}.chunk(2, -1)", "{}.chunk(2, 0)", "{}.chunk(3, 1)", "{}.split(1, -1)",
+         "{}.unbind(0)", "torch.chunk({}, 4, 1)", "{}.split(2, 1)", "torch.unbind({}, 1)",
+         "{}.chunk(2, 1)")  # fmt: skip
 PLACES = ("{}[{}]", "{}[:, {}]", "{}[{}:]", "{}[..., {}]", "{}[:{}]")
 
 
@@ -239,6 +240,8 @@ class Statements(Expressions):
     def change_list(self) -> None:
         """Append to a list, or change it otherwise."""
         target = self.variable(TENSORS)
+        if target.text in self.fixed:
+            raise Refused("a loop goes over it")
         form = self.random.choice(
             ("{}.append({})", "{}.append({})", "{} += [{}]", "{}[0] = {}", "{}.insert(0, {})",
              "{}.extend([{}])", "{}.reverse()", "{}.pop()")
@@ -290,6 +293,7 @@ class Statements(Expressions):
 _PYTHON = operators.python()[0]
 _INDEX = arguments.Parameter("index", T.INT)
 
+
 def _is_constant(text: str) -> bool:
     return not any(character.isalpha() for character in text) or text in ("True", "False")
 
@@ -299,6 +303,16 @@ def _alike(one: Any, other: Any) -> bool:
     if not isinstance(one, flambeau.Tensor):
         return True
     return one.shape == other.shape and one.dtype == other.dtype
+
+
+def _copied_module(module: Any) -> Any:
+    """A module with attributes of its own."""
+    other = copy.copy(module)
+    for name in ("_parameters", "_buffers"):
+        other.__dict__[name] = dict(getattr(module, name))
+    for name, buffer in module._buffers.items():
+        other._buffers[name] = _copied(buffer)
+    return other
 
 
 def _copies(env: dict[str, Any]) -> dict[str, Any]:
@@ -314,5 +328,5 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(item) for item in value]
     if isinstance(value, flambeau.nn.Module):
-        return copy.deepcopy(value)
+        return _copied_module(value)
     return value

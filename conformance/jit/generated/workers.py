@@ -8,12 +8,11 @@ import json
 import multiprocessing
 import resource
 import signal
-import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TextIO
@@ -60,7 +59,8 @@ class Total:
         return f"{told}, {self.rate:.1f} programs/s, {len(self.groups)} kinds of findings"
 
 
-COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings", "crashes")
+COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings",
+           "crashes")  # fmt: skip
 
 
 class Slow(BaseException):
@@ -201,46 +201,63 @@ def _work(pipe: Connection, plan: Plan) -> None:
         pipe.send(_timed(pipe, plan, number, seen))
 
 
+_armed = False
+
+
 def _too_slow(number: int, frame: Any) -> None:
-    raise Slow
+    if _armed:
+        raise Slow
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `Slow` in what takes longer; again and again, as the first may get lost in a callback
+    of the interpreter."""
+    global _armed  # noqa: PLW0603
+    _armed = True
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    try:
+        yield
+    finally:
+        _armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dict[str, Any]:
+    """All that is to be done for a program; what goes wrong in that is told like a finding."""
     from . import keeping, programs
 
     seed = f"{plan.seed}/{number}"
-    pipe.send({"stage": "drawing"})
-    signal.setitimer(signal.ITIMER_REAL, LIMIT)
     case = None
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        pipe.send({"stage": "drawing"})
+        with limited(LIMIT), contextlib.redirect_stdout(io.StringIO()):
             case = programs.case(seed)
         pipe.send({"stage": "running"})
-        signal.setitimer(signal.ITIMER_REAL, LIMIT)
         return _checked(pipe, plan, case, seen)
     except Slow:
         return {"counts": {"programs": 1, "slow": 1}, "found": []}
-    except Exception:  # noqa: BLE001  # the tester's own mistake is told like a finding
+    except Exception:  # noqa: BLE001
         lines = traceback.format_exc().strip().splitlines()
         text = "" if case is None else keeping.written(case)
         told = {"seed": seed, "group": f"tester: {lines[-1]:.100} {lines[-3].strip()}",
                 "trace": "\n".join(lines[-12:]), "case": text}  # fmt: skip
         return {"counts": {"programs": 1}, "found": [told]}
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _checked(pipe: Connection, plan: Plan, case: Any, seen: Counter[str]) -> dict[str, Any]:
     from . import checking
 
-    result = checking.check(case)
+    with limited(LIMIT):
+        result = checking.check(case)
     counts = {
         "programs": 1, "calls": len(case.calls), "raised": result.raised,
         "not compiled": not result.compiled, **result.explained,
     }  # fmt: skip
     findings = [result.finding] if result.finding is not None else []
     if plan.across and result.compiled and not findings:
-        findings += _across(plan, case, counts)
+        with limited(LIMIT):
+            findings += _across(plan, case, counts)
     counts["findings"] = len(findings)
     return {"counts": counts, "found": [_told(pipe, finding, seen) for finding in findings]}
 
@@ -265,32 +282,27 @@ def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
     """A finding as data, made small if it is one of the first of its kind."""
     from . import grouping, keeping, shrinking
 
-    case, kind = finding.case, finding.kind
+    case, group = finding.case, finding.kind
     found = {"seed": case.seed, "detail": finding.difference.detail, "call": finding.call}
-    group = kind
-    try:
-        if "plain" in finding.forms:
-            signal.setitimer(signal.ITIMER_REAL, 3 * LIMIT)
-            pipe.send({"stage": "shrinking"})
+    pipe.send({"stage": "shrinking"})
+    with contextlib.suppress(Slow):
+        with limited(2 * LIMIT):
             group = grouping.signature(finding)
-            seen[group] += 1
-            if seen[group] <= SHRUNK:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                case = shrinking.shrunk(case, lambda c: _shows(c, kind))
-                group = f"{kind} [{', '.join(grouping.involved(case, kind)) or 'any part'}]"
-    except Slow:
-        pass
+        seen[group] += 1
+        if seen[group] <= SHRUNK:
+            case = shrinking.shrunk(case, lambda c: _shows(finding, c))
+            with limited(2 * LIMIT):
+                group = grouping.signature(replace(finding, case=case))
     return {**found, "group": group, "case": keeping.written(case),
             "drawn": keeping.written(finding.case)}  # fmt: skip
 
 
-def _shows(case: Any, kind: str) -> bool:
+def _shows(finding: Any, case: Any) -> bool:
+    """Whether a smaller case still shows a finding."""
     from . import grouping
 
-    signal.setitimer(signal.ITIMER_REAL, LIMIT / 4)
     try:
-        return grouping.shows(case, kind)
+        with limited(LIMIT / 4):
+            return grouping.shows(case, finding)
     except Slow:
         return False
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
