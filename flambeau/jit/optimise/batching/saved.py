@@ -35,7 +35,8 @@ class Kept:
             return graph.modified_error(tensor, version)
         steps = (0,) * len(self.shape)
         part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
-        part._view_version = -1  # it was made before the write
+        part._view_version = -1  # it was made before the write, and recorded
+        part._creation = ""
         return graph.modified_error(part, version)
 
 
