@@ -15,7 +15,16 @@ import pytest
 import torch as reference
 
 import flambeau
-from conformance.autograd import backward, functions, hooks, leaves, modes, other, views
+from conformance.autograd import (
+    backward,
+    functions,
+    hooks,
+    leaves,
+    modes,
+    other,
+    versions,
+    views,
+)
 from conformance.autograd.observing import observe
 
 
@@ -34,7 +43,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, backward, hooks, views, modes, functions, other)
+TOPICS = (leaves, backward, hooks, views, versions, modes, functions, other)
 
 
 @pytest.mark.filterwarnings("ignore")

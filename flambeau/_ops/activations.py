@@ -360,7 +360,7 @@ def tanhshrink(input: Tensor) -> Any:
 @pointwise("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", method=False, inplace=False,
            dtypes="float", numbers="none", label="prelu_cpu", backward={
     "self": lambda grad, self, weight: ops.where(self > 0, grad, grad * weight),
-    "weight": lambda grad, self: ops.where(self > 0, 0.0, grad * self),
+    "weight": lambda grad, self, weight: ops.where(self > 0, 0.0, grad * self),
 })  # fmt: skip
 def prelu_kernel(self: Any, weight: Any) -> Any:
     """The input where it is positive, else `weight * input`."""

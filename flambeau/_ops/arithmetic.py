@@ -10,7 +10,7 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import alias, composite, pointwise
+from flambeau._ops.op import REGISTRY, alias, composite, pointwise
 from flambeau._ops.outputs import FOUND
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor
@@ -99,7 +99,9 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     from flambeau._ops.number_operands import scaled
 
     require_tensor("rsub", "input", 1, input)
-    return ops._rsub(input if alpha == 1 else scaled(other, input, alpha), other)
+    if alpha.__class__ is not int or alpha != 1:
+        input = scaled(other, input, alpha, REGISTRY["rsub.Tensor"])
+    return ops._rsub(input, other)
 
 
 @pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers="all", exact_number=True,

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._compiler import expr as E
+from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.op import alias, pointwise
 
+FLAT = {"self": zero_like, "other": zero_like}
+"""Formulas of comparisons that are written in place: they give numbers then."""
 
-@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool")
+
+@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
 def eq(self: Any, other: Any) -> Any:
     """Whether elements are equal."""
     return self == other
 
 
-@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool")
+@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
 def ne(self: Any, other: Any) -> Any:
     """Whether elements differ."""
     return self != other
@@ -25,6 +29,7 @@ def ne(self: Any, other: Any) -> Any:
     promote="bool",
     label="lt_cpu",
     dtypes="bool int float",
+    backward_inplace=FLAT,
 )
 def lt(self: Any, other: Any) -> Any:
     """Whether elements are less."""
@@ -36,6 +41,7 @@ def lt(self: Any, other: Any) -> Any:
     promote="bool",
     label="le_cpu",
     dtypes="bool int float",
+    backward_inplace=FLAT,
 )
 def le(self: Any, other: Any) -> Any:
     """Whether elements are less or equal."""
@@ -47,6 +53,7 @@ def le(self: Any, other: Any) -> Any:
     promote="bool",
     label="gt_cpu",
     dtypes="bool int float",
+    backward_inplace=FLAT,
 )
 def gt(self: Any, other: Any) -> Any:
     """Whether elements are greater."""
@@ -58,6 +65,7 @@ def gt(self: Any, other: Any) -> Any:
     promote="bool",
     label="ge_cpu",
     dtypes="bool int float",
+    backward_inplace=FLAT,
 )
 def ge(self: Any, other: Any) -> Any:
     """Whether elements are greater or equal."""

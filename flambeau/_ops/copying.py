@@ -17,8 +17,9 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.tensor import Tensor, method, provides
+from flambeau._tensor.tensor import Tensor, method, provides, storage_of
 from flambeau.autograd.history import alias_of, bump, check_inplace
+from flambeau.autograd.versions import stop_requiring_grad, version_of
 
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
@@ -246,7 +247,7 @@ def detach_(self: Tensor) -> Tensor:
                            "please refer to the Optimizer.zero_grad() function in "
                            "torch/optim/optimizer.py as the solution.")  # fmt: skip
     self._node = None
-    self._requires_grad = False
+    stop_requiring_grad(self)
     return self
 
 
@@ -274,8 +275,11 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     """`tensor.data = other`: another memory, the same history."""
     if not isinstance(other, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if tensor._root is not None and tensor._base is None:  # an alias leaves its family
+        tensor._version_count = version_of(tensor)
+        tensor._root = None
     tensor._data = other._data
-    tensor._storage = other._storage
+    tensor._storage = storage_of(other)
 
 
 # ---- writes
@@ -349,7 +353,9 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
 
 
 @kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
-        order=0, backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
+        node_inplace="FillBackward2", order=0, backward={
+    "self": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
 def fill(data: np.ndarray, value: Any) -> np.ndarray:
     """Every element set to a number."""
     strides = cpu.preserved_strides(data)
@@ -376,6 +382,7 @@ fill.write = _write_number
 
 
 @kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
+        node_inplace="FillBackward3",
         order=1, backward={"self": lambda grad: ops.zeros_like(grad),
                            "value": lambda grad: grad.sum()})  # fmt: skip
 def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:

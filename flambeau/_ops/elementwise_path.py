@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -79,7 +80,7 @@ class Path:
             "foreign": self.foreign, "foreign_inplace": self.foreign_inplace,
             "foreign_operator": self.foreign_operator,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
-            "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
+            "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
         }  # fmt: skip
 
     def general(self, *values: Any, out: Any = None) -> Any:
@@ -133,7 +134,7 @@ class Path:
         compiled kernel can."""
         if not isinstance(out, Tensor) or out._data.size < self.large.limit:
             return False
-        if out.requires_grad or kind.wants_grad(values):
+        if (out.requires_grad and modes.grad.enabled) or kind.wants_grad(values):
             return False
         operands = self._operands(tuple(self._checked(values)))
         plan = kind.plan_of(self.kernels, operands)
@@ -252,10 +253,11 @@ class Path:
     def _inplace(self, target: Tensor, *rest: Any) -> Tensor:
         values = self._checked((target, *rest))
         recorded = kind.wants_grad(values)
-        check_inplace(target, recorded)
+        check_inplace(target, recorded, leaf=self.name not in WITHOUT_HISTORY)
         operands = self._operands(tuple(values))
         outputs.check_partial_overlap(target, operands)
-        if not recorded or self.recorder is None:
+        recorder = self.inplace_recorder
+        if not recorded or recorder is None:
             self._overwrite(target, operands)
             bump(target)
             return target
@@ -264,7 +266,7 @@ class Path:
         if self.needs_before:
             before[0] = wrap(cpu.copy(target._data))
         self._overwrite(target, operands)
-        self.recorder.inplace(*before, target)
+        recorder.inplace(*before, target)
         return target
 
     def _are_operands(self, types: set[type], values: tuple[Any, ...]) -> bool:
@@ -282,9 +284,18 @@ class Path:
         )
 
     @cached_property
+    def inplace_recorder(self) -> dispatch.Recorder | None:
+        """What records the in-place form."""
+        if self.op.backward_inplace is None:
+            return self.recorder
+        op = copy.copy(self.op)
+        op.backward = op.backward_inplace
+        return dispatch.Recorder(op)
+
+    @cached_property
     def needs_before(self) -> bool:
         """Whether formulas use the target's values from before the write."""
-        return Plan(self.op).uses_self()
+        return bool(self.op.backward) and Plan(self.op).uses_self()
 
     def _overwrite(self, target: Tensor, operands: list[Any]) -> None:
         """Write the new values; shapes and types are checked before anything is written."""
@@ -304,6 +315,8 @@ class Path:
         outputs.inplace_array(target, data)
 
 
+WITHOUT_HISTORY = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
+"""Operators that torch lets write to a leaf: no gradient is defined for them."""
 ONLY_TENSORS = frozenset((Tensor,))
 TENSORS_AND_NUMBERS = frozenset((Tensor, int, float))
 WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
@@ -312,11 +325,14 @@ WAYS = ("inplace", "operator", "foreign_inplace", "foreign_operator")
 
 def apart(target: Tensor, other: Tensor | None = None) -> bool:
     """Whether a tensor that is a view, or not row-major, can be written to like any other one: no
-    history follows the write, and its elements lie apart from each other and from `other`'s."""
+    history follows the write, no node counts it, and its elements lie apart from each other and
+    from `other`'s."""
     root, data = target._root, target._data
     if root is not None:
         base: Any = target._base
         if root._inference or (base is not None and base._requires_grad and modes.grad.enabled):
+            return False
+        if root._requires_grad and root._counter is not None:
             return False
     if 0 in data.strides:
         return False

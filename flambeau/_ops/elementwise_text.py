@@ -61,12 +61,13 @@ def irregular(array: str, dims: str = "") -> str:
 
 
 def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
+    target = x if inplace else out
     return [
-        "    if alpha != 1:",
+        "    if alpha is not one:  # True and 1.0 are looked at, too",
         f"        result = with_factor({x}, {y}, alpha, {out}, {inplace})",
         "        if result is not None:",
         "            return result",
-        f"        {y} = scaled({x}, {y}, alpha)",
+        f"        {y} = scaled({x}, {y}, alpha, op, {target})",
     ]
 
 
@@ -213,15 +214,19 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     if op.promote == "bool":
         return f"{head}\n    return {general}\n"
     views = "".join([f" or {tensor}._root is not None" for tensor in names[:count]])
-    anywhere = f"({x}._root is not None or not a.flags.c_contiguous) and not apart({x})"
+    anywhere = "(root is not None or not a.flags.c_contiguous)"
+    if op.name not in WRONG_IN_STEPS:
+        anywhere += f" and not apart({x})"
     elsewhere = anywhere if count == 1 else f"not a.flags.c_contiguous{views}"
     wanted = " or ".join([f"{tensor}._requires_grad" for tensor in names[:count]])
     lines = [
         head,
         *_mixed_lines(names, count, general, f"foreign_inplace({', '.join(names)})"),
+        f"    root = {x}._root",
         "    if (watch.active or dtype.kind != 'f' or rewritten.count",
         f"            or {x}._inference or {elsewhere}",
-        f"            or (({wanted} or {x}._creation) and grad_state.enabled)):",
+        f"            or (({wanted} or {x}._creation)",
+        f"                and (grad_state.enabled or {x}._counter is not None))):",
         f"        return {general}",
         "    token = enter_quiet(QUIET)",
         "    try:",
@@ -235,10 +240,14 @@ def inplace_numbers(op: Op, head: str, names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+WRONG_IN_STEPS = ("neg",)
+"""NumPy 2.4's `negative` reads other elements where it writes over an array of certain steps (16
+bytes for float32)."""
+
+
 def _bump_lines(x: str) -> list[str]:
     """Count a write, and return what was written to."""
     return [
-        f"    root = {x}._root",
         "    if root is None:",
         f"        {x}._version_count += 1",
         "    else:",
@@ -253,12 +262,13 @@ def inplace_binary(op: Op, head: str, x: str, y: str) -> str:
         head,
         *(_scaling_lines(x, y, "None", True) if has_alpha(op) else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})", f"foreign_inplace({x}, {y})"),
+        f"    root = {x}._root",
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",
         f"            or {x}._inference or {y}._root is {x}",
-        f"            or ({x}._root is not None or not a.flags.c_contiguous)",
+        "            or (root is not None or not a.flags.c_contiguous)",
         f"            and not apart({x}, {y})",
         f"            or (({x}._requires_grad or {y}._requires_grad or {x}._creation)",
-        "                and grad_state.enabled)):",
+        f"                and (grad_state.enabled or {x}._counter is not None))):",
         f"        return inplace({x}, {y})",
         "    token = enter_quiet(QUIET)",
         "    try:",

@@ -33,8 +33,8 @@ from flambeau._tensor.tensor import Tensor, wrap
     out_type=EXACT,
     out_apart=True,
     backward={
-        "self": lambda grad, self_shape, dim, index: ops.scatter_add(
-            ops.new_zeros(grad, self_shape), dim, index, grad
+        "self": lambda grad, self, dim, index: ops.scatter_add(  # torch keeps `self`, too
+            ops.new_zeros(grad, self._data.shape), dim, index, grad
         )
     },
 )
@@ -127,8 +127,8 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
     "and out.dtype = {have}",
     out_apart=True,
     backward={
-        "self": lambda grad, self_shape, index: ops.put(
-            ops.new_zeros(grad, self_shape), index, grad, True
+        "self": lambda grad, self, index: ops.put(  # torch keeps `self`, too
+            ops.new_zeros(grad, self._data.shape), index, grad, True
         )
     },
 )

@@ -94,7 +94,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
             slice_recorder.call(self, 0, start, stop, 1, result)
     elif not grad_state.enabled:
         limit_view(self, result)
-    if self._creation:
+    if self._creation and grad_state.enabled:
         result._creation = self._creation
     return result  # type: ignore[no-any-return]
 
@@ -253,7 +253,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             except (IndexError, OverflowError, ValueError):
                 pass  # the general way has torch's words for it
             else:
-                bump(self)
+                if self._root is None:  # and no node counts the writes: it would require grad
+                    self._version_count += 1
+                else:
+                    bump(self)
                 return
     set_general(self, index, value)
 

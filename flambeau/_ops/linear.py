@@ -118,9 +118,13 @@ def _bias_error(shape: tuple[int, ...], bias: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(f"a bias of shape {list(bias)} does not fit rows of {list(target)}")
 
 
-def _linear_gradients(grad: Any, input: Any, weight: Any, bias_shape: Any, wanted: Any) -> Any:
-    plain_bias = bias_shape == weight._data.shape[:1]
+def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bias_shape: Any,
+                      wanted: Any) -> Any:  # fmt: skip
+    """An operand is there where the other one's gradient is wanted; else only its place is."""
+    plain_bias = bias_shape == weight_shape[:1]
     mask = (wanted[0], wanted[1], wanted[2] and plain_bias)
+    input = grad if input is None else input
+    weight = grad if weight is None else weight
     of_input, of_weight, of_bias = ops.linear_backward(input, grad, weight, mask)
     if wanted[2] and not plain_bias:
         of_bias = grad
@@ -132,6 +136,7 @@ def _linear_row(name: str, node: str) -> None:
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
         function=False, node=node, autocast="lower",
         backward={("input", "weight", "bias"): _linear_gradients},
+        saved_for={"input": "weight", "weight": "input"},
     )(_linear)  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops import pointwise as kind
+from flambeau._ops.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -47,12 +48,16 @@ def number_tensor(value: Any) -> Tensor:
     return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))
 
 
-def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
-    """`alpha * other`, with torch's checks of alpha's type."""
+def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> Any:
+    """`alpha * other`, with torch's checks of alpha's type; those of the operator come first.
+
+    `target`: what the result is to be written to.
+    """
     try:
         common = kind.common_dtype([v for v in (tensor, other) if v is not None])
     except NotStrided:
         return other * alpha
+    _check_operands(op, [tensor, other], common, target)
     if isinstance(alpha, bool) and common is not kind.dt.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, (float, complex)) and kind.category(common) < kind.FLOAT:
@@ -61,6 +66,21 @@ def scaled(tensor: Any, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, complex) and not common.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
                            "number.")  # fmt: skip
+    if isinstance(target, Tensor):
+        check_partial_overlap(target, (other,))
+    if alpha == 1:
+        return other
     if isinstance(other, Tensor) and other.dtype is not common:
         other = other.to(common)  # type: ignore[attr-defined]
-    return other * (bool(alpha) if common is kind.dt.bool_ else alpha)
+    if common is not kind.dt.bool_:
+        return other * alpha
+    return other * bool(alpha) if isinstance(other, Tensor) else bool(other and alpha)
+
+
+def _check_operands(op: Any, operands: list[Any], common: Any, target: Any) -> None:
+    if op.check_operands is not None:
+        op.check_operands(operands)
+    if op.dtypes and common is kind.dt.bool_:
+        raise kind.refusal(op, common)
+    if isinstance(target, Tensor):
+        check_cast(common.numpy_dtype, target._data.dtype)

@@ -44,7 +44,8 @@ class Op:
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
                  node: str | None = None, node_whole: str | None = None,
-                 node_inplace: str | None = None,
+                 node_inplace: str | None = None, backward_inplace: Backward | None = None,
+                 dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
                  inplace: bool = False, out: bool = False, out_type: str = "",
                  out_apart: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
@@ -63,6 +64,9 @@ class Op:
         self.node = node or default_title(self.name)
         self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
         self.node_inplace = node_inplace  # the node's name after an in-place call, if another
+        self.backward_inplace = backward_inplace  # formulas that only the in-place form has
+        self.dispensable = dispensable  # results that formulas get as None once they were changed
+        self.saved_for = saved_for or {}  # argument of a joint formula -> whose gradient needs it
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`

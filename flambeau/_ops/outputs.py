@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import category
 from flambeau._ops.op import Op
@@ -51,7 +52,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
             write_out(op, target, part, inputs)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
     check_out(op, out)
-    if result.requires_grad or (out.requires_grad and result is not out):
+    wanted = result.requires_grad or (out.requires_grad and result is not out)
+    if wanted and modes.grad.enabled:
         raise RuntimeError(
             f"{op.public}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."

@@ -108,12 +108,15 @@ def _max_pool_rows(spatial: int) -> None:
     def compare(grad: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any,
                 dilation: Any, ceil_mode: bool) -> Any:  # fmt: skip
         numbers = (kernel_size, stride, padding, dilation)
+        if result is None:
+            result = getattr(ops, name)(self.detach(), *numbers, ceil_mode)
         return getattr(ops, pool_backward)(grad, self, result, *numbers, ceil_mode)
 
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False,
-            autocast=precision(spatial), backward={"self": compare})  # fmt: skip
+            autocast=precision(spatial), dispensable=("result",),
+            backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip
         """The largest value of every window; NaN wins over numbers."""

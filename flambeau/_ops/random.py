@@ -318,8 +318,8 @@ class Overwritten(Node):
     __slots__ = ("shapes",)
 
     def __init__(self, inputs: list[Tensor]) -> None:
-        self.sequence_number = next_sequence_number()
         self.edges = tuple([edge_of(tensor) for tensor in inputs])
+        self.sequence_number = next_sequence_number()
         self.hooks, self.saved = None, ()
         self.shapes = [tensor._data.shape for tensor in inputs]
 

@@ -20,7 +20,14 @@ from flambeau._runtime import choice
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
-from flambeau.autograd.graph import Node, next_sequence_number, save_input, save_result, tools
+from flambeau.autograd.graph import (
+    Node,
+    next_sequence_number,
+    save_input,
+    save_part,
+    save_result,
+    tools,
+)
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 LIMIT = choice.limit("formula")
@@ -60,17 +67,27 @@ class Plan:
         for formula in self.formulas:
             for name in formula.names:
                 self._classify(name, formula)
+        # torch's order, which decides of which changed tensor the error speaks
+        self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
     def _classify(self, name: str, formula: Formula) -> None:
         if name in ("grad", "grads", "wanted"):
             return
-        condition = " or ".join(self.has_edge(target) for target in formula.targets)
         is_result = name in self.results
         if is_result or (name in self.arguments and self.arguments[name].is_tensor):
-            known = self.saved.get(name)
-            self.saved[name] = condition if known is None else f"{known} or {condition}"
+            self.saved[name] = self._condition(name, formula)
         elif name not in self.values:
             self.values.append(name)
+
+    def _condition(self, name: str, formula: Formula) -> str:
+        """When it is saved: where the one formula that names it is wanted. As in torch, what
+        several formulas name is saved in any case, and so are results."""
+        users = [formula for formula in self.formulas if name in formula.names]
+        if len(users) > 1 or name in self.results:
+            return "True"
+        only = self.op.saved_for.get(name)
+        targets = formula.targets if only is None else (only,)
+        return " or ".join(self.has_edge(target) for target in targets)
 
     def has_edge(self, name: str) -> str:
         """The test whether gradients of a parameter are wanted."""
@@ -106,7 +123,8 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     made = node_class(plan, inplace)
     scope: dict[str, Any] = {
         "new": new, "next_sequence_number": next_sequence_number, "edge_of": edge_of,
-        "save_input": save_input, "save_result": save_result, "watch": modes.watch,
+        "save_input": save_input, "save_result": save_result, "save_part": save_part,
+        "watch": modes.watch,
         "note": _note, "bump": bump, "Nowhere": Nowhere, "rebase": rebase,
         "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
@@ -213,8 +231,9 @@ def _node_text(plan: Plan, inplace: bool) -> list[str]:
         text, version = _saving_text(plan, name)
         if inplace and name in plan.results:
             version += " + 1"
-        saved.append(f"({text}) if {condition} else None")
-        versions.append(f"({version}) if {condition} else 0")
+        always = condition == "True"
+        saved.append(text if always else f"({text}) if {condition} else None")
+        versions.append(version if always else f"({version}) if {condition} else 0")
     edges = [f"*{e}" if plan.arguments[n].is_list else e for n, e in plan.edges.items()]
     metas = [f"*[meta(t) for t in {a.name}]" if a.is_list else _meta_text(a) for a in plan.targets]
     values = [_value_text(plan, name) for name in plan.values]
@@ -249,8 +268,7 @@ def _meta_text(argument: Argument) -> str:
 
 def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
     if name in plan.results:
-        index = plan.results.index(name)
-        return f"save_result({name}, {index})", _version(name)
+        return _saved_result_text(plan, name), _version(name)
     argument = plan.arguments[name]
     if argument.is_list:
         return (f"[None if t is None else save_input(t) for t in {name}]",
@@ -259,6 +277,15 @@ def _saving_text(plan: Plan, name: str) -> tuple[str, str]:
     if argument.optional:
         return (f"None if {name} is None else {kept}", f"0 if {name} is None else {_version(name)}")
     return kept, _version(name)
+
+
+def _saved_result_text(plan: Plan, name: str) -> str:
+    """Only a result that has this node must not be kept by it."""
+    if name in plan.op.nondifferentiable:
+        return f"save_input({name})"
+    if len(plan.results) == 1:
+        return f"save_result({name})"
+    return f"save_part({name}, {plan.results.index(name)})"
 
 
 def _value_text(plan: Plan, name: str) -> str:
@@ -283,7 +310,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     """The node class of a row."""
     outputs = 1 if inplace else len(plan.results)
     scope: dict[str, Any] = {
-        "unpack": graph.unpack, "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
+        "unpack": graph.unpack, "unpack_unchanged": graph.unpack_unchanged,
+        "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
         "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
         "fit_many": _fit_many, "NotStrided": NotStrided,
     }  # fmt: skip
@@ -316,8 +344,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.values:
         lines.append(f"    {', '.join(plan.values)}, = node.values")
     for position, name in enumerate(plan.saved):
-        is_list = name in plan.arguments and plan.arguments[name].is_list
-        lines.append(f"    {name} = {'unpack_list' if is_list else 'unpack'}(node, {position})")
+        lines.append(f"    {name} = {_unpacking(plan, name)}(node, {position})")
     slots = _slots(plan)
     if plan.op.kind == "pointwise" and any(len(f.names) > 1 for f in plan.formulas):
         lines += ["    try:", "        small = grad._data.size < LIMIT",
@@ -328,6 +355,13 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     names = [f"*g_{a.name}" if a.is_list else f"g_{a.name}" for a in plan.targets]
     lines.append(f"    return ({', '.join(names)},)")
     return "\n".join(lines) + "\n"
+
+
+def _unpacking(plan: Plan, name: str) -> str:
+    if name in plan.op.dispensable:
+        return "unpack_unchanged"
+    is_list = name in plan.arguments and plan.arguments[name].is_list
+    return "unpack_list" if is_list else "unpack"
 
 
 def _wants_all_grads(plan: Plan) -> bool:

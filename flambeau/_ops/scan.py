@@ -140,10 +140,12 @@ def _running(ufunc: Any, data: np.ndarray, dim: int, name: str) -> tuple[np.ndar
     return finished(values, data.dtype), finished(np.maximum.accumulate(positions, dim), INT64)
 
 
-def _running_backward(grad: Any, indices: Any, self_shape: Any, dim: int) -> Any:
-    if not self_shape:
+def _running_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
+    """The gradient at each index; torch keeps `self` as well, whose shape it takes."""
+    shape = self._data.shape
+    if not shape:
         return grad
-    return ops.scatter_add(ops.new_zeros(grad, self_shape), dim, indices, grad)
+    return ops.scatter_add(ops.new_zeros(grad, shape), dim, indices, grad)
 
 
 @kernel(

@@ -66,7 +66,7 @@ ROOT_ROWS: dict[str, tuple[str, str, Any]] = {
     "erfc": ("`1 - erf(input)`, exact for large inputs.", "erfc_vml_cpu",
              lambda grad, self: -2 / ROOT_PI * ops.exp(-self * self) * grad),
     "erfinv": ("The inverse of `erf` on -1 to 1.", "erfinv_vml_cpu",
-               lambda grad, result: ROOT_PI / 2 * ops.exp(result * result) * grad),
+               lambda grad, self: ROOT_PI / 2 * ops.exp(ops.erfinv(self) ** 2) * grad),
     "lgamma": ("The logarithm of the absolute value of the gamma function.", "lgamma_vml_cpu",
                lambda grad, self: grad * ops.digamma(self)),
     "digamma": ("The derivative of `lgamma`.", "digamma",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.copying import format_strides
 from flambeau._ops.dispatch import size_list
@@ -18,7 +19,9 @@ from flambeau._ops.typed import C_NAMES
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
+from flambeau.autograd.graph import Node, next_sequence_number
 from flambeau.autograd.history import bump, check_inplace, edge_of
+from flambeau.autograd.versions import version_of
 
 
 def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: Any, stride: Any,
@@ -124,8 +127,8 @@ def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int)
 
 def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
     def function(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        edge = edge_of(self)
-        check_inplace(self, edge is not None)
+        check_inplace(self, bool(modes.grad.enabled) and self.requires_grad)
+        edge_of(self)
         before = new(Tensor)
         root = self if self._root is None else self._root
         before._data, before._root = self._data, root
@@ -216,10 +219,29 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     return _point_to(self, strided(flat, size, steps, storage_offset * element.itemsize), storage)
 
 
+class WithoutFormula(Node):
+    """The history of a tensor that was made to look at other memory."""
+
+    __slots__ = ()
+    title = "NotImplemented"
+
+    def __init__(self, edge: Any) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges, self.hooks, self.saved = (edge,), None, ()
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        raise RuntimeError("derivative for aten::set_ is not implemented")
+
+
 def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None) -> Tensor:
+    recorded = bool(modes.grad.enabled) and target.requires_grad
+    check_inplace(target, recorded)
+    if recorded:
+        target._node = WithoutFormula(edge_of(target))
+    bump(target)
+    target._version_count = version_of(target)
     target._data, target._storage = data, storage
     target._root = target._base = None
-    bump(target)
     return target
 
 
@@ -229,7 +251,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
     New elements are uninitialised.
     """
-    if self.requires_grad:
+    if self.requires_grad and not modes.grad.inference:
         raise RuntimeError("cannot resize variables that require grad")
     given = size_list(sizes)
     size = tuple([int(n) for n in given])
@@ -241,6 +263,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if size == self._data.shape and memory_format is None:
         return self
     resize_memory(self, size, strides)
+    bump(self)
     return self
 
 

@@ -32,6 +32,13 @@ class _TensorMeta(type):
         return order if arrange is None else arrange(cls, order)  # type: ignore[no-any-return]
 
 
+class Counter:
+    """A count of in-place writes that outlives the tensors: see `autograd.versions`."""
+
+    __slots__ = ("count",)
+    count: int
+
+
 class Tensor(metaclass=_TensorMeta):
     """A multi-dimensional array of one element type, with automatic differentiation.
 
@@ -43,6 +50,7 @@ class Tensor(metaclass=_TensorMeta):
     _requires_grad: bool = False
     _node: Any = None  # what made this tensor: a node of the autograd graph; None for leaves
     _version_count: int = 0  # counts in-place writes; only the tensor that owns the memory counts
+    _counter: Counter | None = None  # the same count, where a node saved a result over this memory
     _root: Tensor | None = None  # the tensor that owns the memory; None: this one
     _base: Tensor | None = None  # for views: the tensor that all views of this memory started from
     _view_version: int = 0  # the count at which `_node` of a view was right
@@ -184,6 +192,8 @@ def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
 
 def storage_of(tensor: Tensor) -> Storage:
     """The memory that a tensor and its views share."""
+    if tensor._storage is not None:
+        return tensor._storage
     root = tensor if tensor._root is None else tensor._root
     if root._storage is None:
         root._storage = Storage.under(root._data)

@@ -14,6 +14,7 @@ from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import tools
 from flambeau.autograd.history import Nowhere, edge_of
+from flambeau.autograd.versions import stop_requiring_grad
 
 CREATE_GRAPH = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter "
@@ -207,7 +208,10 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
     if value and tensor._inference and not modes.grad.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode "
                            "is not allowed.")  # fmt: skip
-    tensor._requires_grad = value
+    if value:
+        tensor._requires_grad = True
+    else:
+        stop_requiring_grad(tensor)
 
 
 @method

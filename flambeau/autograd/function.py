@@ -15,12 +15,21 @@ from flambeau.autograd.graph import (
     Node,
     next_sequence_number,
     output_node,
-    save_result,
+    save_part,
     tools,
     unpack,
     version_of,
 )
-from flambeau.autograd.history import bump, check_inplace, edge_of, rebase, view_of
+from flambeau.autograd.history import (
+    LEAF,
+    UNRECORDED,
+    alias_of,
+    bump,
+    check_inplace,
+    edge_of,
+    rebase,
+    view_of,
+)
 
 
 class FunctionCtx:
@@ -225,7 +234,6 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record it."""
         node = cls._node_class()
-        node.sequence_number = next_sequence_number()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
         recording = bool(modes.grad.enabled) and any(t.requires_grad for t in tensors)
@@ -233,6 +241,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         context = node.context = Context(node, needs_input_grad)
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
+        node.sequence_number = next_sequence_number()
         node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
         output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
@@ -270,20 +279,29 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
     """An output as a tensor of its own: an input returned as it is becomes a view of itself."""
     dirty = any(result is t for t in node.context._dirty)
     if dirty:
+        bump(result)
         if recording:
             _check_dirty(result)
+        elif result.requires_grad:
+            return alias_of(result)
         return result
     if any(result is t for t in inputs):
-        return view_of(result, result._data)
+        if result.requires_grad and not recording:
+            return alias_of(result)
+        view = view_of(result, result._data)
+        if modes.grad.enabled:
+            view._creation = "custom"
+        return view
     return result
 
 
 def _check_dirty(result: Tensor) -> None:
     """The errors of in-place writes, which have happened already."""
-    try:
-        check_inplace(result, True)
-    except RuntimeError as error:
-        raise RuntimeError(str(error).replace("is being used", "has been used")) from None
+    base = result._base
+    own = base is None or base._node is not None or result._creation in UNRECORDED
+    if own and result._node is None and result._requires_grad:
+        raise RuntimeError(LEAF.replace("is being used", "has been used"))
+    check_inplace(result, True)
 
 
 def _link(node: CustomNode, outputs: list[Any]) -> None:
@@ -298,7 +316,6 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
             continue
         link = node if len(outputs) == 1 else output_node(node, position)
         if any(result is t for t in node.context._dirty):
-            bump(result)
             rebase(result, link)
             continue
         result._node = link
@@ -314,8 +331,8 @@ def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
         position = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
             kept.append(None)
-        elif position is not None and not any(tensor is t for t in inputs):
-            kept.append(save_result(tensor, position))
+        elif position is not None and tensor.requires_grad:
+            kept.append(save_part(tensor, position))
         else:
             kept.append(_saved_input(tensor))
         versions.append(0 if tensor is None else version_of(tensor))

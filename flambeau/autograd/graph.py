@@ -14,9 +14,16 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._tensor.tensor import Tensor, new
+from flambeau._core.dtype import BY_NUMPY
+from flambeau._tensor.tensor import Counter, Tensor, new
+from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
+"""The order of nodes: backward runs the highest first. A node takes its number once it has its
+edges, because to ask for the edge of a view may make a node (see `history`) that comes before it.
+"""
+
+watch = modes.watch
 
 
 class Tools:
@@ -43,6 +50,10 @@ FREED = (
     "through the graph a second time or if you need to access saved tensors after calling "
     "backward."
 )
+
+
+WRITTEN_OUT = ("CopyBackwards", "NotImplemented")
+"""Rows' nodes that torch names with the place where they are written."""
 
 
 class Node:
@@ -75,7 +86,7 @@ class Node:
 
     def name(self) -> str:
         """The name that users see, such as MulBackward0."""
-        return self.title
+        return f"torch::autograd::{self.title}" if self.title in WRITTEN_OUT else self.title
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -197,21 +208,26 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 # ---- saving
 
 
-def version_of(tensor: Tensor) -> int:
-    """The count of in-place writes to the memory of a tensor."""
-    root = tensor._root
-    return tensor._version_count if root is None else root._version_count
-
-
 class SavedResult:
-    """A result that a formula needs, kept without keeping the tensor alive."""
+    """The result of a node that a formula needs, kept without keeping the tensor alive.
 
-    __slots__ = ("data", "index", "ref")
+    `of_view`, unset but after a write to a view: the node that the view then had, which errors
+    name while it lives.
+    """
 
-    def __init__(self, tensor: Tensor, index: int = 0) -> None:
-        self.data = tensor._data
-        self.ref = weakref.ref(tensor)
-        self.index = index
+    __slots__ = ("counter", "data", "of_view")
+    counter: Counter
+    data: Any
+    of_view: Callable[[], Node | None]
+    index = 0
+
+
+class SavedPart(SavedResult):
+    """The same for one of several results. `ref`: the tensor, whose own node may have hooks."""
+
+    __slots__ = ("index", "ref")
+    index: int
+    ref: Any
 
 
 def save_input(tensor: Tensor) -> Any:
@@ -228,11 +244,29 @@ def save_input(tensor: Tensor) -> Any:
     return tensor
 
 
-def save_result(tensor: Tensor, index: int = 0) -> Any:
-    """What a node keeps of its own output."""
-    if modes.stacks.saved_hooks:
+def save_result(tensor: Tensor) -> Any:
+    """What a node keeps of its only output."""
+    if watch.saving and modes.stacks.saved_hooks:
+        return PackedResult(tensor, 0)
+    kept = new(SavedResult)
+    kept.data = tensor._data
+    kept.counter = counter_of(tensor)
+    return kept
+
+
+def save_part(tensor: Tensor, index: int) -> Any:
+    """What a node keeps of one of its several outputs. One without gradients, such as indices, has
+    no node, so it can be kept as any input."""
+    if tensor._data.dtype.kind not in "fcV":
+        return save_input(tensor)
+    if watch.saving and modes.stacks.saved_hooks:
         return PackedResult(tensor, index)
-    return SavedResult(tensor, index)
+    kept = new(SavedPart)
+    kept.data = tensor._data
+    kept.counter = counter_of(tensor)
+    kept.index = index
+    kept.ref = weakref.ref(tensor)
+    return kept
 
 
 class Packed:
@@ -258,6 +292,15 @@ class PackedResult(Packed):
         self.index = index
 
 
+def unpack_unchanged(node: Node, position: int) -> Any:
+    """The saved result at `position`; None if it was written to since, so that the formula has to
+    do without it."""
+    kept = node.saved and node.saved[position]
+    if isinstance(kept, SavedResult) and kept.counter.count != node.versions[position]:
+        return None
+    return unpack(node, position)
+
+
 def unpack(node: Node, position: int) -> Any:
     """The saved tensor at `position`; an error if it was freed or written to since."""
     if node.saved is None:
@@ -265,15 +308,15 @@ def unpack(node: Node, position: int) -> Any:
     kept = node.saved[position]
     if kept is None:
         return None
+    if isinstance(kept, SavedResult):
+        return _unpack_result(node, kept, node.versions[position])
     if isinstance(kept, Tensor):
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
         return kept
     if isinstance(kept, PackedResult):
         return _with_history(kept.unpack(kept.packed), node, kept.index)
-    if isinstance(kept, Packed):
-        return _unpacked(kept)
-    return _unpack_result(node, kept, node.versions[position])
+    return _unpacked(kept)
 
 
 def _unpacked(kept: Packed) -> Tensor:
@@ -285,20 +328,26 @@ def _unpacked(kept: Packed) -> Tensor:
 
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
-    tensor = check_result(kept, version, short_title(node))
-    if tensor is None:
-        alias = new(Tensor)
-        alias._data = kept.data
-        return _with_history(alias, node, kept.index)
-    return tensor
+    if kept.counter.count != version:
+        made_by = getattr(kept, "of_view", _none)() or node
+        check_result(kept, version, short_title(made_by))
+    if isinstance(kept, SavedPart):
+        tensor = kept.ref()
+        if tensor is not None and getattr(tensor._node, "source", None) is node:
+            return tensor  # type: ignore[no-any-return]
+    alias = new(Tensor)
+    alias._data = kept.data
+    return _with_history(alias, node, kept.index)
 
 
-def check_result(kept: SavedResult, version: int, title: str) -> Tensor | None:
-    """The saved result of an operator, if Python still holds it; an error if it was written to."""
-    tensor = kept.ref()
-    if tensor is not None and version_of(tensor) != version:
-        raise modified_error(tensor, version, f", which is output {kept.index} of {title},")
-    return tensor
+def check_result(kept: SavedResult, version: int, title: str) -> None:
+    """Raise if a saved result of the operator `title` was written to since."""
+    if kept.counter.count != version:
+        raise changed_error(kept.data, kept.counter.count, version, title, kept.index)
+
+
+def _none() -> None:
+    return None
 
 
 def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
@@ -316,30 +365,47 @@ def output_node(source: Node, index: int) -> OutputNode:
     return node
 
 
-TENSOR_NAMES: Callable[[Tensor], str]
+def modified_error(tensor: Tensor, version: int) -> RuntimeError:
+    """Torch's error for a saved tensor that an in-place operation has changed.
+
+    Torch looks at the history of the tensor as it is now, which may be an error of its own, and
+    does not know which output it was.
+    """
+    node = tensor.grad_fn
+    title = "" if node is None else short_title(node)
+    return changed_error(tensor._data, version_of(tensor), version, title, 0)
 
 
-def modified_error(tensor: Tensor, version: int, made_by: str = "") -> RuntimeError:
-    """Torch's error for a saved tensor that an in-place operation has changed."""
-    name = tensor.dtype.scalar_name
-    kind = {"Bool": "torch.BoolTensor"}.get(name, f"torch.{name}Tensor")
-    shape = ", ".join(map(str, tensor.shape))
-    if not made_by and tensor._node is not None:
-        source = getattr(tensor._node, "source", tensor._node)
-        made_by = f", which is output {tensor.output_nr} of {short_title(source)},"
+def changed_error(data: Any, count: int, version: int, title: str, index: int) -> RuntimeError:
+    """The same for an array that is output `index` of the operator `title`, "" for a leaf."""
+    name = BY_NUMPY[data.dtype].scalar_name
+    kind = f"torch.{name}Tensor" if name in WITH_TENSOR_TYPES else f"CPU{name}Type"
+    shape = ", ".join(map(str, data.shape))
+    source = f", which is output {index} of {title}," if title else ""
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} [{shape}]]{made_by} is at version {version_of(tensor)}; expected "
-        f"version {version} instead. Hint: enable anomaly detection to find the operation that "
-        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
+        f"operation: [{kind} [{shape}]]{source} is at version {count}; expected "
+        f"version {version} instead. {ANOMALY_IS_ON if modes.watch.anomaly else ANOMALY_IS_OFF}"
     )
 
 
+WITH_TENSOR_TYPES = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
+ANOMALY_IS_OFF = (
+    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+    "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+ANOMALY_IS_ON = (
+    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+    "The variable in question was changed in there or anywhere later. Good luck!"
+)
+
+
 def short_title(node: Node) -> str:
-    """`Exp` for ExpBackward0, as some of torch's messages have it."""
-    head, marker, _ = node.title.rpartition("Backward")
-    return head if marker else node.title
+    """`Exp` for ExpBackward0 and `Pow1` for PowBackward1, as torch's messages have them."""
+    head, marker, number = node.name().rpartition("Backward")
+    if not marker or not (number == "" or number.isdigit()):
+        return node.name()
+    return head if number == "0" else head + number
 
 
 PUBLIC = {

@@ -16,40 +16,14 @@ from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
+    SavedResult,
     next_sequence_number,
     short_title,
     tools,
-    version_of,
 )
+from flambeau.autograd.versions import bump, rewritten, version_of
 
-
-class Rewritten:
-    """How many living tensors started without grad and gained history from an in-place write.
-
-    Their views may still look as if they needed no grad; while `count` is 0, nobody has to check.
-    """
-
-    __slots__ = ("count", "refs")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.refs: dict[int, Any] = {}
-
-    def add(self, base: Tensor) -> None:
-        key = id(base)
-        if key in self.refs:
-            return
-        self.count += 1
-        modes.watch.results += 1
-        self.refs[key] = weakref.ref(base, lambda _: self.discard(key))
-
-    def discard(self, key: int) -> None:
-        if self.refs.pop(key, None) is not None:
-            self.count -= 1
-            modes.watch.results -= 1
-
-
-rewritten = Rewritten()
+__all__ = ["bump", "rewritten", "version_of"]  # for those who record, too
 
 
 def edge_of(tensor: Tensor) -> Any:
@@ -148,8 +122,8 @@ class CopySlices(Node):
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
-        self.sequence_number = next_sequence_number()
         self.edges = (edge_of(base), *inner.edges[1:])
+        self.sequence_number = next_sequence_number()
         self.hooks, self.saved = None, ()
         self.inner = inner
         self.geometry = Geometry(view._data, base._data)
@@ -190,6 +164,9 @@ NO_GRAD_VIEW = (
     "by moving both the view and the inplace either both inside the no_grad block (if you don't "
     "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
+WITHOUT_NODE = (
+    "A view was created in no_grad mode and {verb} modified inplace with grad mode enabled."
+)
 INFERENCE_VIEW = (
     "A view was created in inference mode and {verb} modified inplace in normal mode. Given that "
     "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
@@ -224,14 +201,15 @@ def is_inference(tensor: Tensor) -> bool:
     return tensor._inference if root is None else tensor._inference or root._inference
 
 
-def check_inplace(tensor: Tensor, recorded: bool) -> None:
+def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
     """Raise torch's errors for writes that are not allowed. Call before the memory changes.
 
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
+    `leaf`: whether leaves that require grad are refused.
     """
     if is_inference(tensor) and not modes.grad.inference:
         raise RuntimeError(INFERENCE)
-    if not modes.grad.enabled:
+    if not leaf or not modes.grad.enabled:
         return
     base = tensor._base
     if base is None:
@@ -249,13 +227,14 @@ def check_inplace(tensor: Tensor, recorded: bool) -> None:
 def _creation_error(view: Tensor, verb: str) -> str:
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
-    return REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
-
-
-def bump(tensor: Tensor) -> None:
-    """Count a write to the memory of a tensor."""
-    root = tensor if tensor._root is None else tensor._root
-    root._version_count += 1
+    text = REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
+    unrecorded = view._creation in UNRECORDED
+    if node is None and not unrecorded:
+        return f"{WITHOUT_NODE.format(verb=verb)} {text.partition('. ')[2]}"
+    if node is None or not unrecorded:
+        return text
+    of_a_view = f"Output {view.output_nr} of {title} is a view of a view which"
+    return text.replace("A view", of_a_view, 1)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
@@ -267,6 +246,9 @@ def rebase(tensor: Tensor, node: Node) -> None:
     _adopt(base, CopySlices(base, tensor, node))
     tensor._node = None
     _refresh(tensor, base)
+    for kept in node.saved or ():
+        if isinstance(kept, SavedResult):
+            kept.of_view = weakref.ref(tensor._node)
 
 
 def _adopt(tensor: Tensor, node: Node) -> None:

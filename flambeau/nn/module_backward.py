@@ -39,8 +39,8 @@ class BackwardHookFunctionBackward(Node):
 def _pass_through(tensors: list[Tensor], see: Hook) -> list[Tensor]:
     """Aliases of tensors whose common node calls `see(gradients)`."""
     node = BackwardHookFunctionBackward()
-    node.sequence_number = next_sequence_number()
     node.edges = tuple(edge_of(tensor) for tensor in tensors)
+    node.sequence_number = next_sequence_number()
     node.hooks, node.saved, node.see = None, (), see
     node.outputs = len(tensors)
     results = []

@@ -14,6 +14,7 @@ from flambeau._core.layout import Size, preserve_format
 from flambeau._ops.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, _TensorMeta, new, storage_of, wrap
+from flambeau.autograd.versions import share_count
 
 CANNOT_REQUIRE_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
 
@@ -76,6 +77,7 @@ def _as_parameter(cls: Any, data: Tensor, requires_grad: bool) -> Parameter:
     result = new(cls)
     result._data = data._data
     result._storage = storage_of(data)
+    share_count(data, result)
     if data._inference:
         result._inference = True
     if requires_grad:

@@ -40,7 +40,7 @@ class Steps(fused.ShapedJob):
     def run(self, group: Group) -> None:
         from flambeau._ops.kernels.optimizer_adafactor import NUMBERS, step
 
-        table, moments = self.take_grads(), self.moments(group)
+        table, moments = self.take_grads(group), self.moments(group)
         places = {moment: place for place, moment in enumerate(dict.fromkeys(moments))}
         table[:-1, 2] = [places[moment] for moment in moments]
         epsilon = float(np.finfo(self.dtype).eps)

@@ -59,6 +59,10 @@ class ASGD(Elementwise):
             "capturable": capturable,
         })  # fmt: skip
 
+    def writes(self, group: Group) -> int:
+        """As torch, which decays parameters before it steps them, but not with `foreach`."""
+        return 1 if group["foreach"] else 2
+
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)
         state["eta"] = scalar_state(number(group["lr"]))

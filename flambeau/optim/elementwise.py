@@ -34,6 +34,11 @@ class Planned(Optimizer):
         count_in_tensors(self.state)
         self.plans = {}
 
+    def writes(self, group: Group) -> int:
+        """How many writes to a parameter a step counts as: torch shrinks it before, where weight
+        decay is decoupled."""
+        return 1 + bool(group.get("decoupled_weight_decay") and group["weight_decay"])
+
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled."""
         state = self.state[parameter]
@@ -100,7 +105,8 @@ class Elementwise(Planned):
         if group.get("differentiable"):
             self._step_tensors([copied(value) for value in values], values, numbers)
         elif is_plain(values[0]):
-            bump(parameter)
+            for _ in range(self.writes(group)):
+                bump(parameter)
             arrays = [None if value is None else value._data for value in values]
             self._step_arrays(arrays, numbers)
         else:

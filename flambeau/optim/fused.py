@@ -140,16 +140,17 @@ class Job:
 
     # ---- a step
 
-    def take_grads(self) -> np.ndarray:
+    def take_grads(self, group: Group) -> np.ndarray:
         """The table with the gradients of this step, which will write to the parameters."""
         self.table[:-1, self.kernels.HEAD + 1] = [address(grad) for grad in self.grads]
-        for parameter in self.params:
-            bump(parameter)
+        for _ in range(self.optimizer.writes(group)):
+            for parameter in self.params:
+                bump(parameter)
         return self.table
 
     def run(self, group: Group) -> None:
         """Step them all."""
-        table = self.take_grads()
+        table = self.take_grads(group)
         moments = self.moments(group)
         numbers = [Numbers(self.optimizer, moment, group) for moment in dict.fromkeys(moments)]
         if len(numbers) == 1:

@@ -46,7 +46,7 @@ class Steps(fused.ShapedJob):
             self.scales[adjust] = np.array([
                 ADJUSTMENTS[adjust](*self.shape(parameter)) for parameter in self.params
             ])  # fmt: skip
-        self.take_grads()
+        self.take_grads(group)
         found = fused.typed_kernel(step, self.dtype, NESTEROV=bool(group["nesterov"]))
         self.launch(found, lr, 1 - momentum, momentum, 1 - lr * group["weight_decay"],
                     group["eps"], a, b, c, group["ns_steps"], self.scales[adjust])  # fmt: skip

@@ -74,6 +74,10 @@ class NAdam(Elementwise):
             "differentiable": differentiable,
         })  # fmt: skip
 
+    def writes(self, group: Group) -> int:
+        """As torch, which adds the gradient's part and the moment's one after the other."""
+        return 1 + super().writes(group)
+
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)
         state["mu_product"] = scalar_state(1.0)

@@ -20,7 +20,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import backward as run_backward
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad
+from flambeau.autograd.graph import modified_error
 from flambeau.autograd.saved import saved_tensors_hooks
+from flambeau.autograd.versions import version_of
 
 
 class CheckpointError(RuntimeError):
@@ -66,12 +68,12 @@ def checkpoint(
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
                           stacklevel=2)  # fmt: skip
-        return _Reentrant.apply(function, preserve_rng_state, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     return _Recompute(function, args, kwargs, context_fn, preserve_rng_state,
                       determinism_check).first_run()  # fmt: skip
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function = function
@@ -143,6 +145,7 @@ class _Recompute:
         self.check = check
         self.shapes: list[Any] = []
         self.kept: dict[int, Tensor] | None = None
+        self.versions = [(a, version_of(a)) for a in args if isinstance(a, Tensor)]
 
     def first_run(self) -> Any:
         with self.contexts[0], saved_tensors_hooks(self._number, self._recomputed):
@@ -159,6 +162,9 @@ class _Recompute:
         return self.kept.pop(number)
 
     def _second_run(self) -> None:
+        for tensor, version in self.versions:
+            if version_of(tensor) != version:
+                raise modified_error(tensor, version)
         kept: list[Tensor] = []
 
         def keep(tensor: Tensor) -> int:

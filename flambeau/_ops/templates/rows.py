@@ -8,6 +8,7 @@ the sizes alone.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -34,7 +35,7 @@ CACHED = 1 << 17
 
 SHARED = ("NOWHERE", "joined", "multiply", "seen_nan", "or_nan", "load_part", "store_part")
 SCOPE = {name: getattr(shared, name) for name in SHARED}
-SCOPE |= {"inf": float("inf"), "nan": float("nan")}
+SCOPE |= {"INF": math.inf, "NAN": math.nan}
 INTEGERS = {name: np.iinfo(name) for name in
             ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}  # fmt: skip
 

@@ -30,8 +30,8 @@ class ToCopy(Node):
     title = "ToCopyBackward0"
 
     def __init__(self, tensor: Tensor) -> None:
-        self.sequence_number = next_sequence_number()
         self.edges, self.hooks, self.saved = (edge_of(tensor),), None, ()
+        self.sequence_number = next_sequence_number()
         self.source = tensor.device
 
     def apply(self, grad: Any) -> tuple[Any, ...]:

@@ -73,7 +73,7 @@ def _clean_up(graph: Graph) -> None:
 
     passes.inline(graph, LARGEST_CALLEE)
     lower_carried_tuples(graph)
-    passes.propagate_constants(graph)
+    passes.propagate_constants(graph, in_every_mode=True)
     passes.peephole(graph)
     passes.eliminate_common(graph)
     passes.remove_dead_code(graph)

@@ -1,7 +1,11 @@
-"""What of a loop's body leaves the loop as it is: as a last state, or in one's memory.
+"""What of a loop's body may be computed ahead of the loop.
 
-A program can write into what it is given, and ask what is what. So a value that may leave has to be
-what the loop itself would make in each round: a new tensor, or a view of the same memory.
+A program can write into what it is given, and ask what is what. So what leaves a loop, as a last
+state or as its memory, has to be what the loop itself would make in each round: a new tensor, or a
+view of the same memory.
+
+Rounds whose results nothing uses get no gradient from a loop, but zeros from a batch. That is the
+same only where zeros stay zeros: through slopes that are finite.
 """
 
 from __future__ import annotations
@@ -10,6 +14,31 @@ from flambeau.jit.ir.graph import Block, Node, Value
 from flambeau.jit.optimise import facts
 from flambeau.jit.optimise.loops import CollectingLoop
 from flambeau.jit.passes.alias import AliasInfo
+
+REGULAR = frozenset(
+    "matmul mm bmm mv addmm linear baddbmm einsum conv1d conv2d embedding add sub rsub mul neg "
+    "tanh sigmoid relu leaky_relu elu gelu silu hardtanh hardsigmoid hardswish softplus softmax "
+    "log_softmax layer_norm clamp clamp_min clamp_max where masked_fill lerp addcmul maximum "
+    "minimum abs exp sin cos square sum mean select slice view reshape t transpose permute "
+    "unsqueeze squeeze expand expand_as chunk split split_with_sizes cat stack narrow unbind "
+    "flatten contiguous clone detach to type_as float double __getitem__ index_select gather "
+    "zeros_like ones_like zeros ones full full_like new_zeros new_ones eq ne lt le gt ge "
+    "logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not triu tril".split()
+)
+"""Operators whose slopes are finite where what they read is."""
+
+
+def is_regular(node: Node) -> bool:
+    """Whether a node makes no gradient that is not zero from zeros, for finite values."""
+    name = facts.name_of(node)
+    if not node.kind.startswith("aten::") or name in REGULAR:
+        return True
+    if not any("Tensor" in str(value.type) for value in node.outputs):
+        return True
+    number = node.inputs[1].constant if len(node.inputs) > 1 else None
+    if not isinstance(number, (int, float)):
+        return False
+    return (name == "div" and number != 0) or (name == "pow" and number >= 1)
 
 
 class Leaving:
@@ -27,11 +56,10 @@ class Leaving:
             for user, place in at.users:
                 if user is body and place > 0 and place - 1 in self.found.states:
                     return True
-                if isinstance(user, Block):
-                    user = user.owner
-                    if user is None:
-                        return True
-                for result in user.outputs:
+                node = user.owner if isinstance(user, Block) else user
+                if node is None:
+                    return True
+                for result in node.outputs:
                     if result not in seen and self.info.may_contain_alias(at, result):
                         seen.add(result)
                         waiting.append(result)
@@ -58,8 +86,10 @@ class Leaving:
             leaves = any(self.leaves(value) for value in node.outputs)
             if any(value in changing for value in used):
                 changing.update(node.outputs)
-            product = node.kind in products and node.output in changing
+            changes = any(value in changing for value in node.outputs)
+            product = node.kind in products and changes
             stays = any(value in kept for value in used) or (leaves and not product)
+            stays = stays or (changes and not is_regular(node))
             if stays or leaves:
                 kept.update(node.outputs)
             if not stays:

@@ -40,10 +40,12 @@ def rewrite(found: loops.CollectingLoop) -> None:
     nodes = in_order(found)
     outputs = used_outside(nodes)
     inputs = batched_loops.call_inputs(found, nodes)
-    choices = [scans.frontier] if settings.current.scans and scans.may_be(found) else []
-    choices += [wanted_products] if wanted_products(found) else []
+    plain = extracted(nodes, inputs, outputs)
+    alone = scans.loop_of(plain)
+    choices = [scans.frontier] if settings.current.scans and scans.may_be(alone) else []
+    choices += [wanted_products] if wanted_products(alone) else []
     for wanted in choices:
-        plain, ahead = extracted(nodes, inputs, outputs), extracted(nodes, inputs, outputs)
+        ahead = plain.copy()
         program = take_out(ahead, wanted)
         if program is not None:
             rest = ahead.copy()
@@ -83,9 +85,7 @@ def take_out(graph: Graph,
     """Replace values in a loop by rows of new inputs; the program that computes these from the
     graph's other inputs.
     """
-    (loop,) = [node for node in graph if node.kind == "prim::Loop"]
-    found = loops.recognised(loop)
-    assert found is not None
+    found = scans.loop_of(graph)
     results = wanted(found)
     leaving = Leaving(found)
     nodes = _needed([value.node for value in results if value.node], found.body)

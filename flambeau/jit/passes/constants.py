@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.device import device
 from flambeau._tensor.tensor import Tensor
+from flambeau.amp.autocast_mode import autocast
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.ir.values import ScriptObject, named_tuple
@@ -30,17 +34,21 @@ LARGEST = 1 << 20
 """Bytes of a result that is computed before the program runs."""
 
 
-def propagate_constants(graph: Graph) -> None:
+def propagate_constants(graph: Graph, in_every_mode: bool = False) -> None:
     """Replace nodes by what they compute if their inputs are constants, choose branches and drop
     loops whose conditions are known. Values stay that are written to anywhere, and those that
     leave the graph: who gets a list or tensor may write to it, and constants are shared.
+
+    in_every_mode: leave what depends on the default dtype or on autocast, which calls may change.
     """
     alias = AliasInfo(graph)
 
     def stays(node: Node) -> bool:
         if any(map(alias.may_leave, node.outputs)):
             return True
-        return any(alias.has_writers(v, deep=True) for v in (*node.inputs, *node.outputs))
+        if any(alias.has_writers(v, deep=True) for v in (*node.inputs, *node.outputs)):
+            return True
+        return in_every_mode and _makes_tensors(node) and _depends_on_modes(node)
 
     _propagate(graph.block, stays)
     remove_dead_code(graph)
@@ -89,6 +97,48 @@ def _is_pure(node: Node) -> bool:
     return not (node.kind in NOT_COMPUTED or has_side_effects(node) or is_random(node))
 
 
+def _makes_tensors(node: Node) -> bool:
+    """Whether a result is a tensor."""
+    return any(value.type.is_subtype_of(T.TENSOR) for value in node.outputs)
+
+
+def _depends_on_modes(node: Node) -> bool:
+    """Whether a node of constants gives tensors of other types under another default dtype, or
+    under autocast."""
+    values = [value.constant for value in node.inputs]
+    other = dt.float32 if dt.Defaults.dtype is dt.float64 else dt.float64
+    with _default_dtype(other):
+        found = [_types(computed(node, values))]
+    for enabled in (True, False):
+        with autocast("cpu", dtype=dt.bfloat16, enabled=enabled):
+            found.append(_types(computed(node, values)))
+    return any(types != found[0] for types in found)
+
+
+def _types(values: Sequence[Any] | None) -> Any:
+    return values and [value.dtype if isinstance(value, Tensor) else None for value in values]
+
+
+@contextmanager
+def _default_dtype(dtype: dt.dtype) -> Iterator[None]:
+    before = dt.Defaults.dtype
+    dt.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        dt.set_default_dtype(before)
+
+
+@contextmanager
+def _not_inference() -> Iterator[None]:
+    """What is computed before a program runs is no inference tensor of its first call."""
+    before, modes.grad.enabled = modes.grad.enabled, False
+    try:
+        yield
+    finally:
+        modes.grad.enabled = before
+
+
 def _compute(node: Node) -> None:
     found = computed(node, [value.constant for value in node.inputs])
     if found is None:
@@ -127,7 +177,8 @@ def computed(node: Node, values: Sequence[Any]) -> list[Any] | None:
     try:
         if estimate is not None and estimate(*values) > LARGEST:
             return None
-        result = implementation(node.schema)(*values)
+        with _not_inference():
+            result = implementation(node.schema)(*values)
     except Exception:  # noqa: BLE001  the program shall raise it where it stands
         return None
     return list(result) if len(node.outputs) > 1 else [result] if node.outputs else []

@@ -13,33 +13,56 @@ from random import Random
 import numpy as np
 
 import flambeau
+from flambeau.jit.optimise import optimise
+from flambeau.jit.optimise.recurrences import RecurrentLoop
+from flambeau.jit.run.program import graph_callable
 
 # ruff: noqa: ANN001, ANN201, ANN202, ANN204, S102
 
 MATRIX_TERMS = (
     "x[t]", "{0}", "{0}", "{0} @ a", "({0} * {1}) @ b + p", "torch.tanh({0})", "{0} - p * {1}",
-    "torch.sigmoid({0}) * {1}", "torch.relu({0}) + s", "torch.where({0} > {1} - 0.137, {0}, {1} * 0.5)",
-    "torch.cat([{0}, {1}], 1)[:, 2:2 + n]", "torch.maximum({0}, s * {1} + 0.137)", "torch.tanh(x[t])",
-    "(x[t] @ w + {0} @ u)[:, n:2 * n]", "torch.addmm(p, {0}, a)", "{0} / (1 + {1} * {1})",
+    "torch.sigmoid({0}) * {1}", "torch.relu({0}) + s",
+    "torch.where({0} > {1} - 0.137, {0}, {1} * 0.5)", "torch.cat([{0}, {1}], 1)[:, 2:2 + n]",
+    "torch.maximum({0}, s * {1} + 0.137)", "torch.tanh(x[t])", "(x[t] @ w + {0} @ u)[:, n:2 * n]",
+    "torch.addmm(p, {0}, a)", "{0} / (1 + {1} * {1})",
     "torch.cat([{0}.chunk(2, 1)[0] ** 2, {1}[:, 2:]], 1)", "torch.mm({0}, b.t())", "{0}.detach()",
-    "torch.tanh(x[t] + {0} @ a)", "F.linear({0}, a, p)", "F.linear({0}, b)", "{0} * q", "h0 * 1",
-    "torch.where(m[t], {0}, {1})", "{0}.masked_fill(m[t], 0.5)", "torch.tanh(c0)", "{0} + q.t()",
-    "x[t] * {0}", "(x[t] @ w)[:, :n]", "torch.lerp({0}, {1}, 0.25)", "{0} * k", "torch.exp(-{0})",
+    "torch.tanh(x[t] + {0} @ a)", "torch.nn.functional.linear({0}, a, p)",
+    "torch.nn.functional.linear({0}, b)", "{0} * q", "h0 * 1", "torch.where(m[t], {0}, {1})",
+    "{0}.masked_fill(m[t], 0.5)", "torch.tanh(c0)", "{0} + q.t()", "x[t] * {0}",
+    "(x[t] @ w)[:, :n]", "torch.lerp({0}, {1}, 0.25)", "{0} * k", "torch.exp(-{0})",
     "torch.sqrt({0} * {0})", "({0} @ u)[:, n - 2:n - 1] * {1}", "{0} @ u[:, 3:3 + n]", "q + {0}",
     "x[t] + ({0} @ u)[:, n:2 * n] * ({0} @ u)[:, n:n + 1]", "{0} * 1", "torch.matmul({0}, a.t())",
-    "torch.split({0}, 1, 1)[1] + {1}", "{0}.clone()", "x[0] + {0}", "{0}.view(-1, n)", "{0}.t().t()",
-    "torch.clamp({0}, -0.5, 0.5)", "{0}.sum(0, keepdim=True) + {1}", "{0}.contiguous()",
-    "torch.softmax({0}, 1)", "{0}.mean() + {1}", "torch.stack([{0}, {1}], 0)[1]", "{0}[:, :n]",
-    "torch.where({0} > 0, {0}, {1}) * m[t]", "({0} > {1} - 0.137) * {0}", "x[t].expand(rows, n) + {0}",
+    "torch.split({0}, 1, 1)[1] + {1}", "{0}.clone()", "x[0] + {0}", "{0}.view(-1, n)",
+    "{0}.t().t()", "torch.clamp({0}, -0.5, 0.5)", "{0}.sum(0, keepdim=True) + {1}",
+    "{0}.contiguous()", "torch.softmax({0}, 1)", "{0}.mean() + {1}",
+    "torch.stack([{0}, {1}], 0)[1]", "{0}[:, :n]", "torch.where({0} > 0, {0}, {1}) * m[t]",
+    "({0} > {1} - 0.137) * {0}", "x[t].expand(rows, n) + {0}",
 )  # fmt: skip
 VECTOR_TERMS = (
     "x[t]", "{0}", "{0} @ a", "b @ {0} + p", "torch.tanh({0})", "{0} - p * {1}", "torch.mv(a, {0})",
-    "torch.sigmoid({0}) * {1}", "torch.where({0} > {1} - 0.137, {0}, s * {1})", "torch.matmul(a, {0})",
-    "torch.cat([{0}, {1}])[2:2 + n]", "(x[t] @ w + {0} @ u)[n:2 * n]", "F.linear({0}, a, p)",
-    "torch.tanh(x[t])", "x[t] * {0}", "{0}.detach()", "{0} * q", "torch.tanh(c0)", "{0} * 1",
-    "torch.tanh(x[t] + {0} @ a)", "{0} / (1 + {1} * {1})", "torch.where(m[t], {0}, {1})",
-    "torch.cat([{0} @ a + x[t], {1}]).chunk(2, 0)[1]", "{0} + 0 * torch.dot({0}, {1})",
-    "torch.addmv(p, a, {0})",
+    "torch.sigmoid({0}) * {1}", "torch.where({0} > {1} - 0.137, {0}, s * {1})",
+    "torch.matmul(a, {0})", "torch.cat([{0}, {1}])[2:2 + n]", "(x[t] @ w + {0} @ u)[n:2 * n]",
+    "torch.nn.functional.linear({0}, a, p)", "torch.tanh(x[t])", "x[t] * {0}", "{0}.detach()",
+    "{0} * q", "torch.tanh(c0)", "{0} * 1", "torch.tanh(x[t] + {0} @ a)", "{0} / (1 + {1} * {1})",
+    "torch.where(m[t], {0}, {1})", "torch.cat([{0} @ a + x[t], {1}]).chunk(2, 0)[1]",
+    "{0} + 0 * torch.dot({0}, {1})", "torch.addmv(p, a, {0})",
+)  # fmt: skip
+ODD_TERMS = (
+    "torch.tanh(({0} @ u)[:, :2 * n][:, n - 1:2 * n - 1])", "{0}[:1] + {1}", "{0}[:1]", "{0}.sum()",
+    "({0} @ u).split([1, n, 3 * n - 1], 1)[1] * ({0} @ u)[:, 1:2]", "{0}.double() * {1}", "-{0}",
+    "{0}.float() + {1}", "h0[:, :1] * {0}", "torch.cat([{0}, {1}], 1)", "({0} > 0.137) * 1.0",
+    "torch.where({0} > 0, 1.0, {1})", "torch.log({0})", "torch.relu({0}).sqrt()", "{0} / {1}",
+    "{0}.pow(2)", "torch.where(m[t], {0}, torch.zeros_like({0}))", "x[t, :, :1] * {0}", "{0} ** k",
+    "x[t][:1] + {0}", "x[x.size(0) - 1 - t].contiguous() + {0}", "x[t].sum(0) + {0}", "{0} * t",
+    "{0}.abs()", "{0} * (t + 1.5)", "torch.add({0}, {1}, alpha=2)", "{0}.unsqueeze(0).squeeze(0)",
+    "x[t - 1].contiguous()", "torch.bmm({0}.unsqueeze(0), a.unsqueeze(0))[0]",
+    "{0} @ {1}.t() @ {1}", "{0}.abs().sqrt()", "torch.tanh({0} @ a) @ b",
+    "torch.addmm(c0, {0}, a, beta=0.5)", "{0} @ (a + p)", "{0} * r", "torch.mm(a.t(), {0}.t()).t()",
+    "{0}.expand(rows, n)", "({0} @ a) * s + {0}", "x[t].sqrt()", "torch.zeros_like({0})",
+    "{0}.new_zeros([rows, n])", "{0} * 0.0", "torch.relu(x[t]).sqrt()",
+    "torch.ones([rows, n], dtype={0}.dtype) * {0}", "{0}.detach() * {1}", "(s * k) * {0}",
+    "m[t] * p", "x.mean(0) + {0}", "torch.minimum({0}, {1} + 0.137)", "torch.abs({0}) ** 0.5",
+    "x[t].exp() * w[0, 0]",
 )  # fmt: skip
 NAMES = ("h", "c", "d", "v")
 STARTS = ("{0}", "{0} * {1}", "{0} - {1}", "torch.zeros_like({0})", "{0}", "{0} * 0.5",
@@ -54,9 +77,21 @@ def loaded(text: str, library=flambeau):
     """The function `cell` of a text, in which `torch` is a library."""
     name = f"<cell {id(text)} {library.__name__}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    scope = {"__name__": "cell", "torch": library, "F": library.nn.functional}
+    scope = {"__name__": "cell", "torch": library}
     exec(compile(text, name, "exec"), scope)
     return scope["cell"]
+
+
+def forms_of(function):
+    """A function as it stands, and optimised; None in the place of that where no loop in it has
+    states from round to round that are used.
+    """
+    graph = flambeau.jit.script(function)._function.graph.copy()
+    plain = graph_callable(graph.copy())
+    optimise(graph)
+    calls = [node.attributes.get("function") for node in graph.walk()]
+    recurs = any(isinstance(call, RecurrentLoop) for call in calls)
+    return plain, graph_callable(graph) if recurs else None
 
 
 class Program:
@@ -65,12 +100,14 @@ class Program:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.rank = random.choice((2, 2, 2, 1))
+        self.oddness = random.choice((0.0, 0.1, 0.3)) if self.rank == 2 else 0.0
         self.text = self._text()
         self.function = loaded(self.text)
 
     def _line(self, indent: str) -> str:
         pick = self.random.choice
         terms = MATRIX_TERMS if self.rank == 2 else VECTOR_TERMS
+        terms = ODD_TERMS if self.random.random() < self.oddness else terms
         term = pick(terms).format(pick(NAMES), pick(NAMES))
         if self.random.random() < 0.2:
             term = f"torch.tanh({term})"
@@ -87,6 +124,9 @@ class Program:
         lines = [self._line("        ") for _ in range(random.randint(1, 6))]
         lines += [f"        {name} = torch.tanh({name})" for name in NAMES
                   if random.random() < 0.3]  # fmt: skip
+        if random.random() < 0.05:
+            condition = f"if bool({pick(NAMES)}.sum() > {pick((0.5, 1e9))}):"
+            lines.insert(random.randint(0, len(lines)), f"        {condition}\n            break")
         results = [name for name in NAMES if random.random() < 0.6]
         lists = random.choice(((), ("out",), ("out",), ("out", "outs")))
         for name in lists:
@@ -129,9 +169,11 @@ class Arguments:
             tensors[1] = (tensors[5] * 0).expand(self.shapes[1])
         if self.seed % 7 == 0:
             tensors[0] = tensors[0].transpose(0, -1).contiguous().transpose(0, -1)
+        if self.seed % 13 == 0:
+            tensors[2] = tensors[1]
         if self.seed % 11 == 0:
             tensors[4] = tensors[4].t().contiguous().t()
-        return [t.requires_grad_() if name in self.learning else t
+        return [t.requires_grad_() if name in self.learning and t.is_leaf else t
                 for name, t in zip(ORDER, tensors, strict=True)]  # fmt: skip
 
 
@@ -202,8 +244,11 @@ class Outcome:
 
 
 def describe(tensor):
-    """What a program can ask of a tensor, its values apart."""
-    return (kind_of(tensor), tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad,
+    """What a program can ask of a tensor, its values apart. Strides of dims of size 1 are left
+    out: they mean nothing.
+    """
+    strides = [s if n > 1 else 0 for s, n in zip(tensor.stride(), tensor.shape, strict=True)]
+    return (kind_of(tensor), tuple(tensor.shape), tuple(strides), tensor.requires_grad,
             tensor.is_leaf, tensor._base is None, tensor._version)  # fmt: skip
 
 

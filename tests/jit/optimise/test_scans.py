@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
@@ -346,45 +344,3 @@ def test_other_loops_run_as_they_stand(function):
     fast, scan, plain = both(function)
     assert_alike(fast, plain, arguments())
     assert scan is None or not [f for f in scan.forms.values() if isinstance(f, ScanForm)]
-
-
-# ---- random cells
-
-NAMES = st.sampled_from(("h", "c", "d", "v"))
-TERMS = ("x[t]", "{0} @ a", "({0} * {1}) @ b + p", "torch.tanh({0})", "torch.sigmoid({0}) * {1}",
-         "{0} - p * {1}", "torch.relu({0}) + s", "torch.where({0} > {1}, {0}, {1} * 0.5)",
-         "torch.cat([{0}, {1}], 1)[:, 4:12]", "torch.maximum({0}, s * {1})",
-         "(x[t] @ w + {0} @ u)[:, 8:16]", "torch.addmm(p, {0}, a)", "{0} / (1 + {1} * {1})",
-         "torch.cat([{0}.chunk(2, 1)[0] ** 2, {1}[:, :4]], 1)")  # fmt: skip
-LINES = st.lists(st.tuples(NAMES, st.sampled_from(TERMS), NAMES, NAMES), min_size=2, max_size=6)
-HEAD = """
-import flambeau as torch
-def cell(x, h, c, w, u, p):
-    out = []
-    d = h * c
-    v = h - c
-    a, b, s = u[:, :8], u[:, 8:16], p.sum()
-    for t in range(x.size(0)):
-"""
-
-
-def cell_text(lines, collected):
-    """A program with a loop of random lines."""
-    text = [f"        {name} = {term.format(*given)}" for name, term, *given in lines]
-    text += [f"        {name} = torch.tanh({name})" for name in sorted({line[0] for line in lines})]
-    text.append(f"        out.append({collected})")
-    return "\n".join([HEAD, *text, "    return torch.stack(out), h, c, d, v", ""])
-
-
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(LINES, st.sampled_from(["h", "c"]), st.sampled_from([torch.float32, torch.float64]),
-       st.integers(1, 6))  # fmt: skip
-def test_random_cells_agree(tmp_path_factory, lines, collected, dtype, rows):
-    text = cell_text(lines, collected)
-    path = tmp_path_factory.mktemp("cells") / "cell.py"
-    path.write_text(text)
-    scope = {"__name__": "cell"}
-    exec(compile(text, str(path), "exec"), scope)
-    fast, scan, plain = both(scope["cell"])
-    assert_alike(fast, plain, arguments(4, rows, dtype))
-    assert scan is not None and scan.forms

@@ -14,26 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._tensor.tensor import Tensor, new
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import graph
-from flambeau.autograd.graph import Node, next_sequence_number, short_title, version_of
-from flambeau.autograd.history import edge_of
+from flambeau.autograd.graph import Node, next_sequence_number, version_of
+from flambeau.autograd.history import edge_of, view_of
 from flambeau.jit.optimise import sharing
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A part of the value in a place that a round saves; made_by: how errors name it."""
+    """What a round saves of the value in a place: itself, or a part of it, which is a view."""
 
     place: int
     shape: tuple[int, ...]
-    made_by: str
+    is_part: bool
 
-    def error(self, owner: Tensor, version: int) -> RuntimeError:
-        """What a round says of a write."""
-        part: Tensor = new(Tensor)
-        part._data, part._root = np.empty(self.shape, owner._data.dtype), owner
-        return graph.modified_error(part, version, self.made_by)
+    def error(self, tensor: Tensor, version: int) -> RuntimeError:
+        """What a round says of a write to the tensor."""
+        if not self.is_part:
+            return graph.modified_error(tensor, version)
+        steps = (0,) * len(self.shape)
+        part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
+        part._view_version = -1  # it was made before the write, and recorded
+        part._creation = ""
+        return graph.modified_error(part, version)
 
 
 def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]) -> list[Kept]:
@@ -52,19 +56,13 @@ def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]
         for tensor in node.saved or ():
             if isinstance(tensor, Tensor) and id(_owner(tensor)) in owners:
                 place = owners[id(_owner(tensor))]
-                found.setdefault(place, Kept(place, tensor._data.shape, _made_by(tensor)))
+                is_part = tensor._root is not None
+                found.setdefault(place, Kept(place, tensor._data.shape, is_part))
     return list(found.values())
 
 
 def _owner(tensor: Tensor) -> Tensor:
     return tensor if tensor._root is None else tensor._root
-
-
-def _made_by(tensor: Tensor) -> str:
-    if tensor._node is None:
-        return ""
-    source = getattr(tensor._node, "source", tensor._node)
-    return f", which is output {tensor.output_nr} of {short_title(source)},"
 
 
 def _made_since(start: int, results: Sequence[Tensor]) -> list[Any]:
@@ -93,7 +91,7 @@ class RoundsBackward(Node):
             raise RuntimeError(graph.FREED)
         for tensor, version, kept in zip(self.saved, self.versions, self.kept, strict=True):
             if version_of(tensor) != version:
-                raise kept.error(_owner(tensor), version)
+                raise kept.error(tensor, version)
         return (grad,)
 
 
@@ -118,8 +116,8 @@ def recorded(tensor: Tensor, node: RoundsBackward, kept: Sequence[Kept],
     if not tensor.requires_grad:
         return result
     pairs = list(_saved(kept, values))
-    node.sequence_number = next_sequence_number()
     node.edges, node.hooks = (edge_of(tensor),), None
+    node.sequence_number = next_sequence_number()  # after those of its edges
     node.saved = tuple([saved for saved, _ in pairs])
     node.versions = tuple([version_of(saved) for saved, _ in pairs])
     node.kept = tuple([one for _, one in pairs])
@@ -134,4 +132,4 @@ def _saved(kept: Sequence[Kept], values: Sequence[Any]) -> Iterator[tuple[Tensor
             yield value, one
             continue
         for tensor in reversed(list(sharing.tensors_in(value))):  # the last round's comes first
-            yield tensor, replace(one, made_by=_made_by(tensor))
+            yield tensor, replace(one, is_part=False)

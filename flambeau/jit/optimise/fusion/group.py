@@ -312,11 +312,9 @@ class Maker:
         symbols = [step.symbol for step in tracer.steps if isinstance(step, Computed)]
         if free.isdisjoint(self._places_of(symbols)):
             return
-        for tensor in self.saved.tensors:
-            known = tracer.known.get(id(tensor))
-            if known is None:
-                continue
-            for part in parts_of(known[1]):
+        for array in self.saved.arrays:
+            symbol = tracer.of_arrays.get(id(array))
+            for part in [] if symbol is None else parts_of(symbol):
                 expr = part.expr
                 whole = isinstance(expr, Expr) and expr.op != "parameter"
                 if whole and not free.isdisjoint(self._places_of([part])):

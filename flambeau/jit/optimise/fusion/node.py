@@ -38,8 +38,8 @@ class FusedBackward(Node):
             raise RuntimeError(graph.FREED)
         grads = grad if isinstance(grad, list) else [grad]
         inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
-        for result, version, made_by in self.results:
-            graph.check_result(result, version, made_by)
+        for result, version, title in self.results:
+            graph.check_result(result, version, title)
         if modes.grad.enabled or modes.watch.interferes():
             return self._by_operators(grads)
         given = [wrap(np.zeros(shape, dtype)) if g is None else g
@@ -95,8 +95,8 @@ class FusedBackward(Node):
 def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -> None:
     """Put a node behind the results that have gradients."""
     node = FusedBackward()
-    node.sequence_number = next_sequence_number()
     node.edges = tuple([edge_of(values[position]) for position in form.wanted])
+    node.sequence_number = next_sequence_number()  # after those of its edges
     node.hooks = None
     saved = [values[position] for position, _ in form.kept_inputs]
     node.saved = tuple([save_input(tensor) for tensor in saved])

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import Node, SavedResult, short_title
 
@@ -20,29 +22,32 @@ from flambeau.autograd.graph import Node, SavedResult, short_title
 class Saved:
     """What the recorded operators of a group have saved.
 
-    arguments: positions of the group's arguments. tensors: all others, results of the group among
+    arguments: positions of the group's arguments. arrays: all others, results of the group among
     them. titles: by result, the operator that it came from, as errors name it.
     """
 
     arguments: set[int] = field(default_factory=set)
-    tensors: list[Tensor] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list)
     titles: dict[int, str] = field(default_factory=dict)
 
 
 def saved_by(results: Sequence[Any], arguments: dict[int, Tensor]) -> Saved:
     """What the nodes behind results have saved; `arguments` are leaves by their positions."""
     positions = {id(tensor): position for position, tensor in arguments.items()}
-    numbers = {id(result): k for k, result in enumerate(results)}
+    numbers = {id(r._data): k for k, r in enumerate(results) if isinstance(r, Tensor)}
     found = Saved()
-    for tensor in _kept(nodes_behind(results)):
-        owner = tensor if tensor._base is None else tensor._base
-        if id(owner) in positions:
-            found.arguments.add(positions[id(owner)])
-            continue
-        found.tensors.append(tensor)
-        if id(tensor) in numbers:
-            source = getattr(tensor._node, "source", tensor._node)
-            found.titles[numbers[id(tensor)]] = short_title(source)
+    for kept in _kept(nodes_behind(results)):
+        if isinstance(kept, Tensor):
+            owner = kept if kept._base is None else kept._base
+            if id(owner) in positions:
+                found.arguments.add(positions[id(owner)])
+                continue
+        array = kept._data if isinstance(kept, Tensor) else kept.data
+        found.arrays.append(array)
+        if id(array) in numbers:
+            number = numbers[id(array)]
+            node = results[number]._node
+            found.titles[number] = short_title(getattr(node, "source", node))
     return found
 
 
@@ -59,12 +64,15 @@ def nodes_behind(results: Sequence[Any]) -> list[Node]:
     return list(seen)
 
 
-def _kept(nodes: Sequence[Node]) -> Iterator[Tensor]:
-    for node in nodes:
-        for kept in node.saved or ():
-            tensor = kept.ref() if isinstance(kept, SavedResult) else kept
-            if isinstance(tensor, Tensor):
-                yield tensor
+def _kept(nodes: Sequence[Node]) -> Iterator[Tensor | SavedResult]:
+    """All that nodes have saved: inputs and results."""
+    waiting = [kept for node in nodes for kept in node.saved or ()]
+    while waiting:
+        kept = waiting.pop()
+        if isinstance(kept, (list, tuple)):
+            waiting += kept
+        elif isinstance(kept, (Tensor, SavedResult)):
+            yield kept
 
 
 def reached(result: Any, arguments: dict[int, Tensor]) -> frozenset[int]:

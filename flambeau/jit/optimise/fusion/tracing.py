@@ -66,6 +66,7 @@ class Tracer:
     def __init__(self, compute: np.dtype[Any]) -> None:
         self.compute = compute
         self.known: dict[int, tuple[Tensor, Whole | Parts]] = {}
+        self.of_arrays: dict[int, Whole | Parts] = {}  # `known`, by the ids of the arrays
         self.sources: dict[str, Source] = {}
         self.levels: dict[int, int] = {}  # place -> the level from which on it is there
         self.places = 0
@@ -126,12 +127,15 @@ class Tracer:
         if tensor._data.shape != symbol.shape:
             raise NotFusible("a rule that gives another shape")
         self.known[id(tensor)] = (tensor, symbol)
+        self.of_arrays[id(tensor._data)] = symbol
 
     def symbol(self, tensor: Tensor) -> Any:
         """What a tensor stands for; the number, where it is a constant of the group's own."""
         found = self.known.get(id(tensor))
         if found is not None:
             return found[1]
+        if id(tensor._data) in self.of_arrays:  # what backward reads of a saved result
+            return self.of_arrays[id(tensor._data)]
         if tensor._data.ndim:
             raise NotFusible("a tensor of unknown origin")
         return tensor._data.item()

@@ -12,7 +12,9 @@ task takes some of them through all rounds.
 | file | what it does |
 |---|---|
 | `rounds.py` | recognises such loops; takes one round out as a graph of its own |
-| `scan.py` | the call: finds or makes a form for its arguments; falls back to the loop |
+| `scan.py` | the call: finds or makes a form for its arguments; says so where there is none |
+| `course.py` | what eager autograd would know of the results, after any number of rounds |
+| `node.py` | the node in the autograd graph |
 | `tracing.py` | notes what operators of a round compute, products and parts included |
 | `traced_round.py` | one round for given arguments: what is carried, and the gradients |
 | `assembly.py` | from that to a form: what is kept of all rounds |

@@ -13,8 +13,11 @@ from flambeau.jit.optimise.scans.text import Phase, Writer, panel_width
 from flambeau.jit.optimise.scans.traced_round import TracedRound
 from flambeau.jit.optimise.scans.tracing import Multiplied, RoundTracer
 
-REGULAR = frozenset("parameter constant square positive absolute sign maximum minimum add subtract multiply negative tanh sigmoid where down "
-                    "greater less greater_equal less_equal equal not_equal".split())  # fmt: skip
+REGULAR = frozenset(
+    "parameter constant square positive absolute sign maximum minimum add subtract multiply "
+    "negative tanh sigmoid where down greater less greater_equal less_equal equal "
+    "not_equal".split()
+)
 """Primitives of gradients that are finite where all that they read is."""
 
 
@@ -121,10 +124,7 @@ class Assembly:
         again = {traced.positions[number] for number, back in form.backward.writer.products if back}
         form.read_again = sorted(again | {position for position, _ in form.kept_inputs})
         form.singular = not traced.ops_back <= REGULAR
-        strides = {k: traced.values[traced.positions[k]]._data.strides for k in products}
-        form.columns_first = frozenset(
-            [k for k, (step, across) in strides.items() if step < across]
-        )
+        form.columns_first = frozenset([k for k in products if traced.lies_by_columns(k)])
         form.slopes = [traced.parts[position] for position in traced.wanted]
         form.operands, form.product_slopes = tracer.operands, tracer.slopes
         for (kind, k), recorded in zip(traced.round.results, traced.recorded, strict=True):

@@ -101,8 +101,10 @@ class Course:
         made, values = self.round, self.values
         given = [values[position] for position in made.states]
         first = tuple([self._first(position) for position in made.states])
-        nothing = ((False,) * len(made.elements), (frozenset(),) * len(made.elements))
-        moment = Moment(first, *nothing, tuple([_kind(g._data) for g in given]))  # type: ignore[arg-type]
+        count = len(made.elements)
+        nothing: frozenset[Token] = frozenset()
+        kinds = tuple([_kind(g._data) for g in given])
+        moment = Moment(first, (False,) * count, (nothing,) * count, kinds)
         arrays = [state._data for state in given]
         places: dict[Moment, int] = {}
         while moment not in places:
@@ -112,10 +114,12 @@ class Course:
             self.moments.append(moment)
             moment, arrays = self._next(moment, arrays)
         self.period = len(self.moments) - places[moment]
+        for passed in self.steps.values():
+            passed.arrays = []
 
     def _first(self, position: int) -> Held:
-        learns = modes.grad.enabled and bool(self.values[position].requires_grad)
-        tokens = frozenset([("leaf", position)]) if learns else frozenset()
+        learns = learning(self.values[position])
+        tokens: frozenset[Token] = frozenset([("leaf", position)] if learns else [])
         return Held(("given", position), True, learns, tokens)
 
     def _next(self, moment: Moment, arrays: list[Any]) -> tuple[Moment, list[Any]]:
@@ -176,15 +180,20 @@ class Course:
             whole = whole and (state is None or state.whole)
         last = [owner for owner in owners if owner is not None]
         own = whole and len(set(last)) == len(last) and all(o[0] == "made" for o in last)
-        return Ends(learns, [frozenset([t[1] for t in found if t[0] == "leaf"]) for found in tokens],
-                    [frozenset([t[1] for t in found if t[0] == "saved"]) for found in tokens],
-                    owners, own)  # fmt: skip
+        leaves = [frozenset([t[1] for t in found if t[0] == "leaf"]) for found in tokens]
+        saved = [frozenset([t[1] for t in found if t[0] == "saved"]) for found in tokens]
+        return Ends(learns, leaves, saved, owners, own)
 
 
 def _living(tokens: frozenset[Token], alive: set[Token]) -> frozenset[Token]:
     """Without what was saved in memory that nobody can write to any more."""
     return frozenset([token for token in tokens if token[0] != "saved"
                       or token[1][0] == "given" or token[1] in alive])  # fmt: skip
+
+
+def learning(tensor: Tensor) -> bool:
+    """Whether gradients are recorded for a tensor."""
+    return bool(modes.grad.enabled and tensor.requires_grad)
 
 
 def _kind(array: Any) -> tuple[Any, ...]:
@@ -214,6 +223,8 @@ class Passed:
             raise NotFusible(f"a round that raises: {error}") from error
         if not all(isinstance(result, Tensor) for result in results):
             raise NotFusible("results of a round that are no tensors")
+        for result in results:
+            self._owner(result)
         self.results = [self._known_of(result) for result in results]
         self.arrays = [result._data for result in results]
         self.kinds = [_kind(array) for array in self.arrays]
@@ -227,13 +238,11 @@ class Passed:
         for position in made.rows:
             row = values[position]
             number = min(len(self.course.moments), len(row._data)) - 1
-            learns = modes.grad.enabled and bool(row.requires_grad)
-            given.append(self._alias(row._data[number], learns, ("given", position)))
+            given.append(self._alias(row._data[number], learning(row), ("given", position)))
         for position in made.constants:
             value = values[position]
             if isinstance(value, Tensor):
-                learns = modes.grad.enabled and bool(value.requires_grad)
-                value = self._alias(value._data, learns, ("given", position))
+                value = self._alias(value._data, learning(value), ("given", position))
             given.append(value)
         return given
 
@@ -273,21 +282,21 @@ class Passed:
                 tokens.add(owner if owner[0] == "state" else ("leaf", owner[1]))
                 continue
             waiting += edge.edges
-            tokens |= {("saved", self._owner(tensor)) for tensor in _saved(edge)}
+            tokens |= {("saved", owner) for owner in self._saved(edge)}
         return frozenset(tokens)
 
-
-def _saved(node: Node) -> list[Tensor]:
-    """The tensors that a node would read again, but for those that nobody holds any more."""
-    found: list[Tensor] = []
-    waiting = list(node.saved or ())
-    while waiting:
-        kept = waiting.pop()
-        if isinstance(kept, (list, tuple)):
-            waiting += kept
-            continue
-        if isinstance(kept, SavedResult):
-            kept = kept.ref()
-        if isinstance(kept, Tensor):
-            found.append(kept)
-    return found
+    def _saved(self, node: Node) -> list[Token]:
+        """Whose memory a node would read again, but for what nobody holds any more."""
+        counters = {id(root._counter): root for root in self.held if isinstance(root, Tensor)}
+        found: list[Token] = []
+        waiting = list(node.saved or ())
+        while waiting:
+            kept = waiting.pop()
+            if isinstance(kept, (list, tuple)):
+                waiting += kept
+                continue
+            if isinstance(kept, SavedResult):
+                kept = counters.get(id(kept.counter))
+            if isinstance(kept, Tensor):
+                found.append(self._owner(kept))
+        return found

@@ -154,7 +154,8 @@ class ScanForm:
 
     def _matrices(self, data: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         return {number: data[position].T if turned else data[position]
-                for number, (position, turned) in self.matrices.items() if position in data}  # fmt: skip
+                for number, (position, turned) in self.matrices.items()
+                if position in data}  # fmt: skip
 
     # ---- backward
 

@@ -18,7 +18,7 @@ from flambeau.autograd.graph import (
     next_sequence_number,
     output_node,
     save_input,
-    save_result,
+    save_part,
     version_of,
 )
 from flambeau.autograd.history import edge_of
@@ -74,8 +74,9 @@ class ScanBackward(Node):
         arrays = [whole[k]._data if k in whole else np.zeros(*self.shapes[k])
                   for k, has in enumerate(form.recorded) if has]  # fmt: skip
         found = form.run_backward(self.kept, self._arguments(), arrays)
-        if len(given) < sum(form.recorded) and not form.all_finite(found):
-            return self._by_operators(grads)  # zeros are not the same as no gradient there
+        zeros = form.singular or len(given) < sum(form.recorded)
+        if zeros and not form.all_finite(found):
+            return self._by_operators(grads)  # there, zeros are not the same as no gradient
         reached: frozenset[int] = frozenset().union(*[self.ends.leaves[k] for k in given])
         return tuple([slope if position in reached else None
                       for position, slope in zip(form.wanted, found, strict=True)])  # fmt: skip
@@ -139,8 +140,8 @@ def record(scan: Any, form: Any, values: Any, store: Any, results: list[Tensor])
     node.recorded = [k for k, learns in enumerate(ends.learns) if learns]
     if not node.recorded:
         return
-    node.sequence_number = next_sequence_number()
     node.edges = tuple([edge_of(values[position]) for position in form.wanted])
+    node.sequence_number = next_sequence_number()  # after those of its edges
     node.hooks = None
     node.scan, node.form, node.values, node.ends = scan, form, values, ends
     node.value_versions = [version_of(v) if isinstance(v, Tensor) else 0 for v in values]
@@ -167,7 +168,7 @@ def _save(node: ScanBackward, results: list[Tensor]) -> None:
         elif owner in ends.owners:
             k = ends.owners.index(owner)
             tensor = results[k]
-            kept = save_result(tensor, node.recorded.index(k) if k in node.recorded else 0)
+            kept = save_part(tensor, node.recorded.index(k) if k in node.recorded else 0)
         else:
             continue
         node.owners.append(owner)

@@ -57,6 +57,14 @@ def _operands(node: Node, changing: set[Value]) -> tuple[Value, Value, Value | N
     return (left, right, None) if left in changing else (right, left, None)
 
 
+def loop_of(graph: Graph) -> loops.CollectingLoop:
+    """The loop of a graph that was made for one."""
+    (loop,) = [node for node in graph if node.kind == "prim::Loop"]
+    found = loops.recognised(loop)
+    assert found is not None
+    return found
+
+
 def frontier(found: loops.CollectingLoop) -> list[Value]:
     """Values that depend on the round but on nothing that has to stay in the loop, where they meet
     what does.
@@ -144,9 +152,7 @@ def put_scan(graph: Graph, fresh: set[int]) -> bool:
     """
     from flambeau.jit.optimise.scans.scan import Scan
 
-    (loop,) = [node for node in graph if node.kind == "prim::Loop"]
-    found = loops.recognised(loop)
-    assert found is not None
+    found = loop_of(graph)
     stacks = _stack_first(found)
     unbinds = list(dict.fromkeys(parts for parts, _ in _row_parts(found)))
     nodes = [*[c.made for c in found.lists], *unbinds, found.loop, *stacks]
@@ -204,9 +210,7 @@ def _row_parts(found: loops.CollectingLoop) -> list[tuple[Node, Node]]:
 
 def round_of(graph: Graph) -> Round:
     """The round of a graph that consists of one loop."""
-    (loop,) = [node for node in graph if node.kind == "prim::Loop"]
-    found = loops.recognised(loop)
-    assert found is not None
+    found = loop_of(graph)
     place = graph.inputs.index
     rows = _row_parts(found)
     taken = [item for _, item in rows]
@@ -220,7 +224,7 @@ def round_of(graph: Graph) -> Round:
     others = list(dict.fromkeys(value for value in others if not value.is_constant))
     elements = list(range(len(states), len(outputs)))
     made = Round(extracted(work, [*own, *others], outputs),
-                 [place(loop.inputs[k + 2]) for k in found.states],
+                 [place(found.loop.inputs[k + 2]) for k in found.states],
                  [place(parts.inputs[0]) for parts, _ in rows],
                  [place(value) for value in others], elements)  # fmt: skip
     made.plain = extracted(work, [*own, *others], outputs)

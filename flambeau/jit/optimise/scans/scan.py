@@ -49,11 +49,8 @@ class Scan:
         self.reason = ""
 
     def plain(self, *values: Any) -> Any:
-        """The loop, its body fused."""
+        """The loop, operator by operator."""
         if self.operators is None:
-            from flambeau.jit.optimise import fuse_body
-
-            fuse_body(self.graph)
             self.operators = runner(self.graph)
         return self.operators(*values)
 

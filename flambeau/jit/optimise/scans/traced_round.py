@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau._compiler.expr import Expr
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
@@ -105,8 +107,13 @@ class TracedRound:
             if kinds != traced:
                 raise NotFusible("a round that is traced as something else")
             for kind, k in self.round.results:
-                if kind == "state" and not passed.arrays[k].flags.c_contiguous:
+                if kind == "state" and not _row_by_row(*passed.kinds[k]):
                     raise NotFusible("a last state that does not lie row by row")
+
+    def lies_by_columns(self, product: int) -> bool:
+        """Whether a product's matrix lies column by column."""
+        step, across = self.values[self.positions[product]]._data.strides
+        return bool(step < across)
 
     def result_of(self, kind: str, number: int) -> int:
         """Which of the round's results a state or an element is."""
@@ -289,6 +296,11 @@ class TracedRound:
             return parameter(source.name)
 
         tracer.rebuild(change)
+
+
+def _row_by_row(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> bool:
+    """Whether these are the strides of a new array; those of dims of size 1 tell, too."""
+    return strides == np.empty(shape, dtype).strides
 
 
 def parts_of(symbol: Whole | Parts) -> list[Whole]:

@@ -63,8 +63,8 @@ class RoundTracer(Tracer):
         self.operands[product.number] = source
         if modes.grad.enabled and (rows.requires_grad or matrix.requires_grad):
             node = ProductBackward()
-            node.sequence_number = next_sequence_number()
             node.edges, node.hooks = (edge_of(rows), edge_of(matrix)), None
+            node.sequence_number = next_sequence_number()  # after those of its edges
             node.saved = node.versions = ()
             node.tracer, node.number = self, product.number
             result._node, result._requires_grad = node, True

@@ -1,0 +1,103 @@
+"""How often a memory was written to: what nodes compare before they trust what they saved.
+
+The count belongs to all tensors over one memory that share it (views, `detach`); it is a field of
+their root, because most tensors are never saved and a field costs nothing. A node that saves its
+own result may not keep the result alive: it would keep itself alive. It keeps the `Counter` of the
+result's root instead, which every later write to the memory moves on and which outlives the root.
+
+A root that has a counter requires grad, or is `rewritten`: the short ways of operators look at
+those two only, and leave the write to `bump` then.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._tensor.tensor import Counter, Tensor, new
+
+
+class Rewritten:
+    """How many living tensors have a history, or a counter, that their flags do not tell of.
+
+    Most started without grad and gained history from an in-place write: their views may still look
+    as if they needed no grad. While `count` is 0, nobody has to check.
+    """
+
+    __slots__ = ("count", "refs")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.refs: dict[int, Any] = {}
+
+    def add(self, base: Tensor) -> None:
+        key = id(base)
+        if key in self.refs:
+            return
+        self.count += 1
+        modes.watch.results += 1
+        self.refs[key] = weakref.ref(base, lambda _: self.discard(key))
+
+    def discard(self, key: int) -> None:
+        if self.refs.pop(key, None) is not None:
+            self.count -= 1
+            modes.watch.results -= 1
+
+
+rewritten = Rewritten()
+
+
+def version_of(tensor: Tensor) -> int:
+    """The count of in-place writes to the memory of a tensor."""
+    root = tensor._root
+    return tensor._version_count if root is None else root._version_count
+
+
+def bump(tensor: Tensor) -> None:
+    """Count a write to the memory of a tensor."""
+    root = tensor._root
+    if root is None:
+        root = tensor
+    root._version_count += 1
+    counter = root._counter
+    if counter is not None:
+        counter.count += 1
+
+
+def counter_of(tensor: Tensor) -> Counter:
+    """What goes on counting the writes to the memory of a tensor once all over it are gone."""
+    root = tensor._root
+    if root is None:
+        root = tensor
+    elif not root._requires_grad:
+        rewritten.add(root)
+    counter: Counter | None = root._counter
+    if counter is None:
+        counter = root._counter = new(Counter)
+        counter.count = root._version_count
+    return counter
+
+
+def share_count(source: Tensor, tensor: Tensor) -> None:
+    """Let a new tensor over the memory of another one count its writes together with it.
+
+    A source that has no root gets the new tensor as its root, not the other way round: parameters
+    are what is used most, and a root is what operators are quickest with.
+    """
+    if source._root is not None:
+        tensor._root = source._root
+        return
+    if source._version_count:
+        tensor._version_count = source._version_count
+    if source._counter is not None:
+        tensor._counter = source._counter
+        rewritten.add(tensor)
+    source._root = tensor
+
+
+def stop_requiring_grad(tensor: Tensor) -> None:
+    """Take the flag off a tensor, whose memory a node may have saved nevertheless."""
+    tensor._requires_grad = False
+    if tensor._counter is not None:
+        rewritten.add(tensor)
