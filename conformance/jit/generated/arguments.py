@@ -277,6 +277,8 @@ def some_dims(e: Expressions, operator: Operator, parameter: Parameter,
         count = rank
     dims = e.random.sample(range(rank), min(count, rank))
     dims = [dim - rank if e.chance(0.3) else dim for dim in dims]
+    if parameter.length == 1 and e.chance(0.5):
+        return literal(str(dims[0]), T.INT)
     return literal(f"[{', '.join(map(str, dims))}]", T.ListType(T.INT))
 
 

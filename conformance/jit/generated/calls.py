@@ -78,7 +78,7 @@ def sizes(drawn: random.Random, large: bool) -> dict[str, int]:
 
 def calls(drawn: random.Random, given: list[Parameter], in_place: bool) -> list[Call]:
     """One to five calls: some as before, some otherwise."""
-    large = drawn.random() < 0.08
+    large = drawn.random() < 0.12
     known = sizes(drawn, large)
     if known["n"] == 0:
         known["n"] = 3
@@ -110,6 +110,8 @@ def _other_numbers(value: Any, drawn: random.Random) -> Any:
         return replace(value, seed=drawn.randrange(1000)) if value.same_as < 0 else value
     if isinstance(value, list):
         return [_other_numbers(item, drawn) for item in value]
+    if type(value) is float and value == 0.0 and drawn.random() < 0.3:
+        return -value  # equal, and not the same
     return value if drawn.random() < 0.75 else _number(_type_of(value), drawn)
 
 

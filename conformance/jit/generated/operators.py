@@ -215,9 +215,13 @@ def python() -> tuple[Operator, ...]:
     return tuple(found)
 
 
+WEIGHTS = {"{} + {}": 4.0, "{} - {}": 4.0, "{} * {}": 4.0, "{} / {}": 4.0, "{}[{}]": 3.0,
+           "{} @ {}": 12.0}  # fmt: skip
+"""Plain arithmetic is what programs consist of; of products only those with sizes that fit pass."""
+
+
 def _weight(text: str) -> float:
-    """Plain arithmetic is what programs consist of."""
-    return 4.0 if text in ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{}[{}]", "{} @ {}") else 1.0
+    return WEIGHTS.get(text, 1.0)
 
 
 def _usable(schema: FunctionSchema) -> bool:
