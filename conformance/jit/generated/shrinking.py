@@ -145,6 +145,8 @@ def _without(case: Case, place: int, start: int, end: int) -> Iterator[Case]:
     body = _bodies(tree)[place]
     if any(isinstance(s, ast.Return) for s in body[start:end]):
         return
+    if start == 0 and end < len(body) and _is_counter(tree, body):
+        return  # what ends a `while` goes last
     if len(body) == 1 and isinstance(body[0], ast.Pass):
         return
     if place == 0 and end - start == len(body):
@@ -153,6 +155,10 @@ def _without(case: Case, place: int, start: int, end: int) -> Iterator[Case]:
     if not body:
         body.append(ast.Pass())
     yield replace(case, text=_written(tree))
+
+
+def _is_counter(tree: ast.AST, body: list[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.While) and node.body is body for node in ast.walk(tree))
 
 
 def _unwrapped(case: Case, place: int, index: int) -> Iterator[Case]:
@@ -172,9 +178,15 @@ def _names(case: Case) -> Iterator[Case]:
         tree = ast.parse(case.text)
         node = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)][place]
         target = node.targets[0]
-        if isinstance(target, ast.Name):
+        if isinstance(target, ast.Name) and target.id not in _counted(tree):
             Replaced(target.id, node).visit(tree)
             yield replace(case, text=_written(tree))
+
+
+def _counted(tree: ast.AST) -> set[str]:
+    """Names that are added to: a loop may wait for one of them."""
+    found = [node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)]
+    return {target.id for target in found if isinstance(target, ast.Name)}
 
 
 class Replaced(ast.NodeTransformer):
@@ -200,7 +212,9 @@ def _expressions(case: Case) -> Iterator[Case]:
     tree = ast.parse(case.text)
     count = sum(1 for _ in _places(tree))
     for place in range(count):
-        node, _, _ = _nth(tree, place)
+        node, owner, _ = _nth(tree, place)
+        if isinstance(owner, (ast.While, ast.AugAssign)):
+            continue  # a loop might not end
         for option in _simpler(node):
             other = ast.parse(case.text)
             _, parent, (name, index) = _nth(other, place)
@@ -288,8 +302,9 @@ def _parameters(case: Case) -> Iterator[Case]:
     """Without a parameter."""
     tree = ast.parse(case.text)
     main = _main(tree)
-    skipped = main.args.args[0].arg == "self"
-    for index in range(len(main.args.args) - skipped):
+    names = [argument.arg for argument in main.args.args]
+    skipped = names[:1] == ["self"]
+    for index in range(len(names) - skipped):
         other = ast.parse(case.text)
         del _main(other).args.args[index + skipped]
         calls = tuple(_without_argument(call, index) for call in case.calls)

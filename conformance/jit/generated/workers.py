@@ -8,8 +8,10 @@ import json
 import multiprocessing
 import resource
 import signal
+import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -193,6 +195,8 @@ def _work(pipe: Connection, plan: Plan) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, _too_slow)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+    sys.unraisablehook = lambda _: None  # a `Slow` in a callback of the interpreter: there are more
     seen: Counter[str] = Counter()
     while True:
         number = pipe.recv()
@@ -290,17 +294,18 @@ def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
             group = grouping.signature(finding)
         seen[group] += 1
         if seen[group] <= SHRUNK:
-            case = shrinking.shrunk(case, lambda c: _shows(finding, c))
+            case = shrinking.shrunk(case, lambda c: _shows(finding, c, pipe))
             with limited(2 * LIMIT):
                 group = grouping.signature(replace(finding, case=case))
     return {**found, "group": group, "case": keeping.written(case),
             "drawn": keeping.written(finding.case)}  # fmt: skip
 
 
-def _shows(finding: Any, case: Any) -> bool:
+def _shows(finding: Any, case: Any, pipe: Connection) -> bool:
     """Whether a smaller case still shows a finding."""
     from . import grouping
 
+    pipe.send({"stage": "shrinking"})
     try:
         with limited(LIMIT / 4):
             return grouping.shows(case, finding)
