@@ -368,6 +368,7 @@ REFUSED: dict[str, Sample] = {
                                False),
     "bernoulli.p": call(R(2, 3), 0.4),
     "geqrf": call(R(3, 2)),
+    "heaviside": call(R(2, 3), R(2, 3)),
     "grid_sampler_2d_backward": call(R(1, 1, 2, 2), R(1, 1, 3, 3), R(1, 2, 2, 2), 0, 0, False),
     "grid_sampler_3d_backward":
         call(R(1, 1, 1, 2, 1), R(1, 1, 2, 3, 2), R(1, 1, 2, 1, 3), 0, 0, False),

@@ -25,7 +25,7 @@ from flambeau.cuda.emulation.places import At, place_of, working
 
 PLACED = {
     "_tensor.conversion": ("tensor",),
-    "_tensor.interop": ("_copied_memory",),
+    "_tensor.interop": ("copied_memory",),
     "_ops.typed": ("make_tensor", "new_"),
     "_ops.sparse": ("to_sparse",),
     "_ops.tensor_methods": (),

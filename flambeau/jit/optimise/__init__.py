@@ -75,5 +75,5 @@ def _clean_up(graph: Graph) -> None:
     lower_carried_tuples(graph)
     passes.propagate_constants(graph, in_every_mode=True)
     passes.peephole(graph)
-    passes.eliminate_common(graph)
+    passes.eliminate_common(graph, within=True)
     passes.remove_dead_code(graph)

@@ -25,6 +25,12 @@ SAME = frozenset(("prim::unchecked_cast", "prim::unchecked_unwrap_optional",
 MAKE = frozenset(("prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct",
                   "prim::TupleSlice"))  # fmt: skip
 TAKE = frozenset(("prim::TupleUnpack", "prim::TupleIndex", "prim::ListUnpack", "prim::GetAttr"))
+MAY_GIVE_INPUTS = frozenset(f"aten::{name}" for name in (
+    "type_as atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical dropout "
+    "alpha_dropout feature_dropout feature_alpha_dropout meshgrid sum_to_size unsafe_chunk einsum "
+    "unsafe_split unsafe_split_with_sizes histogramdd".split()
+))  # fmt: skip
+"""Operators that may give an input back, or a view of it, though their schemas do not say so."""
 CALLS = SIDE_EFFECTS | {"prim::fork", "aten::wait", "prim::Closure"}
 """Whatever they are handed may be kept, written to and returned."""
 HARMLESS = frozenset(("prim::Print", "prim::RaiseException", "prim::TimePoint", "aten::warn",
@@ -236,6 +242,9 @@ class AliasInfo(Places):
         schema = node.schema
         if node in self._settled:
             return
+        if node.kind in MAY_GIVE_INPUTS:
+            self._may_give_inputs(node)
+            return
         if _makes_tensors(schema):
             self._settled.add(node)
             for value in node.outputs:
@@ -251,6 +260,20 @@ class AliasInfo(Places):
             self._keep(node)
         for value, parameter in zip(node.outputs, schema.returns, strict=False):
             self._result(node, value, parameter, by_mark)
+
+    def _may_give_inputs(self, node: Node) -> None:
+        """The results are inputs, what these hold, or new; in a new list, where they are several."""
+        given: set[Place] = set()
+        for source in node.inputs:
+            given |= self._of(source) | self._contents(source)
+        tensors = {place for place in given if self._kind_of[place] == "Tensor"}
+        for value in node.outputs:
+            made = self._fresh(value)
+            self._add(value, made)
+            if value.type.is_subtype_of(T.TENSOR):
+                self._add(value, tensors)
+            else:
+                self._hold(made, tensors)
 
     def _keep(self, node: Node) -> None:
         """`append`, `__setitem__`, `extend`: the written container holds the others."""

@@ -13,19 +13,23 @@ from flambeau.jit.passes.effects import has_side_effects, is_mutable, is_random,
 NEVER_SHARED = frozenset(("prim::CreateObject", "prim::Uninitialized", "prim::fork", "aten::wait"))
 
 
-def eliminate_common(graph: Graph) -> None:
+def eliminate_common(graph: Graph, within: bool = False) -> None:
     """Replace a node by an earlier one of the same kind, inputs and attributes, if both may be the
     same object: neither random nor with side effects, nothing writes to what they use or give, and
     not both can be told apart outside of the graph.
+
+    within: neither is known outside. What leaves may be written to later, when the other has been
+    saved for backward.
     """
-    _Search(graph).block(graph.block, {})
+    _Search(graph, within).block(graph.block, {})
 
 
 class _Search:
     """The nodes met so far. What is known of aliases is that of the graph as it came."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, within: bool) -> None:
         self.graph = graph
+        self.within = within
         self.writes = any(writes_inputs(n) or has_side_effects(n) for n in graph.walk())
         self.leaving: set[Node] = set()  # nodes that stand for others that leave
 
@@ -58,7 +62,11 @@ class _Search:
         """Whether the program cannot tell two results from one: of new memory that leaves the
         graph twice, in a container or as a view, one could be written to.
         """
-        if node.kind == "prim::GetAttr" or not self.leaves(node):
+        if node.kind == "prim::GetAttr":
+            return True
+        if self.within:
+            return not (self.leaves(node) or self.leaves(earlier))
+        if not self.leaves(node):
             return True
         if _is_repeated(node, earlier) or self.leaves(earlier):
             return False

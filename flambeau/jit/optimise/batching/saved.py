@@ -23,16 +23,23 @@ from flambeau.jit.optimise import sharing
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a round saves of the value in a place: itself, or a part of it, which is a view."""
+    """What a round saves of the value in a place: itself, or a part of it, which is a view.
+
+    learns: whether it has a history, which errors name.
+    """
 
     place: int
     shape: tuple[int, ...]
     is_part: bool
+    learns: bool
 
     def error(self, tensor: Tensor, version: int) -> RuntimeError:
         """What a round says of a write to the tensor."""
         if not self.is_part:
             return graph.modified_error(tensor, version)
+        if not self.learns:
+            part = np.empty(self.shape, tensor._data.dtype)
+            return graph.changed_error(part, version_of(tensor), version, "", 0)
         steps = (0,) * len(self.shape)
         part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
         part._view_version = -1  # it was made before the write, and recorded
@@ -56,8 +63,10 @@ def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]
         for tensor in node.saved or ():
             if isinstance(tensor, Tensor) and id(_owner(tensor)) in owners:
                 place = owners[id(_owner(tensor))]
-                is_part = tensor._root is not None
-                found.setdefault(place, Kept(place, tensor._data.shape, is_part))
+                kept = Kept(
+                    place, tensor._data.shape, tensor._root is not None, tensor.requires_grad
+                )
+                found.setdefault(place, kept)
     return list(found.values())
 
 

@@ -38,8 +38,8 @@ class FusedBackward(Node):
             raise RuntimeError(graph.FREED)
         grads = grad if isinstance(grad, list) else [grad]
         inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
-        for result, version, title in self.results:
-            graph.check_result(result, version, title)
+        for kept, version, title in self.results:
+            _check_result(kept, version, title)
         if modes.grad.enabled or modes.watch.interferes():
             return self._by_operators(grads)
         given = [wrap(np.zeros(shape, dtype)) if g is None else g
@@ -104,7 +104,8 @@ def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -
     node.group, node.form, node.values = group, form, values
     node.value_versions = [version_of(v) if isinstance(v, Tensor) else 0 for v in values]
     node.kept = tuple([store[place] for place in form.kept])
-    node.results = tuple([(graph.save_result(results[number]), version_of(results[number]), title)
+    node.results = tuple([(_saved_result(form, number, results[number]),
+                           version_of(results[number]), title)
                           for number, title in form.checked.items()])  # fmt: skip
     recorded = [r for r, has in zip(results, form.recorded, strict=True) if has]
     node.outputs = len(recorded)
@@ -112,3 +113,16 @@ def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -
     for index, result in enumerate(recorded):
         result._node = node if len(recorded) == 1 else output_node(node, index)
         result._requires_grad = True
+
+
+def _saved_result(form: Any, number: int, result: Tensor) -> Any:
+    """A result that operators save: itself, where it has no gradient and so does not lead here."""
+    return graph.save_result(result) if form.recorded[number] else result
+
+
+def _check_result(kept: Any, version: int, title: str) -> None:
+    """Raise if a result that operators save was written to since."""
+    if not isinstance(kept, Tensor):
+        graph.check_result(kept, version, title)
+    elif version_of(kept) != version:
+        raise graph.modified_error(kept, version)

@@ -47,7 +47,8 @@ def saved_by(results: Sequence[Any], arguments: dict[int, Tensor]) -> Saved:
         if id(array) in numbers:
             number = numbers[id(array)]
             node = results[number]._node
-            found.titles[number] = short_title(getattr(node, "source", node))
+            source = getattr(node, "source", node)
+            found.titles[number] = "" if source is None else short_title(source)
     return found
 
 
