@@ -135,4 +135,7 @@ def test_what_is_compared() -> None:
     assert comparing.compare_arrays(one, np.array([1.0, -0.0, np.nan])) == np.inf
     assert comparing.compare_arrays(one, np.array([1.0, -0.0, np.nan]), signs=False) == 0
     assert comparing.compare_arrays(one, np.array([1.0, 0.0, 0.0])) == np.inf
+    assert comparing.compare_arrays(one, np.array([1.0, 0.0, 0.0]), signs=False) == np.inf
+    assert comparing.compare_arrays(one, np.array([1.0, 0.0, np.inf])) == np.inf
+    assert comparing.compare_arrays(one, np.array([1.0, 0.0, np.inf]), signs=False) == 0
     assert comparing.compare_arrays(one, np.array([1.5, 0.0, np.nan])) == pytest.approx(1 / 3)

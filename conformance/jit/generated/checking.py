@@ -74,7 +74,7 @@ def compared(case: Case, found: list[Outcome], wanted: list[Outcome],
         told = difference(mine, other, rules)
         if told is None:
             continue
-        reason = _explained(case, mine, wanted, index, told)
+        reason = _explained(case, mine, wanted, index, told, rules)
         if reason:
             result.explained[reason] += 1
             continue
@@ -84,13 +84,13 @@ def compared(case: Case, found: list[Outcome], wanted: list[Outcome],
 
 
 def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
-               told: Difference) -> str:  # fmt: skip
+               told: Difference, rules: Rules) -> str:  # fmt: skip
     """Why a difference must be expected, if it must: unused computations are left out, as PyTorch
     does, with their errors and random numbers; and numbers may not be well determined."""
     raise_both = bool(mine.raised and wanted[index].raised)
     if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
         tidy = _tidied(case)[index]
-        without = difference(tidy, wanted[index])
+        without = difference(tidy, wanted[index], rules)
         allowed = without is not None and (_may_be_unused(without) or without.of_values)
         if allowed and difference(mine, tidy) is None:
             return "unused"

@@ -129,7 +129,7 @@ class Bodies(Statements):
             found = self.expression(T.INT, 1)
             if not 1 <= found.value <= 8:
                 raise Refused("no sensible count")
-            return f"range({found.text})"
+            return f"range(min({found.text}, 8))"
         source = self.variable(T.TENSOR, lambda value: value.dim() > 0)
         text = f"{source.text}.size(0)"
         if self.chance(0.1):
