@@ -41,6 +41,8 @@ def rewrite(found: loops.CollectingLoop) -> None:
     outputs = used_outside(nodes)
     inputs = batched_loops.call_inputs(found, nodes)
     plain = extracted(nodes, inputs, outputs)
+    if not scans.is_recognised(plain):
+        return  # a state that nothing uses any more was all that made it a recurrence
     alone = scans.loop_of(plain)
     choices = [scans.frontier] if settings.current.scans and scans.may_be(alone) else []
     choices += [wanted_products] if wanted_products(alone) else []

@@ -26,9 +26,9 @@ MAKE = frozenset(("prim::ListConstruct", "prim::TupleConstruct", "prim::DictCons
                   "prim::TupleSlice"))  # fmt: skip
 TAKE = frozenset(("prim::TupleUnpack", "prim::TupleIndex", "prim::ListUnpack", "prim::GetAttr"))
 MAY_GIVE_INPUTS = frozenset(f"aten::{name}" for name in (
-    "type_as atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical dropout "
-    "alpha_dropout feature_dropout feature_alpha_dropout meshgrid sum_to_size unsafe_chunk einsum "
-    "unsafe_split unsafe_split_with_sizes histogramdd".split()
+    "type_as atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical "
+    "dropout alpha_dropout feature_dropout feature_alpha_dropout meshgrid sum_to_size einsum "
+    "unsafe_chunk unsafe_split unsafe_split_with_sizes histogramdd".split()
 ))  # fmt: skip
 """Operators that may give an input back, or a view of it, though their schemas do not say so."""
 CALLS = SIDE_EFFECTS | {"prim::fork", "aten::wait", "prim::Closure"}
@@ -262,7 +262,7 @@ class AliasInfo(Places):
             self._result(node, value, parameter, by_mark)
 
     def _may_give_inputs(self, node: Node) -> None:
-        """The results are inputs, what these hold, or new; in a new list, where they are several."""
+        """The results are inputs, what these hold, or new; several are in a new list."""
         given: set[Place] = set()
         for source in node.inputs:
             given |= self._of(source) | self._contents(source)

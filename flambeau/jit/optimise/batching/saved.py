@@ -38,8 +38,8 @@ class Kept:
         if not self.is_part:
             return graph.modified_error(tensor, version)
         if not self.learns:
-            part = np.empty(self.shape, tensor._data.dtype)
-            return graph.changed_error(part, version_of(tensor), version, "", 0)
+            array = np.empty(self.shape, tensor._data.dtype)
+            return graph.changed_error(array, version_of(tensor), version, "", 0)
         steps = (0,) * len(self.shape)
         part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
         part._view_version = -1  # it was made before the write, and recorded

@@ -57,6 +57,12 @@ def _operands(node: Node, changing: set[Value]) -> tuple[Value, Value, Value | N
     return (left, right, None) if left in changing else (right, left, None)
 
 
+def is_recognised(graph: Graph) -> bool:
+    """Whether the loop of a graph that was made for one still is what it was in the program."""
+    (loop,) = [node for node in graph if node.kind == "prim::Loop"]
+    return loops.recognised(loop) is not None
+
+
 def loop_of(graph: Graph) -> loops.CollectingLoop:
     """The loop of a graph that was made for one."""
     (loop,) = [node for node in graph if node.kind == "prim::Loop"]

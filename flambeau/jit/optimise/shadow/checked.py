@@ -140,8 +140,8 @@ def _of_gradients(found: Outcome, wanted: Outcome) -> str | None:
     chosen = [k for k in range(len(weights)) if k % 3 == 0]
     for picked in (chosen, range(len(weights))):
         pairs = zip(results, (found.leaves, wanted.leaves), strict=True)
-        gradients = [_gradients(tensors, weights, leaves, picked) for tensors, leaves in pairs]
-        told = of_values("gradient", *gradients, tolerance * GRADIENTS)
+        mine, theirs = [_gradients(tensors, weights, leaves, picked) for tensors, leaves in pairs]
+        told = of_values("gradient", mine, theirs, tolerance * GRADIENTS)
         if told:
             return told
     return None

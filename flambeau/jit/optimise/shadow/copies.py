@@ -22,6 +22,7 @@ class Given(Node):
 
     __slots__ = ()
     title = "Given"
+    sequence_number: int
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """The gradient as it comes."""
