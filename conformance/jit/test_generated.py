@@ -2,7 +2,8 @@
 
 Other programs in each run: the seed is printed, `python -m conformance.jit.generated --seed SEED`
 draws them again. FLAMBEAU_GENERATED_SECONDS says for how long, and they are left out without it
-as long as `OPEN` has classes that differ; FLAMBEAU_GENERATED_WORKERS in how many processes. What was ever found is in `generated/found/`, and is run first.
+as long as `OPEN` has classes that differ; FLAMBEAU_GENERATED_WORKERS in how many processes. What
+was ever found is in `generated/found/`, and is run first.
 """
 
 from __future__ import annotations
