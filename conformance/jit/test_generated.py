@@ -45,6 +45,7 @@ OPEN = {
     "strides_of_last_states": "the last value of a loop lies in another order",
     "masks_over_batches": "second derivatives of a batch through a mask without dims",
     "scans_of_what_is_another_type": "a scan whose first state is a constant of whole numbers",
+    "infinite_factors_of_unused_rounds": "zeros of unused rounds times an infinite number",
     "collected_constants": "a scan that collects constants",
 }
 """Kept programs that still differ, and why."""
