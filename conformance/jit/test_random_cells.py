@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch as reference
 
-from flambeau.jit import passes
 from flambeau.jit.optimise import settings
 from tests.jit.optimise.random_cells import (
     Outcome,
@@ -26,9 +25,8 @@ from tests.jit.optimise.random_cells import (
 
 
 @pytest.fixture(autouse=True)
-def _only_loops(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Groups of operators, and operators that are shared, have tests of their own."""
-    monkeypatch.setattr(passes, "eliminate_common", lambda graph: None)
+def _only_loops() -> Any:
+    """Groups of operators have tests of their own."""
     with warnings.catch_warnings(), settings.using(fusion=False, raise_faults=True):
         warnings.simplefilter("ignore")
         yield

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from flambeau.jit import passes
 from flambeau.jit.optimise import settings as switches
 from tests.jit.optimise.random_cells import (
     Outcome,
@@ -26,9 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(autouse=True)
-def _only_loops(monkeypatch):
-    """What groups of operators do, and operators that are shared, has tests of its own."""
-    monkeypatch.setattr(passes, "eliminate_common", lambda graph: None)
+def _only_loops():
+    """What groups of operators do has tests of its own."""
     with switches.using(fusion=False, raise_faults=True):
         yield
 
