@@ -32,15 +32,9 @@ SAMPLE = 25
 
 
 OPEN = {
-    "numbers_times_arguments": "second derivatives of a group whose argument was written to",
     "groups_of_numbers": "a group of 0-d tensors that become numbers while it is traced",
-    "gradients_by_numbers": "as groups_of_numbers, backward",
-    "sums_without_dims": "a sum over the last dim of a 0-d tensor, in a group",
-    "saved_for_what_has_no_gradient": "a group saves what only other results would need",
-    "saved_powers": "as numbers_times_arguments",
-    "gradients_of_gradients_of_what_is_not_saved": "as numbers_times_arguments",
+    "saved_powers": "second derivatives of a power whose exponent is computed in the group",
     "exponents_of_booleans": "eager has no gradient of numbers to the power of booleans",
-    "powers_in_rows": "a kernel for rows has no powers",
     "scans_of_no_columns": "a scan that collects parts without columns",
     "strides_of_last_states": "the last value of a loop lies in another order",
     "masks_over_batches": "second derivatives of a batch through a mask without dims",

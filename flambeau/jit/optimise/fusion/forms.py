@@ -173,6 +173,10 @@ class Form:
         self.slopes: list[Source | None] = []  # where the gradients of `wanted` lie
         self.reached: list[frozenset[int]] = []  # positions that each recorded result leads to
         self.checked: dict[int, str] = {}  # results that are saved: their number, their operator
+        self.saved: list[int] = []  # positions of the arguments that operators save
+        self.needed: list[Any] = []  # `Saved`: what operators save for each recorded result
+        self.slots: dict[Any, int] = {}  # what operators save in between: where -> its place
+        self.lost: set[int] = set()  # positions that they compute it from where it has no place
 
     def run(self, values: Sequence[Any]) -> Store:
         """All places after the forward pass."""

@@ -233,7 +233,11 @@ class Maker:
         form, tracer = self.form, self.tracer
         self.candidates = worth_saving(tracer)
         self.saved = saving.saved_by(self.results, self.aliases)
-        form.checked = self.saved.titles
+        form.checked, form.saved = self.saved.titles, sorted(self.saved.arguments)
+        self.slots = saving.slots_of(self.results)
+        form.needed = [saving.saved_by(self.results, self.aliases, [result])
+                       for result, has in zip(self.results, form.recorded, strict=True)
+                       if has]  # fmt: skip
         form.reached = [saving.reached(result, self.aliases)
                         for result, has in zip(self.results, form.recorded, strict=True)
                         if has]  # fmt: skip
@@ -304,6 +308,21 @@ class Maker:
         self._find_kept(ahead)
         if any(place in free for _, place in form.kept_inputs):
             raise NotFusible("gradients that need an argument which no operator saves")
+        self._find_slots({place: inputs[place] for place in free})
+
+    def _find_slots(self, free: dict[int, int]) -> None:
+        """Where what operators save of arguments that they do not save is kept."""
+        form, tracer = self.form, self.tracer
+        for slot, array in self.slots:
+            symbol = tracer.of_arrays.get(id(array))
+            if symbol is None:
+                continue
+            read = self._places_of([symbol]) & set(free)
+            place = self.stored.get(id(symbol.expr)) if isinstance(symbol, Whole) else None
+            if read and place in form.kept:
+                form.slots[slot] = place
+            elif read:
+                form.lost |= {free[place] for place in read}
 
     def _store_instead(self, free: set[int]) -> None:
         """Let the forward pass store what operators save and have computed from arguments that
@@ -331,11 +350,13 @@ class Maker:
         places.
         """
         tracer, made = self.tracer, {}
+        self.stored: dict[int, int] = {}  # by ids of expressions
 
         def change(node: Expr) -> Any:
             result = self.own.get(id(node))
             if result is not None:
                 made[result.place] = 0
+                self.stored[id(node)] = result.place
                 return tracer.enter(result)
             found = self.candidates.get(id(node))
             if found is None:
@@ -343,6 +364,7 @@ class Maker:
             place = tracer.place()
             self.steps.append(Computed(place, found.symbol, found.level))
             made[place] = 0
+            self.stored[id(node)] = place
             if found.symbol.dtype == bool:
                 tracer.booleans.add(place)
             return tracer.enter(Source(place, found.symbol.shape))

@@ -204,11 +204,16 @@ def _varies(expr: Expr, kinds: dict[str, str]) -> bool:
 def _check(expr: Expr) -> None:
     """All primitives have a form in row kernels; sums over rows stand at the root."""
     for node in nodes_of(expr):
-        known = node.op in SAME or node.op in ASKS or node.op in VECTOR_MATH
+        known = node.op in SAME or node.op in ASKS or _is_math_of_one(node)
         if not known and node.op not in (*ROW_OPS, "parameter", "where", "length"):
             raise NotFusible(f"{node.op} in a row")
         if node.op == "down" and node is not expr:
             raise NotFusible("a sum over rows within a formula")
+
+
+def _is_math_of_one(node: Expr) -> bool:
+    """Whether row kernels call a function for a primitive: those of two operands they do not."""
+    return node.op in VECTOR_MATH and len(node.args) == 1
 
 
 def written_out(known: dict[int, Any]) -> Any:

@@ -14,6 +14,7 @@ from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
 from flambeau.autograd.history import edge_of
 from flambeau.jit.optimise import faults
+from flambeau.jit.optimise.fusion import saving
 from flambeau.jit.optimise.fusion.symbols import NotFusible
 
 
@@ -37,9 +38,8 @@ class FusedBackward(Node):
         if self.saved is None:
             raise RuntimeError(graph.FREED)
         grads = grad if isinstance(grad, list) else [grad]
-        inputs = [graph.unpack(self, k) for k in range(len(self.saved))]
-        for kept, version, title in self.results:
-            _check_result(kept, version, title)
+        self._check(grads)
+        inputs = [self.values[position] for position, _ in self.form.kept_inputs]
         if modes.grad.enabled or modes.watch.interferes():
             return self._by_operators(grads)
         given = [wrap(np.zeros(shape, dtype)) if g is None else g
@@ -50,8 +50,20 @@ class FusedBackward(Node):
             return self._by_operators(grads)
         except Exception as error:
             return faults.plainly(self.group.part, error, self._by_operators, grads)  # type: ignore[no-any-return]
-        partly = self.form.reached and any(g is None for g in grads)
-        return self._only_reached(grads, found) if partly else found
+        return self._only_reached(grads, found) if any(g is None for g in grads) else found
+
+    def _check(self, grads: list[Any]) -> None:
+        """Raise if anything was written to that operators read again for the results that have
+        gradients."""
+        form = self.form
+        pairs = zip(grads, form.needed, strict=True)
+        needed = [saved for grad, saved in pairs if grad is not None]
+        for k, position in enumerate(form.saved):
+            if any(position in saved.arguments for saved in needed):
+                graph.unpack(self, k)
+        for number, (kept, version, title) in zip(form.checked, self.results, strict=True):
+            if any(number in saved.titles for saved in needed):
+                _check_result(kept, version, title)
 
     def _only_reached(self, grads: list[Any], found: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients where some results get none. Zeros have taken their place: what only they lead
@@ -71,20 +83,33 @@ class FusedBackward(Node):
         """
         from flambeau.autograd import enable_grad, grad
 
-        for tensor, version in zip(self.values, self.value_versions, strict=True):
-            if isinstance(tensor, Tensor) and version_of(tensor) != version:
-                raise graph.modified_error(tensor, version)
+        changed = self._changed()
         values = list(self.values)
         with enable_grad():
             for position in self.form.wanted:
                 values[position] = ops.alias(values[position])
             results = self.group.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
+        if changed:
+            kept = dict(zip(self.form.kept, self.kept, strict=True))
+            arrays = {slot: kept[place] for slot, place in self.form.slots.items()}
+            saving.put_back(results, [values[k]._node for k in self.form.wanted], arrays)
         recorded = [r for r, has in zip(results, self.form.recorded, strict=True) if has]
         given = [(r, g) for r, g in zip(recorded, grads, strict=True) if g is not None]
         wanted = [values[position] for position in self.form.wanted]
         return tuple(grad([r for r, _ in given], wanted, [g for _, g in given],
                           create_graph=bool(modes.grad.enabled), allow_unused=True))  # fmt: skip
+
+    def _changed(self) -> bool:
+        """Whether an argument was written to since. What operators have computed from it and saved
+        has a place, and is put back; an error where it has none."""
+        pairs = enumerate(zip(self.values, self.value_versions, strict=True))
+        changed = [(position, value, version) for position, (value, version) in pairs
+                   if isinstance(value, Tensor) and version_of(value) != version]  # fmt: skip
+        for position, value, version in changed:
+            if position in self.form.lost:
+                raise graph.modified_error(value, version)
+        return bool(changed)
 
     def release(self) -> None:
         """Forget what was saved."""
@@ -98,7 +123,7 @@ def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -
     node.edges = tuple([edge_of(values[position]) for position in form.wanted])
     node.sequence_number = next_sequence_number()  # after those of its edges
     node.hooks = None
-    saved = [values[position] for position, _ in form.kept_inputs]
+    saved = [values[position] for position in form.saved]
     node.saved = tuple([save_input(tensor) for tensor in saved])
     node.versions = tuple([version_of(tensor) for tensor in saved])
     node.group, node.form, node.values = group, form, values

@@ -35,11 +35,16 @@ def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: 
             return
         raise NotFusible(f"{op.full_name} of these types")
     rule = tracer.special.get(op.name) or RULES.get(op.name)
-    if rule is not None and rule(tracer, result, *values):
+    if rule is not None and _has_symbol(tracer, values[0]) and rule(tracer, result, *values):
         return
     if op.name not in CALLED:
         raise NotFusible(op.full_name)
     tracer.call(plain, values, result)
+
+
+def _has_symbol(tracer: Tracer, value: Any) -> bool:
+    """Whether an operand is known as more than a number, as a 0-d constant of the group is."""
+    return not isinstance(value, Tensor) or isinstance(tracer.symbol(value), (Whole, Parts))
 
 
 def rule(name: str) -> Callable[[Rule], Rule]:
@@ -272,6 +277,8 @@ def _reduced(tracer: Tracer, result: Any, x: Any, dims: Any, keepdim: bool, dtyp
     if not tracer.covers(symbol):
         return False
     rank = len(symbol.shape)
+    if not rank:
+        return False
     listed = sorted(d % rank for d in (dims if isinstance(dims, (list, tuple)) else [dims]))
     if reduces(symbol.expr):
         return False

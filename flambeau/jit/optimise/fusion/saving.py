@@ -31,12 +31,14 @@ class Saved:
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def saved_by(results: Sequence[Any], arguments: dict[int, Tensor]) -> Saved:
-    """What the nodes behind results have saved; `arguments` are leaves by their positions."""
+def saved_by(results: Sequence[Any], arguments: dict[int, Tensor],
+             ends: Sequence[Any] | None = None) -> Saved:  # fmt: skip
+    """What the nodes behind results have saved, or behind some `ends` of them; `arguments` are
+    leaves by their positions."""
     positions = {id(tensor): position for position, tensor in arguments.items()}
     numbers = {id(r._data): k for k, r in enumerate(results) if isinstance(r, Tensor)}
     found = Saved()
-    for kept in _kept(nodes_behind(results)):
+    for kept in _kept(nodes_behind(results if ends is None else ends)):
         if isinstance(kept, Tensor):
             owner = kept if kept._base is None else kept._base
             if id(owner) in positions:
@@ -52,13 +54,14 @@ def saved_by(results: Sequence[Any], arguments: dict[int, Tensor]) -> Saved:
     return found
 
 
-def nodes_behind(results: Sequence[Any]) -> list[Node]:
-    """All nodes that gradients of results pass, each once."""
+def nodes_behind(results: Sequence[Any], end: Sequence[Node] = ()) -> list[Node]:
+    """All nodes that gradients of results pass, each once, up to those at the end: of the same
+    operators in the same order."""
     waiting = [r._node for r in results if isinstance(r, Tensor) and r._node is not None]
     seen: dict[Node, None] = {}
     while waiting:
         node = waiting.pop()
-        if node in seen:
+        if node in seen or node in end:
             continue
         seen[node] = None
         waiting += [edge for edge in node.edges if isinstance(edge, Node)]
@@ -81,3 +84,37 @@ def reached(result: Any, arguments: dict[int, Tensor]) -> frozenset[int]:
     positions = {id(tensor): position for position, tensor in arguments.items()}
     edges = [edge for node in nodes_behind([result]) for edge in node.edges]
     return frozenset(positions[id(edge)] for edge in edges if id(edge) in positions)
+
+
+# ---- gradients of gradients after arguments have been written to
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Something that a node has saved: the node's number among `nodes_behind`, and which of its
+    saved values it is."""
+
+    node: int
+    position: int
+
+
+def slots_of(results: Sequence[Any]) -> list[tuple[Slot, np.ndarray]]:
+    """All arrays that the nodes behind results have saved, with where they did."""
+    found = []
+    for number, node in enumerate(nodes_behind(results)):
+        for position, kept in enumerate(node.saved or ()):
+            if isinstance(kept, (Tensor, SavedResult)):
+                array = kept._data if isinstance(kept, Tensor) else kept.data
+                found.append((Slot(number, position), array))
+    return found
+
+
+def put_back(results: Sequence[Any], end: Sequence[Node], arrays: dict[Slot, np.ndarray]) -> None:
+    """Let operators that have run again have saved what they had saved before."""
+    nodes = nodes_behind(results, end)
+    for slot, array in arrays.items():
+        kept = nodes[slot.node].saved[slot.position]
+        if isinstance(kept, Tensor):
+            kept._data = array
+        else:
+            kept.data = array

@@ -209,7 +209,7 @@ class Tracer:
         if not isinstance(value, Tensor):
             return value
         symbol = self.symbol(value)
-        return self.placed(symbol) if isinstance(symbol, (Whole, Parts)) else symbol
+        return self.placed(symbol) if isinstance(symbol, (Whole, Parts)) else value
 
     def part(self, expression: Any, shape: tuple[int, ...], dim: int, start: int,
              size: int) -> Any:  # fmt: skip
