@@ -197,7 +197,8 @@ def _placed(data: np.ndarray, key: tuple[Any, ...], result: np.ndarray) -> np.nd
     if result.size == 0:
         result = np.empty(result.shape, result.dtype)
     strides = None
-    if result.ndim > 1 and not _gives_row_major(data, key):
+    is_choice = any(item is not FULL and not item.ndim and item.dtype == np.bool_ for item in key)
+    if result.ndim > 1 and not is_choice and not _gives_row_major(data, key):
         strides = _torch_strides(data, integer_indices(data.shape, key), result.shape)
     if strides is None:
         owned = result.flags.c_contiguous and result.base is None

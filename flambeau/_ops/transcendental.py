@@ -242,7 +242,8 @@ def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def _power_grad_base(grad: Any, self: Any, exponent: Any) -> Any:
-    slope = grad * conj(exponent * ops.pow(self, exponent - 1))
+    below = ops.sub(exponent.to(grad.dtype), 1) if exponent._data.dtype == bool else exponent - 1
+    slope = grad * conj(exponent * ops.pow(self, below))
     return ops.where(exponent == 0, ops.zeros_like(slope), slope)
 
 

@@ -283,6 +283,7 @@ class Maker:
         ahead = dict.fromkeys(range(tracer.places), 0)
         tracer.levels.update(ahead)
         tracer.steps, tracer.computed = [], {}
+        tracer.asked.clear()
         outputs = [r for r, has in zip(self.results, form.recorded, strict=True) if has]
         grads = []
         for output in outputs:
@@ -296,7 +297,10 @@ class Maker:
             found = grad(outputs, wanted, grads, allow_unused=True)
         inputs = {place: position for position, place in form.given}
         for slope in found:
-            source = None if slope is None else tracer.placed(tracer.symbol(slope))
+            symbol = None if slope is None else tracer.symbol(slope)
+            if symbol is not None and not isinstance(symbol, (Whole, Parts)):
+                raise NotFusible("a gradient that is a number")
+            source = None if symbol is None else tracer.placed(symbol)
             if source is not None and source.place in inputs:
                 raise NotFusible("a gradient that is an argument")
             form.slopes.append(source)
@@ -315,7 +319,7 @@ class Maker:
         form, tracer = self.form, self.tracer
         for slot, array in self.slots:
             symbol = tracer.of_arrays.get(id(array))
-            if symbol is None:
+            if symbol is None or id(array) not in tracer.asked:
                 continue
             read = self._places_of([symbol]) & set(free)
             place = self.stored.get(id(symbol.expr)) if isinstance(symbol, Whole) else None

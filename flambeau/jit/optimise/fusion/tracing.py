@@ -67,6 +67,7 @@ class Tracer:
         self.compute = compute
         self.known: dict[int, tuple[Tensor, Whole | Parts]] = {}
         self.of_arrays: dict[int, Whole | Parts] = {}  # `known`, by the ids of the arrays
+        self.asked: set[int] = set()  # ids of the arrays that operators have read in this phase
         self.sources: dict[str, Source] = {}
         self.levels: dict[int, int] = {}  # place -> the level from which on it is there
         self.places = 0
@@ -131,6 +132,7 @@ class Tracer:
 
     def symbol(self, tensor: Tensor) -> Any:
         """What a tensor stands for; the number, where it is a constant of the group's own."""
+        self.asked.add(id(tensor._data))
         found = self.known.get(id(tensor))
         if found is not None:
             return found[1]

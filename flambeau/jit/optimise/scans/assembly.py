@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.jit.optimise.fusion.symbols import Parts, Source, leaves
+from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Source, leaves
 from flambeau.jit.optimise.fusion.tracing import Computed
 from flambeau.jit.optimise.scans.form import Launch, ScanForm
 from flambeau.jit.optimise.scans.layout import Layout, given_layout
@@ -78,6 +78,8 @@ class Assembly:
                 row = panel_width(self._columns(step), lanes)[0]
             else:
                 row = step.symbol.shape[-1]
+            if not row:
+                raise NotFusible("parts without columns")
             slots = "pair" if step.place in carried else "one"
             slots = "all" if step.place in stacked else slots
             self.layouts[step.place] = Layout(slots, row, row, self.tracer.compute)

@@ -26,6 +26,10 @@ def may_be(found: loops.CollectingLoop) -> bool:
     states = [found.body.inputs[k + 1] for k in found.states]
     if not states or any(value.type != T.TENSOR for value in states):
         return False
+    elements = [collected.element for collected in found.lists]
+    ends = (*found.loop.inputs[2:], *found.body.outputs[1:], *elements)
+    if any(value.is_constant for value in ends):
+        return False
     ahead = set(Leaving(found).ahead(PRODUCTS))
     dependent = [node for node in found.work() if node not in ahead]
     if not all(node.kind in KINDS and not node.blocks for node in dependent):
