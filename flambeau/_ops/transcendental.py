@@ -242,8 +242,7 @@ def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def _power_grad_base(grad: Any, self: Any, exponent: Any) -> Any:
-    below = ops.sub(exponent.to(grad.dtype), 1) if exponent._data.dtype == bool else exponent - 1
-    slope = grad * conj(exponent * ops.pow(self, below))
+    slope = grad * conj(exponent * ops.pow(self, exponent - 1))
     return ops.where(exponent == 0, ops.zeros_like(slope), slope)
 
 

@@ -37,8 +37,8 @@ def rewrite(found: loops.CollectingLoop) -> None:
     """Take what does not depend on earlier rounds out of a loop: all of it where the rest is a
     scan, else the products.
     """
-    if any(not found.body.inputs[k + 1].users for k in found.states):
-        return  # a value that only the last round settles: what is ahead of the others is in vain
+    if not any(found.body.inputs[k + 1].users for k in found.states):
+        return  # only the last round settles them: what is ahead of the others is in vain
     nodes = in_order(found)
     outputs = used_outside(nodes)
     inputs = batched_loops.call_inputs(found, nodes)

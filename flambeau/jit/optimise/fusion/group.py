@@ -35,7 +35,7 @@ from flambeau.jit.optimise.fusion.symbols import (
     leaves,
     parts_of,
 )
-from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Tracer, tracing
+from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Fault, Tracer, tracing
 from flambeau.jit.optimise.subgraphs import runner
 from flambeau.nn.parameter import Parameter
 
@@ -133,6 +133,9 @@ class Group:
             return self.form_for(values) or False
         except (NotFusible, NoForm) as error:
             self.reason = str(error)
+        except Fault as error:
+            self.reason = repr(error.__cause__)
+            faults.note(self.part, error.__cause__)  # type: ignore[arg-type]
         except Exception as error:
             # No error of the program: its operators have run with arguments like these.
             self.reason = repr(error)

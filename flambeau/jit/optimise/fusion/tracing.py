@@ -249,10 +249,29 @@ def watch(op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functiona
 
     if not functional:
         raise NotFusible("an operator that writes")
-    result = plain(*values)
+    result = _computed(plain, values)
     tracer.held.append((values, result))
-    apply(tracer, op, plain, values, result)
+    try:
+        apply(tracer, op, plain, values, result)
+    except NotFusible:
+        raise
+    except Exception as error:
+        raise Fault from error
     return result
+
+
+class Fault(Exception):
+    """An error of a rule, and not of the operators that it looks on."""
+
+
+def _computed(plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    """What an operator gives. If it raises, in backward perhaps, that is the program's to say."""
+    try:
+        return plain(*values)
+    except (NotFusible, Fault):
+        raise
+    except Exception as error:
+        raise NotFusible(f"an operator that raises: {error}") from error
 
 
 class tracing:
