@@ -86,8 +86,9 @@ class FusedBackward(Node):
         changed = self._changed()
         values = list(self.values)
         with enable_grad():
-            for position in self.form.wanted:
+            for position, edge in zip(self.form.wanted, self.edges, strict=True):
                 values[position] = ops.alias(values[position])
+                values[position]._node.edges = (edge,)  # the history from before any write
             results = self.group.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
         if changed:
