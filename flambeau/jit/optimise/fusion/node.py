@@ -8,7 +8,6 @@ import numpy as np
 
 from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
@@ -87,8 +86,7 @@ class FusedBackward(Node):
         values = list(self.values)
         with enable_grad():
             for position, edge in zip(self.form.wanted, self.edges, strict=True):
-                values[position] = ops.alias(values[position])
-                values[position]._node.edges = (edge,)  # the history from before any write
+                values[position] = saving.with_history(values[position], edge)
             results = self.group.plain(*values)
             results = results if isinstance(results, tuple) else (results,)
         if changed:

@@ -10,7 +10,6 @@ import numpy as np
 
 from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import (
@@ -23,6 +22,7 @@ from flambeau.autograd.graph import (
 )
 from flambeau.autograd.history import edge_of
 from flambeau.jit.optimise import faults
+from flambeau.jit.optimise.fusion.saving import with_history
 from flambeau.jit.optimise.fusion.symbols import NotFusible
 from flambeau.jit.optimise.scans.course import Ends, Token
 
@@ -110,8 +110,7 @@ class ScanBackward(Node):
             if not isinstance(value, Tensor):
                 continue
             if position in edges:
-                values[position] = ops.alias(value)
-                values[position]._node.edges = (edges[position],)
+                values[position] = with_history(value, edges[position])
             if version_of(value) != self.value_versions[position]:
                 values[position] = self._as_it_was(position, values[position])
         return values
