@@ -108,6 +108,15 @@ COPIES = frozenset(("clone", "flip", "roll", "rot90"))
 """Not compared for empty inputs: torch derives the strides of such copies from strides of 0."""
 
 
+def without_empty_strides(told: Any) -> Any:
+    """What `described` gives; of a result without elements no strides. NumPy gives new arrays
+    without elements strides of 0, so that those of an expanded one cannot be told from them."""
+    if not isinstance(told[0], tuple) or 0 not in told[0][0]:
+        return told
+    (shape, _, *rest), _, values = told
+    return (shape, *rest), values
+
+
 def library_of(x: Any) -> Any:
     return torch if isinstance(x, torch.Tensor) else flambeau
 
@@ -147,4 +156,6 @@ def test_geometry(name: str) -> None:
         seed = rng.random()
         expected = outcome(CALLS[name], seed, expected_input)
         found = outcome(CALLS[name], seed, found_input)
+        if name == "unfold":
+            expected, found = without_empty_strides(expected), without_empty_strides(found)
         assert found == expected, (expected_input.shape, expected_input.stride())

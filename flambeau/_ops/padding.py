@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import from_numpy_dtype
+from flambeau._core.layout import channels_last_strides, is_channels_last
 from flambeau._core.settled import settled
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import number_array
 from flambeau._ops.templates.memory_formats import empty_in_format_of
+from flambeau._runtime.cpu import element_strides, empty_strided
 
 
 def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
@@ -29,10 +31,17 @@ def _pairs(pad: Sequence[int], ndim: int) -> list[tuple[int, int]]:
 def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndarray:
     """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop."""
     shape, source, target = _placed(data.shape, tuple(pad))
-    result = empty_in_format_of(data, shape)
+    result = _memory_for(data, shape)
     result.fill(number_array(_whole(value, data.dtype), data.dtype))
     result[target] = data[source]
     return result
+
+
+def _memory_for(data: np.ndarray, shape: Any) -> np.ndarray:
+    """New memory, channels-last if `data` is, or may count as that by its dims of size 1."""
+    if data.ndim in (4, 5) and is_channels_last(data.shape, element_strides(data)):
+        return empty_strided(shape, channels_last_strides(shape), data.dtype)
+    return np.empty(shape, data.dtype)
 
 
 @settled

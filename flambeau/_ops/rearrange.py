@@ -75,9 +75,23 @@ def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.nda
         target = result
     for source, place in _moved_blocks(data.shape, shifts, dims):
         target[place] = data[source]
-    if not data.flags.c_contiguous and is_channels_last(data.shape, element_strides(data)):
+    if result.ndim in (4, 5) and target is result and _rolls_pixels(data, shifts, dims):
         return _filled(channels_last_strides(data.shape), result)
     return result
+
+
+def _rolls_pixels(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether the two parts of the last dim that moves are both channels-last: of size 1, a dim may
+    lie as if they were."""
+    strides = element_strides(data)
+    if len(dims) > 1:
+        return not data.flags.c_contiguous and is_channels_last(data.shape, strides)
+    dim, size = wrap_dim(dims[0], data.ndim), data.shape[wrap_dim(dims[0], data.ndim)]
+    if not data.size:
+        return False
+    start = -shifts[0] % size
+    parts = [(*data.shape[:dim], part, *data.shape[dim + 1 :]) for part in (size - start, start)]
+    return all(is_channels_last(shape, strides) for shape in parts)
 
 
 @settled
