@@ -336,7 +336,9 @@ def apart(target: Tensor, other: Tensor | None = None) -> bool:
             return False
     if 0 in data.strides:
         return False
-    if other is None or other is target or not other._data.ndim:
+    if other is None or other is target:
+        return True
+    if not other._data.ndim and other._root is None and other is not root:
         return True
     return not np.may_share_memory(data, other._data)
 
