@@ -39,14 +39,33 @@ _COMPLEX = {
 def svd(a: Array, full_matrices: bool = True) -> tuple[Array, Array, Array]:
     """(U, S, Vh) with A = U diag(S) Vh; S is real and falls."""
     _check_svd(a)
-    result = _converging(lambda: np.linalg.svd(a, full_matrices=full_matrices), a)
-    return result[0], result[1], result[2]
+    known, infinite = _without_infinite(a)
+    result = _converging(lambda: np.linalg.svd(known, full_matrices=full_matrices), a)
+    return tuple(_nan_at(infinite, part) for part in result)  # type: ignore[return-value]
 
 
 def svdvals(a: Array) -> Array:
     """The singular values, falling, shape (*, min(m, n))."""
     _check_svd(a)
-    return _converging(lambda: np.linalg.svd(a, compute_uv=False), a)
+    known, infinite = _without_infinite(a)
+    values = _converging(lambda: np.linalg.svd(known, compute_uv=False), a)
+    return _nan_at(infinite, values)
+
+
+def _without_infinite(a: Array) -> tuple[Array, Any]:
+    """The matrices with zeros in the place of those that hold infinities, with which LAPACK would
+    go on forever; which these are, or None."""
+    infinite = np.isinf(a).any((-2, -1))
+    if not infinite.any():
+        return a, None
+    return np.where(infinite[..., None, None], np.zeros((), a.dtype), a), infinite
+
+
+def _nan_at(infinite: Any, result: Array) -> Array:
+    """The results, which are nan for matrices that hold infinities, as in torch."""
+    if infinite is not None:
+        result[infinite] = np.nan
+    return result
 
 
 def _check_svd(a: Array) -> None:
