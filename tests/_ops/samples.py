@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import flambeau as torch
 from flambeau._ops.op import Op
@@ -359,6 +360,13 @@ LINES: list[tuple[str, list[Any]]] = [
                          ((0, 0, False), (0, 1, True), (1, 0, False), (2, 2, False))]),
     ("grid_sampler_3d", [[R(1, 1, 2, 3, 2), R(1, 1, 2, 1, 3, low=-0.9, high=0.9), 0, 0, False]]),
 ]  # fmt: skip
+
+
+def need_kernels(name: str) -> None:
+    """Skip a row that is only called where there are kernels, on machines without llvmlite."""
+    if name in ("_lstm_layer", "_gru_layer", "_rnn_layer"):
+        pytest.importorskip("llvmlite")
+
 
 REFUSED: dict[str, Sample] = {
     "floor_divide": call(R(2), P(2)),

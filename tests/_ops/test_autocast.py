@@ -11,7 +11,7 @@ from flambeau._ops import loading
 from flambeau._ops.autocast import POLICIES, word_for
 from flambeau._ops.op import REGISTRY
 from tests._ops.sample_values import differentiable_call
-from tests._ops.samples import TABLE
+from tests._ops.samples import TABLE, need_kernels
 from tests._ops.test_registry import function_of
 
 loading.load_all()
@@ -48,6 +48,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "given"), CASES, ids=str)
 def test_types_of_results_and_gradients(name: str, given: torch.dtype) -> None:
+    need_kernels(name)
     op = REGISTRY[name]
     run, inputs = differentiable_call(op, function_of(name), TABLE[name][0], 0)
     inputs = [x.detach().to(given).requires_grad_() for x in inputs]

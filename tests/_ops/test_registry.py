@@ -17,7 +17,16 @@ from flambeau._ops.op import REGISTRY, Op
 from flambeau._ops.recording import Plan
 from flambeau.autograd import gradcheck, gradgradcheck
 from tests._ops.sample_values import Sample, differentiable_call
-from tests._ops.samples import ALSO_COMPLEX, DRAWN, REAL_ONLY, REFUSED, TABLE, TWICE, samples_of
+from tests._ops.samples import (
+    ALSO_COMPLEX,
+    DRAWN,
+    REAL_ONLY,
+    REFUSED,
+    TABLE,
+    TWICE,
+    need_kernels,
+    samples_of,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:index_reduce", "ignore:The reduce argument")
 
@@ -73,6 +82,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "position", "sample"), CASES)
 def test_gradient(name: str, position: int, sample: Sample) -> None:
+    need_kernels(name)
     run, inputs = differentiable_call(REGISTRY[name], function_of(name), sample, position)
     assert gradcheck(run, inputs)
 
