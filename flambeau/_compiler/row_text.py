@@ -388,7 +388,7 @@ class AlongWriter(Writer):
         """Add what the lanes hold to the sums."""
         for r in totals:
             parts = joined_text("total", [f"r{r.number}[{u}]" for u in range(several)])
-            self.line(f"sum{r.number} = sum{r.number} + WIDE(reduce_add({parts}))")
+            self.line(f"sum{r.number} = sum{r.number} + reduce_add(WIDE({parts}))")
             with self.block(f"for u in unroll({several}):"):
                 self.line(f"r{r.number}[u] = 0")
 
