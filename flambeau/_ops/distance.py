@@ -94,6 +94,7 @@ def _cdist_gradients(grad: Any, x1: Any, x2: Any, p: float, result: Any, wanted:
 def cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float,
                   compute_mode: int | None) -> np.ndarray:  # fmt: skip
     """Distances of all pairs of rows: [*, P, M] and [*, R, M] give [*, P, R]."""
+    _check_cdist(wrap(x1), wrap(x2), p)
     dtype = x1.dtype
     x1, x2 = widen(x1), widen(x2)
     batch = broadcast_shape([x1.shape[:-2], x2.shape[:-2]])
@@ -143,7 +144,6 @@ def cdist(
     mode = COMPUTE_MODES.get(compute_mode, compute_mode)
     if isinstance(mode, str):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    _check_cdist(x1, x2, p)
     return ops._cdist_forward(x1, x2, p, mode)
 
 
