@@ -258,3 +258,10 @@ def f(h: Tensor):
     out, _ = found(torch.randn(3))
     out[0].zero_()
     assert out[1].abs().sum() > 0
+
+
+@pytest.mark.parametrize("rows", [1, 2, 12])
+def test_sums_over_several_numbers_of_rows(rows):
+    """Gradients of what broadcasts are sums over rows; those of two shapes are not one sum."""
+    text = "def f(w: Tensor, x: Tensor, y: Tensor):\n    return x * w + 1, torch.tanh(y * w) * 2\n"
+    agree(text, torch.randn(16), torch.randn(rows, 16), torch.randn(12, 16))

@@ -77,7 +77,7 @@ def pointwise(tracer: Tracer, body: Callable[..., Any], values: Sequence[Any],
     parted = [symbol for symbol in symbols if isinstance(symbol, Parts)]
     if not parted:
         expr = body(*[v.expr if isinstance(v, Whole) else v for v in operands])
-        tracer.note(result, Whole(joined_down(expr), shape, dtype))
+        tracer.note(result, Whole(joined_down(tracer, expr), shape, dtype))
         return True
     if len(parted) > 1:
         operands = _cut_alike(tracer, operands, parted)
@@ -126,7 +126,7 @@ def _by_parts(tracer: Tracer, body: Callable[..., Any], operands: Sequence[Any],
     for k, part in enumerate(like.parts):
         size = part.shape[like.dim]
         given = [_part_of(tracer, v, like, k, start, size) for v in operands]
-        made.append(Whole(joined_down(body(*given)), part.shape, result._data.dtype))
+        made.append(Whole(joined_down(tracer, body(*given)), part.shape, result._data.dtype))
         start += size
     tracer.note(result, Parts(made, like.dim))
     return True
@@ -143,14 +143,20 @@ def _part_of(tracer: Tracer, value: Any, like: Parts, k: int, start: int, size: 
     return value
 
 
-def joined_down(expr: Any) -> Any:
-    """`down(a) + down(b)` as `down(a + b)`: sums over rows stand at the root of a formula."""
+def joined_down(tracer: Tracer, expr: Any) -> Any:
+    """`down(a) + down(b)` as `down(a + b)`, if they are sums over the same rows: such sums stand at
+    the root of a formula."""
     if not isinstance(expr, Expr) or expr.op != "add":
         return expr
     left, right = expr.args
-    if isinstance(left, Expr) and isinstance(right, Expr) and left.op == right.op == "down":
-        return down(left.args[0] + right.args[0])
-    return expr
+    if (
+        not isinstance(left, Expr)
+        or not isinstance(right, Expr)
+        or not left.op == right.op == "down"
+    ):
+        return expr
+    same = tracer.shape_of(left.args[0]) == tracer.shape_of(right.args[0])
+    return down(left.args[0] + right.args[0]) if same else expr
 
 
 @rule("_where")
