@@ -186,6 +186,8 @@ def test_conversions(data: Any, shape: tuple[int, ...], source: Any, target: Any
         wide = array.astype(np.float32) if source.kind == "V" else array
         if target.kind in "iu" and wide.dtype.kind == "f" and target.itemsize < 4:
             wide = wide.astype(np.int32)
+        if target.itemsize == 2 and target.kind in "fV":  # float64 is rounded to float32 before
+            wide = wide.astype(np.float32)
         expected = np.broadcast_to(wide.astype(target), shape)
     out = data.draw(operand(shape, target)).copy()
     if out.shape != shape:
@@ -196,10 +198,8 @@ def test_conversions(data: Any, shape: tuple[int, ...], source: Any, target: Any
         done = copies.convert(out, array)
     finally:
         choice.LIMITS["pointwise"] = original
-    if done:
-        same(out, expected)
-    else:
-        assert (source, target) == (np.dtype("f8"), np.dtype("f2"))
+    assert done
+    same(out, expected)
 
 
 FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "expm1": np.expm1, "log1p": np.log1p,
