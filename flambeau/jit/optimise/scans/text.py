@@ -146,10 +146,16 @@ class Writer:
 
     def _operand(self, k: int, name: str, choosing: set[str]) -> Operand:
         source = self.phase.sources[name]
-        element: Scalar = OF_NUMPY[self.phase.layouts[source.place].dtype.name]
+        element = self._element(source.place)
         narrow = not source.shape or source.shape[-1] == 1
         return Operand(f"x{k}", element, "S" if narrow else "C",
                        condition=name in choosing and element is b8)  # fmt: skip
+
+    def _element(self, place: int) -> Scalar:
+        found = OF_NUMPY.get(self.phase.layouts[place].dtype.name)
+        if found is None:
+            raise NotFusible("a tensor of complex numbers")
+        return found
 
     def _calls(self, name: str, sources: Sequence[Source], operands: Sequence[Operand],
                columns: int) -> None:  # fmt: skip
@@ -178,8 +184,7 @@ class Writer:
             for one in (place, *others):
                 if one is not None and one not in self.places:
                     self.places.append(one)
-        pointers = [f"a{place}: pointer({OF_NUMPY[phase.layouts[place].dtype.name].name})"
-                    for place in self.places]  # fmt: skip
+        pointers = [f"a{place}: pointer({self._element(place).name})" for place in self.places]
         pointers += [f"m{k}: pointer({self.element.name})" for k in range(len(self.products))]
         text = [
             f"def {phase.title}({', '.join(pointers)}, steps: i64, rows: i64, task: i64, "
