@@ -92,6 +92,7 @@ CELLS = {
            "h = torch.lerp(torch.tanh(r @ u[:, n:2 * n] + b), h, g[:, n:2 * n]); out.append(h)",
     "handed on": "c = torch.tanh(d @ u[:, :n]); d = h; h = torch.tanh(x[t]); out.append(c)",
     "forgotten": "c = d * b; d = torch.tanh(h @ u[:, :n]); h = torch.tanh(x[t]); out.append(d)",
+    "saved without a gradient": "out.append(c); c = x[t].detach().tanh(); h = c @ u[:, :n].t()",
     "parts": "g = h @ u; h = torch.tanh(g[:, 2:2 + n] * g[:, 2:3]) + x[t] * b; out.append(g)",
 }  # fmt: skip
 SUBSETS = ["".join(n for n, has in zip(NAMES, bits, strict=True) if has)

@@ -167,7 +167,8 @@ def _save(node: ScanBackward, results: list[Tensor]) -> None:
         elif owner in ends.owners:
             k = ends.owners.index(owner)
             tensor = results[k]
-            kept = save_part(tensor, node.recorded.index(k) if k in node.recorded else 0)
+            learns = k in node.recorded
+            kept = save_part(tensor, node.recorded.index(k)) if learns else save_input(tensor)
         else:
             continue
         node.owners.append(owner)

@@ -17,7 +17,12 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit import state
 from flambeau.jit.errors import OptimisedDifference
 from flambeau.jit.ir.function import Function
-from flambeau.jit.optimise.shadow.comparison import Outcome, difference, of_values
+from flambeau.jit.optimise.shadow.comparison import (
+    Outcome,
+    difference,
+    of_gradients,
+    of_values,
+)
 from flambeau.jit.optimise.shadow.copies import Copies, NotCopied
 from flambeau.jit.optimise.sharing import tensors_in
 
@@ -141,7 +146,7 @@ def _of_gradients(found: Outcome, wanted: Outcome) -> str | None:
     for picked in (chosen, range(len(weights))):
         pairs = zip(results, (found.leaves, wanted.leaves), strict=True)
         mine, theirs = [_gradients(tensors, weights, leaves, picked) for tensors, leaves in pairs]
-        told = of_values("gradient", mine, theirs, tolerance * GRADIENTS)
+        told = of_gradients(mine, theirs, tolerance * GRADIENTS)
         if told:
             return told
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,15 +99,49 @@ FACTS: dict[str, Callable[[Tensor], Any]] = {
     "inference": lambda t: t._inference,
 }
 """What is asked of tensors beside their numbers."""
+FACTS_OF_GRADIENTS = {name: ask for name, ask in FACTS.items() if name != "strides"}
 
 
 def of_tensors(name: str, found: Tensor, wanted: Tensor, factor: float = 1.0) -> str | None:
     """What differs first between two tensors."""
-    for fact, ask in FACTS.items():
+    return _of_facts(name, found, wanted, FACTS) or _of_numbers(
+        name, found._data, wanted._data, found.dtype.name, factor)  # fmt: skip
+
+
+def of_gradients(found: Any, wanted: Any, factor: float) -> str | None:
+    """What differs first between the gradients of two runs. How they lie in memory is nobody's
+    promise, and a sum of infinite ones may be nan or infinite, as its order is.
+    """
+    if isinstance(found, str) or isinstance(wanted, str):
+        return of_values("gradient", found, wanted)
+    for k, (mine, theirs) in enumerate(zip(found, wanted, strict=True)):
+        name = f"gradient[{k}]"
+        if mine is None or theirs is None:
+            told = of_values(name, mine, theirs)
+        else:
+            told = _of_facts(name, mine, theirs, FACTS_OF_GRADIENTS)
+            if told is None:
+                arrays = _without_infinities(mine._data, theirs._data)
+                told = _of_numbers(name, *arrays, mine.dtype.name, factor)
+        if told:
+            return told
+    return None
+
+
+def _of_facts(name: str, found: Tensor, wanted: Tensor,
+              facts: Mapping[str, Callable[[Tensor], Any]]) -> str | None:  # fmt: skip
+    for fact, ask in facts.items():
         mine, theirs = ask(found), ask(wanted)
         if mine != theirs:
             return f"{name}: {fact} {mine} instead of {theirs}"
-    return _of_numbers(name, found._data, wanted._data, found.dtype.name, factor)
+    return None
+
+
+def _without_infinities(found: Any, wanted: Any) -> tuple[Any, Any]:
+    """Two arrays, with 0 where neither is finite."""
+    wide = [a.astype(np.float32) if a.dtype.kind == "V" else a for a in (found, wanted)]
+    either = np.isfinite(wide[0]) | np.isfinite(wide[1])
+    return np.where(either, wide[0], 0), np.where(either, wide[1], 0)
 
 
 def _of_numbers(name: str, found: Any, wanted: Any, dtype: str, factor: float) -> str | None:
