@@ -256,6 +256,15 @@ def growing(x, h, c, w, u, b):
     return torch.cat(out), h
 
 
+def doubling(x, h, c, w, u, b):
+    out = []
+    for t in range(x.size(0)):
+        c = torch.cat([c, c * 0.5], 1)
+        h = torch.tanh(h + x[t])
+        out.append(h)
+    return torch.stack(out), c
+
+
 def counted(x, h, c, w, u, b):
     r = x.size(0)
     for t in range(r):
@@ -270,7 +279,7 @@ def broadcast(x, h, c, w, u, b):
     return h, c
 
 
-@pytest.mark.parametrize("function", [growing, counted, broadcast])
+@pytest.mark.parametrize("function", [growing, doubling, counted, broadcast])
 def test_loops_that_are_hardly_scans(function):
     fast, _, plain = both(function)
     for rounds in (3, 5, 2, 1, 4):

@@ -25,7 +25,7 @@ from flambeau.jit.optimise.scans.rounds import Round
 
 Token = tuple[Any, ...]
 LONGEST = 64
-"""Rounds until they repeat, at most."""
+"""Rounds until they repeat, at most. Shapes have to sooner: what grows would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,14 @@ class Course:
         moment = Moment(first, (False,) * count, (nothing,) * count, kinds)
         arrays = [state._data for state in given]
         places: dict[Moment, int] = {}
+        shapes: set[Any] = set()
         while moment not in places:
             if len(places) > LONGEST:
                 raise NotFusible("rounds that do not repeat")
+            shape = tuple([array.shape for array in arrays])
+            if shape not in shapes and len(places) > len(given) + 1:
+                raise NotFusible("states that go on growing")
+            shapes.add(shape)
             places[moment] = len(self.moments)
             self.moments.append(moment)
             moment, arrays = self._next(moment, arrays)
