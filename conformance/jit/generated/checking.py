@@ -91,7 +91,8 @@ def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
     if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
         tidy = _tidied(case)[index]
         without = difference(tidy, wanted[index], rules)
-        allowed = without is not None and (_may_be_unused(without) or without.of_values)
+        numbers = without is not None and (without.of_values or without.kind.startswith("signs"))
+        allowed = numbers or (without is not None and _may_be_unused(without))
         if allowed and difference(mine, tidy) is None:
             return "unused"
     if not told.of_values and not told.kind.startswith(("raises", "does not")):

@@ -175,13 +175,13 @@ class BatchedLoop:
 
     def batched(self, rounds: int, inputs: Sequence[Any]) -> list[Tensor]:
         """The joins of all rounds at once."""
-        values, kept = self.program.evaluate(rounds, (Counted(rounds), rounds, *inputs))
+        values, first = self.program.evaluate(rounds, (Counted(rounds), rounds, *inputs))
         elements = [values[place] for place in self.program.outputs]
         joined = [join.batched(element, rounds)
                   for join, element in zip(self.joins, elements, strict=True)]  # fmt: skip
         if modes.grad.enabled and any(map(_learns, values)):
             pairs = zip(self.joins, joined, strict=True)
-            return [recorded(result, join.node(), kept, values) for join, result in pairs]
+            return [recorded(result, join.node(), first.kept, values) for join, result in pairs]
         found: list[Tensor] = []
         plain = [value for value in values if isinstance(value, (Tensor, list, tuple))
                  and not depends_on_round(value)]  # fmt: skip

@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
-from flambeau.jit.optimise import batched_loops, facts, faults, loops, settings
+from flambeau.jit.optimise import batched_loops, facts, faults, loops, settings, sharing
 from flambeau.jit.optimise.batching import Batched, Counted, NotBatchable, Program
+from flambeau.jit.optimise.batching.saved import owner_of
 from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.scans import rounds as scans
 from flambeau.jit.optimise.scans.scan import NotScanned
@@ -82,6 +85,30 @@ class Ahead(Program):
                  fresh: set[int]) -> None:  # fmt: skip
         super().__init__(nodes, inputs, outputs)
         self.fresh = fresh
+
+    def rows(self, rounds: int, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs. A round that takes a view may save it: writes to its memory count for what
+        is taken in its place, which is often a copy.
+        """
+        values, first = self.evaluate(rounds, inputs)
+        found = [values[place] for place in self.outputs]
+        if not (modes.grad.enabled and any(t.requires_grad for t in sharing.tensors_in(inputs))):
+            return found
+        for value, place in zip(found, first.owners, strict=True):
+            if place is not None and isinstance(value, Batched):
+                _count_writes(value.tensor, values[place])
+        return found
+
+
+def _count_writes(copy: Tensor, source: Any) -> None:
+    """Let writes to the memory of a tensor, or of a list of its views, be writes to a copy."""
+    owners = {id(owner): owner for owner in map(owner_of, sharing.tensors_in(source))}
+    if id(owner_of(copy)) in owners:
+        return
+    if len(owners) == 1:
+        (copy._root,) = owners.values()
+    else:
+        raise NotBatchable("rows that are tensors of their own, which rounds may save")
 
 
 def take_out(graph: Graph,
@@ -184,7 +211,7 @@ class RecurrentLoop:
     where it may be one.
     """
 
-    def __init__(self, plain: Graph, ahead: Graph, rest: Graph, program: Program) -> None:
+    def __init__(self, plain: Graph, ahead: Graph, rest: Graph, program: Ahead) -> None:
         self.plain = plain
         self.ahead = ahead
         self.rest = rest
@@ -218,7 +245,7 @@ class RecurrentLoop:
         if not self.fits or rounds < 2:
             return None
         try:
-            found = self.program.run(rounds, (Counted(rounds), rounds, *inputs))
+            found = self.program.rows(rounds, (Counted(rounds), rounds, *inputs))
         except NotBatchable as error:
             self.fits, self.error = False, error
             return None

@@ -92,6 +92,7 @@ CELLS = {
            "h = torch.lerp(torch.tanh(r @ u[:, n:2 * n] + b), h, g[:, n:2 * n]); out.append(h)",
     "handed on": "c = torch.tanh(d @ u[:, :n]); d = h; h = torch.tanh(x[t]); out.append(c)",
     "forgotten": "c = d * b; d = torch.tanh(h @ u[:, :n]); h = torch.tanh(x[t]); out.append(d)",
+    "views computed ahead": "h = torch.addcmul(h, x[x.size(0) - 1 - t], b); out.append(h)",
     "saved without a gradient": "out.append(c); c = x[t].detach().tanh(); h = c @ u[:, :n].t()",
     "parts": "g = h @ u; h = torch.tanh(g[:, 2:2 + n] * g[:, 2:3]) + x[t] * b; out.append(g)",
 }  # fmt: skip
@@ -333,7 +334,7 @@ def test_faults_leave_the_work_to_the_loop(owner, name, monkeypatch):
 
 
 def test_faults_of_what_is_computed_ahead(monkeypatch):
-    monkeypatch.setattr(recurrences.Ahead, "run", broken)
+    monkeypatch.setattr(recurrences.Ahead, "rows", broken)
     fast, _, plain = both(cell_of(CELLS["lstm"]))
     with switches.using(raise_faults=False):
         before = faults.counted["hoisting"]

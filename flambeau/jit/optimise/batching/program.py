@@ -19,7 +19,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import FunctionSchema
 from flambeau.jit.ir.graph import Node, Value
 from flambeau.jit.optimise.batching import likeness
-from flambeau.jit.optimise.batching.saved import Kept, saved_since
+from flambeau.jit.optimise.batching.saved import Kept, owner_of, owners_of, saved_since
 from flambeau.jit.optimise.batching.values import (
     Batched,
     Counted,
@@ -43,10 +43,14 @@ class OtherForms(NotBatchable):
 
 @dataclass(frozen=True, slots=True)
 class FirstRound:
-    """The forms of what each step gives, and what is saved of what was there before."""
+    """The forms of what each step gives, and what is saved of what was there before.
+
+    owners: for each output the place whose memory it is a view of; None where it is new.
+    """
 
     forms: list[Any]
     kept: list[Kept]
+    owners: list[int | None]
 
 
 class Program:
@@ -97,15 +101,13 @@ class Program:
         values, _ = self.evaluate(rounds, inputs)
         return [values[place] for place in self.outputs]
 
-    def evaluate(self, rounds: int, inputs: Sequence[Any]) -> tuple[list[Any], list[Kept]]:
-        """The values of all places, each of the form that it has in the first round; and what the
-        rounds save of tensors that were there before.
-        """
+    def evaluate(self, rounds: int, inputs: Sequence[Any]) -> tuple[list[Any], FirstRound]:
+        """The values of all places, each of the form that it has in the first round; and that."""
         kind = likeness.kind_of(inputs[1:])
         known = self.known.get(kind)
         if isinstance(known, FirstRound):
             try:
-                return self._batched(rounds, inputs, known.forms), known.kept
+                return self._batched(rounds, inputs, known.forms), known
             except OtherForms:
                 pass  # what tensors held when the first round was run has changed
         elif known is not None:
@@ -117,7 +119,7 @@ class Program:
             self._keep(kind, NotBatchable(*error.args))
             raise
         self._keep(kind, known)
-        return values, known.kept
+        return values, known
 
     def _keep(self, kind: Any, found: FirstRound | NotBatchable) -> None:
         if len(self.known) >= MANY_KINDS:
@@ -135,12 +137,16 @@ class Program:
 
     def _saved(self, start: int, values: list[Any], inputs: Sequence[Any]) -> list[Kept]:
         """What a round or a batch has saved of its inputs, and of constants and attributes."""
-        given = {place: values[place] for place in self.fixed}
-        given.update(enumerate(inputs))
         results = [values[place] for place in self.outputs]
         tensors = [v.tensor if isinstance(v, Batched) else v for v in results]
         tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
-        return saved_since(start, tensors, given)
+        return saved_since(start, tensors, self._given(values, inputs))
+
+    def _given(self, values: list[Any], inputs: Sequence[Any]) -> dict[int, Any]:
+        """What was there before the loop, by place: inputs, constants, attributes."""
+        given = {place: values[place] for place in self.fixed}
+        given.update(enumerate(inputs))
+        return given
 
     def _first_round(self, inputs: Sequence[Any]) -> FirstRound:
         """What the plain operators give and save."""
@@ -152,7 +158,12 @@ class Program:
         if self.look is not None:
             self.look([values[place] for place in self.outputs])
         forms = [likeness.form_of(step.result(values)) for step in self.steps]
-        return FirstRound(forms, self._saved(start, values, inputs))
+        kept = self._saved(start, values, inputs)
+        owners = owners_of(self._given(values, inputs))
+        results = [values[place] for place in self.outputs]
+        places = [owners.get(id(owner_of(result))) if isinstance(result, Tensor) else None
+                  for result in results]  # fmt: skip
+        return FirstRound(forms, kept, places)
 
     def _batched(self, rounds: int, inputs: Sequence[Any], forms: list[Any]) -> list[Any]:
         values = self.start[:]

@@ -51,18 +51,13 @@ def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]
     """What nodes behind results, made since a sequence number, have saved of the values of some
     places; the last node first.
     """
-    owners: dict[int, int] = {}
-    for place, value in sorted(values.items()):
-        if not isinstance(value, (Tensor, list, tuple)):
-            continue  # what a round takes of a module has a place of its own
-        for tensor in sharing.tensors_in(value):
-            owners.setdefault(id(_owner(tensor)), place)
+    owners = owners_of(values)
     nodes = sorted(_made_since(start, results), key=lambda node: -node._sequence_nr())
     found: dict[int, Kept] = {}
     for node in nodes:
         for tensor in node.saved or ():
-            if isinstance(tensor, Tensor) and id(_owner(tensor)) in owners:
-                place = owners[id(_owner(tensor))]
+            if isinstance(tensor, Tensor) and id(owner_of(tensor)) in owners:
+                place = owners[id(owner_of(tensor))]
                 kept = Kept(
                     place, tensor._data.shape, tensor._root is not None, tensor.requires_grad
                 )
@@ -70,7 +65,19 @@ def saved_since(start: int, results: Sequence[Tensor], values: Mapping[int, Any]
     return list(found.values())
 
 
-def _owner(tensor: Tensor) -> Tensor:
+def owners_of(values: Mapping[int, Any]) -> dict[int, int]:
+    """The first place at which a memory's owner, by its id, is met in the values of places."""
+    owners: dict[int, int] = {}
+    for place, value in sorted(values.items()):
+        if not isinstance(value, (Tensor, list, tuple)):
+            continue  # what a round takes of a module has a place of its own
+        for tensor in sharing.tensors_in(value):
+            owners.setdefault(id(owner_of(tensor)), place)
+    return owners
+
+
+def owner_of(tensor: Tensor) -> Tensor:
+    """The tensor whose memory a tensor lies in."""
     return tensor if tensor._root is None else tensor._root
 
 
