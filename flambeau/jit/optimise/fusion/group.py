@@ -35,7 +35,7 @@ from flambeau.jit.optimise.fusion.symbols import (
     leaves,
     parts_of,
 )
-from flambeau.jit.optimise.fusion.tracing import COMPUTED, Computed, Fault, Tracer, tracing
+from flambeau.jit.optimise.fusion.tracing import COMPUTED, Called, Computed, Fault, Tracer, tracing
 from flambeau.jit.optimise.subgraphs import runner
 from flambeau.nn.parameter import Parameter
 
@@ -324,12 +324,40 @@ class Maker:
             symbol = tracer.of_arrays.get(id(array))
             if symbol is None or id(array) not in tracer.asked:
                 continue
-            read = self._places_of([symbol]) & set(free)
-            place = self.stored.get(id(symbol.expr)) if isinstance(symbol, Whole) else None
+            read = self._origins([symbol]) & set(free)
+            place = self._place_of(symbol)
             if read and place in form.kept:
                 form.slots[slot] = place
             elif read:
                 form.lost |= {free[place] for place in read}
+
+    def _place_of(self, symbol: Whole | Parts) -> int | None:
+        """Where the forward pass has left a symbol's values, if it has."""
+        if not isinstance(symbol, Whole):
+            return None
+        if not isinstance(symbol.expr, Expr) or symbol.expr.op != "parameter":
+            return self.stored.get(id(symbol.expr))
+        source = self.tracer.sources[symbol.expr.args[0]]
+        return source.place if source == Source(source.place, symbol.shape) else None
+
+    def _origins(self, symbols: Sequence[Any]) -> set[int]:
+        """The places that symbols are computed from, and those that these are computed from."""
+        made: dict[int | None, Computed | Called] = {}
+        for step in self.steps:
+            places = step.places if isinstance(step, Called) else [step.place]
+            made.update(dict.fromkeys(places, step))
+        waiting, found = list(self._places_of(symbols)), set()
+        while waiting:
+            place = waiting.pop()
+            if place in found:
+                continue
+            found.add(place)
+            step = made.get(place)
+            if isinstance(step, Called):
+                waiting += [value.place for value in step.values if isinstance(value, Source)]
+            elif step is not None:
+                waiting += self._places_of([step.symbol])
+        return found
 
     def _store_instead(self, free: set[int]) -> None:
         """Let the forward pass store what operators save and have computed from arguments that
