@@ -89,12 +89,15 @@ def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
     does, with their errors and random numbers; and numbers may not be well determined."""
     raise_both = bool(mine.raised and wanted[index].raised)
     if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
-        tidy = _tidied(case)[index]
-        without = difference(tidy, wanted[index], rules)
+        tidied = _tidied(case)
+        without = difference(tidied[index], wanted[index], rules)
         numbers = without is not None and (without.of_values or without.kind.startswith("signs"))
         allowed = numbers or (without is not None and _may_be_unused(without))
-        if allowed and difference(mine, tidy) is None:
+        left = difference(mine, tidied[index])
+        if allowed and left is None:
             return "unused"
+        if allowed and left is not None and left.of_values:
+            return "" if conditioning.determined(case, tidied, index, left, True) else "unused"
     if not told.of_values and not told.kind.startswith(("raises", "does not")):
         return ""
     determined = conditioning.determined(case, wanted, index, told)

@@ -27,11 +27,14 @@ REACH = 200.0
 """A difference of so many times what the noise does is still rounding."""
 
 
-def determined(case: Case, wanted: list[Outcome], index: int, found: Difference) -> bool:
-    """Whether a difference in a call is more than rounding could make."""
+def determined(case: Case, wanted: list[Outcome], index: int, found: Difference,
+               tidy: bool = False) -> bool:  # fmt: skip
+    """Whether a difference in a call is more than rounding could make. tidy: `wanted` is of the
+    program without what nothing uses.
+    """
     for run in range(RUNS):
         noise = Noise(run)
-        noisy = _noisy(case, noise)[index]
+        noisy = _noisy(case, noise, tidy)[index]
         if "gradient" in found.kind and _within(found, wanted[index], noise):
             return False
         changed = difference(noisy, wanted[index], EXACT)
@@ -60,9 +63,11 @@ def _within(found: Difference, wanted: Outcome, noise: Noise) -> bool:
     return bool(found.size * scale <= USUAL_ULPS * EPSILON[told.dtype] * noise.largest)
 
 
-def _noisy(case: Case, noise: Noise) -> list[Outcome]:
+def _noisy(case: Case, noise: Noise, tidy: bool) -> list[Outcome]:
     def with_noise(function: Function) -> Graph:
         graph = function.graph.copy()
+        if tidy:
+            optimise.clean_up(graph)
         _rewrite(graph.block, graph, noise)
         return graph
 

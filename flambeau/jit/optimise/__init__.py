@@ -41,7 +41,7 @@ def optimise(graph: Graph) -> None:
     """Rewrite a graph that nobody else holds."""
     switches = settings.current
     if switches.clean_up:
-        _clean_up(graph)
+        clean_up(graph)
     has_loops = any(node.kind == "prim::Loop" for node in graph.walk())
     if has_loops and (switches.loop_batching or switches.hoisting):
         from flambeau.jit.optimise import batched_loops
@@ -66,7 +66,7 @@ def fuse_body(graph: Graph) -> None:
         subscripts.rewrite(graph.block)
 
 
-def _clean_up(graph: Graph) -> None:
+def clean_up(graph: Graph) -> None:
     """Inline, fold, share, leave out."""
     from flambeau.jit import passes
     from flambeau.jit.passes.tuples import lower_carried_tuples

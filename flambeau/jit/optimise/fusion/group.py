@@ -352,11 +352,11 @@ class Maker:
             if place in found:
                 continue
             found.add(place)
-            step = made.get(place)
-            if isinstance(step, Called):
-                waiting += [value.place for value in step.values if isinstance(value, Source)]
-            elif step is not None:
-                waiting += self._places_of([step.symbol])
+            maker = made.get(place)
+            if isinstance(maker, Called):
+                waiting += [value.place for value in maker.values if isinstance(value, Source)]
+            elif maker is not None:
+                waiting += self._places_of([maker.symbol])
         return found
 
     def _store_instead(self, free: set[int]) -> None:
