@@ -212,8 +212,6 @@ def _refused(name: str) -> Any:
 
 def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
     """All where `self` is greater, half at a tie."""
-    if self._data.dtype.kind in "biu":
-        return None
     half = ops.where(self == other, grad / 2, grad)
     return ops.where(self < other, 0.0, half)
 

@@ -20,7 +20,7 @@ from flambeau._ops.recording import Plan
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.history import bump, check_inplace
+from flambeau.autograd.history import bump, check_inplace, snapshot
 
 
 def make_pointwise(op: Op) -> Callable[..., Any]:
@@ -264,7 +264,7 @@ class Path:
         element = kind.compute_dtype(self.op, operands)
         before = kind.as_tensors(self.op, values, element)
         if self.needs_before:
-            before[0] = wrap(cpu.copy(target._data))
+            before[0] = snapshot(target)
         self._overwrite(target, operands)
         recorder.inplace(*before, target)
         return target

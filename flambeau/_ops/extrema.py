@@ -119,6 +119,12 @@ def _picked(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -
     return selected_backward(grad, indices, self_shape, dim, keepdim)
 
 
+def evenly_backward(grad: Any, self: Any, result: Any) -> Any:
+    """Shared among all elements that are equal to the one that was found; NaN is itself."""
+    found = ops.logical_or(self == result, ops.logical_and(ops.isnan(self), ops.isnan(result)))
+    return ops.where(found, grad / ops.sum(found), 0.0)
+
+
 def _reduced(ufunc: Any, data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
     """`np.maximum` or `np.minimum` over axes."""
     kernels = compiled(data, axes)
@@ -151,9 +157,7 @@ def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
     "max(Tensor self) -> Tensor",
     node="MaxBackward1",
     order=0,
-    backward={
-        "self": lambda grad, self, result: shared_backward(grad, self, result, None, False),
-    },
+    backward={"self": evenly_backward},
 )
 def max(data: np.ndarray) -> np.ndarray:
     """The largest element."""
@@ -184,9 +188,7 @@ def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     "min(Tensor self) -> Tensor",
     node="MinBackward1",
     order=0,
-    backward={
-        "self": lambda grad, self, result: shared_backward(grad, self, result, None, False),
-    },
+    backward={"self": evenly_backward},
 )
 def min(data: np.ndarray) -> np.ndarray:
     """The smallest element."""

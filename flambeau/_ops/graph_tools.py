@@ -40,8 +40,18 @@ def _as_strided_grad(*args: Any) -> Any:
     return as_strided_grad(*args)
 
 
-for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack"):
+for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like", "real", "stack",
+              "view_as_real", "view_as_complex"):  # fmt: skip
     setattr(tools, _name, _lazily(_name))
+
+
+def _for_user(tensor: Tensor) -> Tensor:
+    from flambeau._ops.number_operands import for_user
+
+    return for_user(tensor)
+
+
+tools.for_user = _for_user
 tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
 tools.new_empty_strided = _empty_strided

@@ -10,8 +10,8 @@ from flambeau._ops import binder, dispatch, outputs, pointwise
 from flambeau._ops.op import Op
 from flambeau._ops.recording import Plan
 from flambeau._runtime import cpu
-from flambeau._tensor.tensor import Tensor, new, wrap
-from flambeau.autograd.history import bump, check_inplace
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.history import bump, check_inplace, snapshot
 
 
 def make_kernel_inplace(op: Op) -> Callable[..., Any]:
@@ -98,8 +98,7 @@ class KernelInplace:
             outputs.inplace_array(target, result._data, repeatable=self.repeatable)
             bump(target)
             return target
-        before = new(Tensor)
-        before._data = cpu.copy(target._data)
+        before = snapshot(target)
         outputs.inplace_array(target, result._data, repeatable=self.repeatable)
         self.recorder.inplace(before, *rest, target)
         return target
@@ -111,7 +110,7 @@ class KernelInplace:
             self.check_apart(values)
         before = target
         if recorded and self.needs_before:
-            before = wrap(cpu.copy(target._data))
+            before = snapshot(target)
         self.write(*values)  # type: ignore[misc]
         if recorded:
             self.recorder.inplace(before, *values[1:], target)  # type: ignore[union-attr]

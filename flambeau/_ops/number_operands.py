@@ -43,6 +43,14 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     return result
 
 
+def for_user(tensor: Tensor) -> Tensor:
+    """A tensor, or a copy of it if it is one of those for numbers: nobody may write to these."""
+    if tensor._data.ndim:
+        return tensor
+    is_shared = any(tensor is one for one in SCALARS.values())
+    return wrap(tensor._data.copy()) if is_shared else tensor
+
+
 def number_tensor(value: Any) -> Tensor:
     """A number as a tensor of the number's own type."""
     return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.dims import wrap_dim
-from flambeau._ops.extrema import check_not_empty, selected_backward, take_along
+from flambeau._ops.extrema import (
+    check_not_empty,
+    evenly_backward,
+    selected_backward,
+    take_along,
+)
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
 from flambeau._ops.reductions import INT64, finished, refuse, working_array, write
@@ -82,13 +87,7 @@ def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
     return _pick(data, _median_index(data, dim, name == "nanmedian"), dim, keepdim)
 
 
-def _median_backward(grad: Any, self: Any, result: Any) -> Any:
-    """Shared among all elements equal to the median."""
-    mask = ops.logical_or(self == result, ops.logical_and(ops.isnan(self), ops.isnan(result)))
-    return grad * mask / ops.sum(mask)
-
-
-@reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": _median_backward})
+@reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward})
 def median(data: np.ndarray) -> np.ndarray:
     """The median of all elements: the lower of two middle ones."""
     return _median_of_all(data, False)
@@ -107,7 +106,7 @@ def median_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
 
 
 @reduction(
-    "nanmedian(Tensor self) -> Tensor", order=0, out=False, backward={"self": _median_backward}
+    "nanmedian(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward}
 )
 def nanmedian(data: np.ndarray) -> np.ndarray:
     """The median of the elements that are not NaN."""

@@ -19,7 +19,7 @@ from flambeau._ops.typed import C_NAMES
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
-from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.graph import Node, next_sequence_number, tools
 from flambeau.autograd.history import bump, check_inplace, edge_of
 from flambeau.autograd.versions import version_of
 
@@ -93,8 +93,27 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int],
         source._data = data
         source._root = input if input._root is None else input._root
         source._base = input if input._base is None else input._base
+        edge = edge_of(input) if modes.grad.enabled else None
+        if edge is not None:
+            source._node, source._requires_grad = Beyond(input, edge), True
         return ops._as_strided(source, size, stride, start)  # type: ignore[no-any-return]
     return ops._as_strided(input, size, stride, start - have)  # type: ignore[no-any-return]
+
+
+class Beyond(Node):
+    """The memory around a tensor without elements: no gradient comes from there."""
+
+    __slots__ = ("meta",)
+    title = "AsStridedBackward0"
+
+    def __init__(self, empty: Tensor, edge: Any) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges, self.hooks, self.saved = (edge,), None, ()
+        self.meta = empty._data.shape, empty._data.dtype
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """Nothing, in the shape of the tensor."""
+        return (tools.zeros(*self.meta),)
 
 
 def check_bounds(size: Any, stride: Any, start: int, itemsize: int, nbytes: int) -> None:

@@ -52,11 +52,9 @@ def backward(
     if not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     targets = [_input_edge(tensor) for tensor in wanted]
-    found = engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph,
-                            inputs=targets, accumulate=False)  # fmt: skip
-    for tensor, grad in zip(wanted, found, strict=True):
-        if grad is not None:
-            engine.accumulate_grad(tensor, grad, create_graph)
+    for tensor in wanted:
+        tensor.retain_grad()
+    engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 
 def grad(
@@ -97,7 +95,9 @@ def grad(
     if SparseTensor.exists:
         found = [_as_wanted(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
     if materialize_grads:
-        found = [_or_zeros(g, tensor) for g, tensor in zip(found, wanted, strict=True)]
+        found = [
+            _or_zeros(g, tensor, create_graph) for g, tensor in zip(found, wanted, strict=True)
+        ]
     unused = [position for position, g in enumerate(found) if g is None]
     if unused and not allow_unused and not materialize_grads:
         raise RuntimeError(
@@ -128,8 +128,12 @@ def _as_wanted(found: Any, tensor: Any) -> Any:
     return constructors["sparse_grad"](tensor, found)
 
 
-def _or_zeros(found: Any, tensor: Tensor) -> Any:
-    return tools.zeros(tensor._data.shape, tensor._data.dtype) if found is None else found
+def _or_zeros(found: Any, tensor: Tensor, learns: bool) -> Any:
+    if found is not None:
+        return found
+    zeros = tools.zeros(tensor._data.shape, tensor._data.dtype)
+    zeros._requires_grad = learns
+    return zeros
 
 
 def _as_tuple(value: Any, length: int = 1) -> tuple[Any, ...]:
@@ -176,7 +180,21 @@ def _start_grad(root: Tensor, given: Any) -> Tensor:
             f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
             f"shape of {root.shape}."
         )
-    return given  # type: ignore[no-any-return]
+    return _of_dtype(given, root)
+
+
+def _of_dtype(given: Tensor, root: Tensor) -> Tensor:
+    """A gradient to start with in the type of what it is a gradient of."""
+    have, want = given._data.dtype, root._data.dtype
+    if have == want:
+        return given
+    if "c" in (have.kind, want.kind):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[0] has a dtype of {given.dtype} and output[0] has a "
+            f"dtype of {root.dtype}."
+        )
+    return tools.to_dtype(given, want)  # type: ignore[no-any-return]
 
 
 @method

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._core.layout import contiguous_strides, is_dense
+from flambeau._core.layout import contiguous_format, contiguous_strides, is_dense
 from flambeau._runtime import cpu
 from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided, SparseFirst
@@ -36,18 +36,21 @@ def total(known: Any, grad: Any) -> Any:
 class Task:
     """One call of backward or grad."""
 
-    __slots__ = ("captures", "heap", "keep", "leaves", "needed", "notes", "pending", "roots")
+    __slots__ = ("captured", "captures", "gaps", "heap", "keep", "leaves", "needed", "notes",
+                 "pending", "roots")  # fmt: skip
 
     def __init__(self, roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]],
                  needed: Any) -> None:  # fmt: skip
         self.roots = roots
         self.notes: dict[Any, Any] = {}  # what hooks on several tensors remember
         self.keep = keep  # keep saved values for another backward
+        self.captured: dict[Any, Any] = {}  # edge -> its gradient
         self.captures = captures  # edge -> positions in the result of `grad`
         self.needed = needed  # nodes that lead to `inputs`; None: all
         self.pending: dict[Node, Any] = {}  # node -> its gradient so far
         self.leaves: dict[Tensor, Any] = {}
         self.heap: list[tuple[int, Node]] = []
+        self.gaps = False  # whether a node has been sent no gradient, and yet is to run
 
     def send(self, edge: Any, grad: Any) -> None:
         """Add a gradient to what an edge has received."""
@@ -63,6 +66,15 @@ class Task:
         pending[edge] = grad
         heappush(self.heap, (-edge.sequence_number, edge))
 
+    def send_nothing(self, edge: Any) -> None:
+        """Let what an edge leads to run, though a function of the user's gave it no gradient."""
+        self.gaps = True
+        if isinstance(edge, Tensor):
+            self.leaves.setdefault(edge, None)
+        elif edge not in self.pending:
+            self.pending[edge] = None
+            heappush(self.heap, (-edge.sequence_number, edge))
+
     def send_output(self, edge: OutputNode, grad: Any) -> None:
         """Hand the gradient of one of several outputs to the node behind it."""
         source = edge.source
@@ -71,25 +83,24 @@ class Task:
             grads = self.pending[source] = [None] * source.outputs
             heappush(self.heap, (-source.sequence_number, source))
         known = grads[edge.index]
-        grads[edge.index] = grad if known is None else total(known, grad)
+        if grad is not None:
+            grads[edge.index] = grad if known is None else total(known, grad)
 
     def run(self) -> dict[Any, Any]:
         """Visit all nodes; returns the gradients of captured edges."""
-        captured: dict[Any, Any] = {}
         heap, pending, needed, captures = self.heap, self.pending, self.needed, self.captures
         while heap:
             node = heappop(heap)[1]
             grad = pending.pop(node)
             if node.hooks is not None:
                 grad = run_pre_hooks(node, grad)
-            if captures and node in captures:
-                captured[node] = grad
-                if node not in needed:
-                    continue
+            if captures and self._ends_at(node, grad):
+                continue
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
-            grads = node.apply(grad) if not modes.watch.nodes else watched_apply(node, grad)
+            watched = modes.watch.nodes or self.gaps
+            grads = self._applied(node, grad) if watched else node.apply(grad)
             if node.hooks is not None:
                 grads = run_post_hooks(node, grads, grad)
             if not self.keep:
@@ -98,7 +109,36 @@ class Task:
                 wanted = needed is None or edge in needed or edge in captures
                 if wanted and edge is not None and part is not None:
                     self.send(edge, part)
-        return captured
+            if node.of_user or self.gaps:
+                self._pass_nothing(node, grad, grads)
+        return self.captured
+
+    def _ends_at(self, node: Node, grad: Any) -> bool:
+        """Keep a gradient that was asked for; whether nothing behind its node was."""
+        if node not in self.captures:
+            return False
+        self.captured[node] = grad
+        return node not in self.needed
+
+    def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
+        """A node's gradients, while observers look on, or where it got none itself."""
+        if self.gaps and is_nothing(grad) and not node.of_user:
+            return (None,) * len(node.edges)
+        return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
+
+    def _pass_nothing(self, node: Node, grad: Any, grads: Sequence[Any]) -> None:
+        """Let run what a function of the user's gave no gradient, and what is behind that."""
+        if not (node.of_user or is_nothing(grad)):
+            return
+        for edge, part in zip(node.edges, grads, strict=False):
+            wanted = self.needed is None or edge in self.needed or edge in self.captures
+            if wanted and edge is not None and part is None:
+                self.send_nothing(edge)
+
+
+def is_nothing(grad: Any) -> bool:
+    """Whether a node got no gradient for any of its outputs."""
+    return all(part is None for part in grad) if isinstance(grad, list) else grad is None
 
 
 class Running(threading.local):
@@ -205,10 +245,10 @@ def run_pre_hooks(node: Node, grad: Any) -> Any:
     return grad
 
 
-def _check_replacement(replaced: Any, grad: Tensor, hook: Any) -> Tensor:
+def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
     if not isinstance(replaced, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
-    if replaced.shape != grad.shape:
+    if grad is not None and replaced.shape != grad.shape:
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
@@ -269,11 +309,11 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
         grad = task.leaves.pop(leaf)
         if leaf._hooks is not None:
             grad = run_leaf_hooks(leaf, grad)
-        if accumulate:
+        if not accumulate:
+            captured[leaf] = grad
+        elif leaf._requires_grad and grad is not None:  # it may have been frozen since
             others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
             put(leaf, grad, create_graph, others)
-        else:
-            captured[leaf] = grad
     results: list[Any] = [None] * count
     for edge, positions in task.captures.items():
         for position in positions:
@@ -281,7 +321,7 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
     return results
 
 
-def run_leaf_hooks(leaf: Tensor, grad: Tensor) -> Tensor:
+def run_leaf_hooks(leaf: Tensor, grad: Any) -> Any:
     """Hooks of a leaf, before its gradient is accumulated."""
     for hook in list(leaf._hooks.get("tensor", {}).values()):
         replaced = hook(grad)
@@ -302,7 +342,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
     current = leaf._grad
     try:
         if current is None:
-            leaf._grad = grad if create_graph else _own(leaf, grad, sharers)
+            leaf._grad = (_copied if create_graph else _own)(leaf, grad, sharers)
         elif create_graph:
             leaf._grad = total(current, grad)
         else:
@@ -319,6 +359,14 @@ def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: 
     """The same, while observers look on."""
     with modes.labelled("torch::autograd::AccumulateGrad"):
         accumulate_grad(leaf, grad, create_graph, sharers)
+
+
+def _copied(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
+    """A recorded copy with the leaf's memory layout, or row-major if the leaf is not dense."""
+    shape, strides = grad._data.shape, cpu.element_strides(leaf._data)
+    if not is_dense(shape, strides):
+        return tools.clone(grad, memory_format=contiguous_format)  # type: ignore[no-any-return]
+    return tools.new_empty_strided(grad, shape, strides).copy_(grad)  # type: ignore[no-any-return]
 
 
 def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:

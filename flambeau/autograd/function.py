@@ -100,6 +100,7 @@ class CustomNode(Node):
     """The node of one call of a Function."""
 
     __slots__ = ("context", "input_metas", "positions", "results")
+    of_user = True
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:

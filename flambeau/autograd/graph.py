@@ -39,6 +39,9 @@ class Tools:
     to_dtype: Any
     zeros: Any
     ones_like: Any
+    for_user: Any
+    view_as_real: Any
+    view_as_complex: Any
 
 
 tools = Tools()
@@ -70,6 +73,8 @@ class Node:
     )
     title = "Node"
     outputs = 1
+    of_user = False
+    """Whether it is a function of the user's, which runs without gradients, too."""
     edges: tuple[Any, ...]
     saved: Any  # tensors and values for the formulas; None once freed
     versions: Any  # of each saved tensor: the count of in-place writes when it was saved
@@ -270,26 +275,75 @@ def save_part(tensor: Tensor, index: int) -> Any:
 
 
 class Packed:
-    """A saved tensor that went through the user's pack hook."""
+    """A saved tensor that went through the user's pack hook.
 
-    __slots__ = ("packed", "unpack")
+    edge: where gradients of the tensor went then; what the hook unpacks is given that history.
+    """
+
+    __slots__ = ("edge", "packed", "unpack")
 
     def __init__(self, tensor: Tensor) -> None:
+        from flambeau.autograd.history import edge_of
+
         pack, self.unpack = modes.stacks.saved_hooks[-1]
-        self.packed = pack(tensor)
+        self.edge = edge_of(tensor)
+        self.packed = pack(tools.for_user(tensor))
+
+    def unpacked(self, node: Node) -> Tensor:
+        """What the user's unpack hook gives, as a tensor of its own."""
+        found = self.unpack(self.packed)
+        if not isinstance(found, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
+                            f"result of type {type(found).__name__}")  # fmt: skip
+        return self.followed(found, node)
+
+    def followed(self, found: Tensor, node: Node) -> Tensor:
+        """The same memory with the history of what was packed."""
+        edge = self.edge
+        if found is edge:
+            return found
+        result = alias_of(found)
+        if isinstance(edge, Tensor):
+            result._node, result._requires_grad = Alias(edge), True
+        elif edge is not None:
+            result._node, result._requires_grad = edge, True
+        return result
 
 
 class PackedResult(Packed):
-    """A packed output: unpacked, it is given its history back."""
+    """A packed output, which leads to the node that has saved it."""
 
     __slots__ = ("index",)
 
     def __init__(self, tensor: Tensor, index: int) -> None:
-        pack, self.unpack = modes.stacks.saved_hooks[-1]
-        alias = new(Tensor)
-        alias._data = tensor._data
-        self.packed = pack(alias)
+        super().__init__(alias_of(tensor))
         self.index = index
+
+    def followed(self, found: Tensor, node: Node) -> Tensor:
+        return _with_history(alias_of(found), node, self.index)
+
+
+def alias_of(tensor: Tensor) -> Tensor:
+    """A tensor over the same memory and version count, without history: `detach`."""
+    result = new(Tensor)
+    result._data = tensor._data
+    result._root = tensor if tensor._root is None else tensor._root
+    return result  # type: ignore[no-any-return]
+
+
+class Alias(Node):
+    """Stands for a tensor in other words: gradients go where they would go from it."""
+
+    __slots__ = ()
+    title = "AliasBackward0"
+
+    def __init__(self, edge: Any) -> None:
+        self.sequence_number = next_sequence_number()
+        self.edges, self.hooks, self.saved = (edge,), None, ()
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """The gradient as it comes."""
+        return (grad,)
 
 
 def unpack_unchanged(node: Node, position: int) -> Any:
@@ -314,17 +368,7 @@ def unpack(node: Node, position: int) -> Any:
         if version_of(kept) != node.versions[position]:
             raise modified_error(kept, node.versions[position])
         return kept
-    if isinstance(kept, PackedResult):
-        return _with_history(kept.unpack(kept.packed), node, kept.index)
-    return _unpacked(kept)
-
-
-def _unpacked(kept: Packed) -> Tensor:
-    result = kept.unpack(kept.packed)
-    if not isinstance(result, Tensor):
-        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
-                        f"result of type {type(result).__name__}")  # fmt: skip
-    return result
+    return kept.unpacked(node)
 
 
 def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:

@@ -10,20 +10,24 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
 from flambeau._core import modes
-from flambeau._runtime.cpu import element_strides
+from flambeau._core.dtype import BY_NUMPY
+from flambeau._runtime.cpu import copy, element_strides
 from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
     SavedResult,
+    alias_of,
     next_sequence_number,
     short_title,
     tools,
 )
 from flambeau.autograd.versions import bump, rewritten, version_of
 
-__all__ = ["bump", "rewritten", "version_of"]  # for those who record, too
+__all__ = ["alias_of", "bump", "rewritten", "version_of"]  # for those who record, too
 
 
 def edge_of(tensor: Tensor) -> Any:
@@ -36,8 +40,9 @@ def edge_of(tensor: Tensor) -> Any:
     if not (tensor._requires_grad or base._requires_grad):
         return None
     _refresh(tensor, base)
-    if tensor._node is None:  # a view may be a leaf of its own, unless it was made unrecorded
-        return Nowhere() if tensor._creation in UNRECORDED else tensor
+    if tensor._node is None:  # a view may be a leaf of its own, unless its base has a history
+        unrecorded = tensor._creation in UNRECORDED and base._requires_grad
+        return Nowhere() if unrecorded else tensor
     return tensor._node
 
 
@@ -68,7 +73,10 @@ def _refresh(view: Tensor, base: Tensor) -> None:
         return
     if view._creation:
         raise RuntimeError(_creation_error(view, INDIRECT))
-    view._node = AsStrided(base, view._data, edge_of(base))
+    node = AsStrided(base, view._data, edge_of(base))
+    if view._retain is not None:
+        view._retain.move(view, node)
+    view._node = node
     view._requires_grad = True
     view._view_version = version
 
@@ -83,42 +91,88 @@ def grad_fn(tensor: Tensor) -> Node | None:
 
 
 class Geometry:
-    """Shape, strides and offset of a tensor within its base, in elements."""
+    """Shape, strides and offset of a tensor within its base, in elements of the base's type.
 
-    __slots__ = ("offset", "shape", "strides")
+    reals: whether the two are views of one memory as real and as complex numbers. Both are then
+    taken as real ones, a complex tensor with a last dim of two.
+    """
 
-    def __init__(self, data: Any, base_data: Any) -> None:
-        self.shape = data.shape
-        self.strides = element_strides(data)
+    __slots__ = ("offset", "reals", "shape", "strides")
+
+    def __init__(self, data: Any, base_data: Any, reals: bool) -> None:
+        self.reals = reals
+        self.shape, self.strides = data.shape, element_strides(data)
         start = base_data.__array_interface__["data"][0]
         distance = data.__array_interface__["data"][0] - start if data.size else 0
-        self.offset = distance // data.itemsize
+        if reals and data.dtype.kind == "c":
+            self.shape = (*self.shape, 2)
+            self.strides = (*[2 * stride for stride in self.strides], 1)
+            self.offset = distance // (data.itemsize // 2)
+        else:
+            self.offset = distance // data.itemsize
+
+
+class Window:
+    """A view as a part of its base: how a gradient gets from one to the other."""
+
+    __slots__ = ("base", "complex", "view")
+
+    def __init__(self, base: Tensor, data: Any) -> None:
+        whole = base._data
+        reals = whole.dtype != data.dtype
+        if reals and np.zeros(0, whole.dtype).real.dtype != np.zeros(0, data.dtype).real.dtype:
+            raise RuntimeError(
+                f"no gradient is defined for {base.dtype} memory that was written to, as a view of "
+                f"type {BY_NUMPY[data.dtype]}"
+            )
+        self.complex = whole.dtype.kind == "c", data.dtype.kind == "c"
+        self.view, self.base = Geometry(data, whole, reals), Geometry(whole, whole, reals)
+
+    def grad(self, grad: Any) -> Any:
+        """The gradient of the base from that of the view; zeros elsewhere."""
+        base, view = self.base, self.view
+        if view.reals and self.complex[1]:
+            grad = tools.view_as_real(grad)
+        found = tools.as_strided_grad(
+            grad, base.shape, base.strides, 1, view.shape, view.strides, view.offset
+        )
+        return tools.view_as_complex(found) if view.reals and self.complex[0] else found
+
+    def empty(self, like: Any) -> Any:
+        """New memory laid out as the base."""
+        shape, strides = self.base.shape, self.base.strides
+        if self.base.reals and self.complex[0]:
+            shape, strides = shape[:-1], tuple([stride // 2 for stride in strides[:-1]])
+        return tools.new_empty_strided(like, shape, strides)
+
+    def of(self, tensor: Any) -> Any:
+        """The part of a tensor that is laid out as the base."""
+        view = self.view
+        if view.reals and self.complex[0]:
+            tensor = tools.view_as_real(tensor)
+        part = tools.as_strided(tensor, view.shape, view.strides, view.offset)
+        return tools.view_as_complex(part) if view.reals and self.complex[1] else part
 
 
 class AsStrided(Node):
     """A view as its base's elements at given strides and offset."""
 
-    __slots__ = ("base_geometry", "geometry")
+    __slots__ = ("window",)
     title = "AsStridedBackward0"
 
     def __init__(self, base: Tensor, data: Any, edge: Any) -> None:
         self.sequence_number = next_sequence_number()
         self.edges, self.hooks, self.saved = (edge,), None, ()
-        self.geometry = Geometry(data, base._data)
-        self.base_geometry = Geometry(base._data, base._data)
+        self.window = Window(base, data)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        base, view = self.base_geometry, self.geometry
-        found = tools.as_strided_grad(
-            grad, base.shape, base.strides, 1, view.shape, view.strides, view.offset
-        )
-        return (found,)
+        return (self.window.grad(grad),)
 
 
 class CopySlices(Node):
     """A recorded write to a view, seen from the base."""
 
-    __slots__ = ("base_geometry", "geometry", "inner")
+    __slots__ = ("inner", "window")
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
@@ -126,22 +180,19 @@ class CopySlices(Node):
         self.sequence_number = next_sequence_number()
         self.hooks, self.saved = None, ()
         self.inner = inner
-        self.geometry = Geometry(view._data, base._data)
-        self.base_geometry = Geometry(base._data, base._data)
+        self.window = Window(base, view._data)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        geometry = self.geometry
-        window = (geometry.shape, geometry.strides, geometry.offset)
-        result = tools.new_empty_strided(grad, self.base_geometry.shape, self.base_geometry.strides)
+        result = self.window.empty(grad)
         result.copy_(grad)
-        slice_ = tools.as_strided(result, *window)
-        inner = self.inner.apply(tools.clone(slice_))
+        part = self.window.of(result)
+        inner = self.inner.apply(tools.clone(part))
         if self.edges[0] is None:
             return (None, *inner[1:])
         if inner[0] is None:
-            slice_.zero_()
+            part.zero_()
         else:
-            slice_.copy_(inner[0])
+            part.copy_(inner[0])
         return (result, *inner[1:])
 
     def name(self) -> str:
@@ -237,6 +288,16 @@ def _creation_error(view: Tensor, verb: str) -> str:
     return text.replace("A view", of_a_view, 1)
 
 
+def snapshot(tensor: Tensor) -> Tensor:
+    """A copy with the history that a tensor has now: what formulas need from before a write."""
+    result = new(Tensor)
+    result._data = copy(tensor._data)
+    edge = edge_of(tensor)
+    if isinstance(edge, Node) and type(edge) is not Nowhere:
+        result._node, result._requires_grad = edge, True
+    return result  # type: ignore[no-any-return]
+
+
 def rebase(tensor: Tensor, node: Node) -> None:
     """Make `node` the history of a tensor that was just written to (after `bump`)."""
     base = tensor._base
@@ -322,11 +383,3 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
             result._requires_grad = True
         results.append(result)
     return tuple(results)
-
-
-def alias_of(tensor: Tensor) -> Tensor:
-    """A tensor over the same memory and version count, without history: `detach`."""
-    result = new(Tensor)
-    result._data = tensor._data
-    result._root = tensor if tensor._root is None else tensor._root
-    return result  # type: ignore[no-any-return]

@@ -8,9 +8,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
 from flambeau.autograd import engine
-from flambeau.autograd.graph import Node, RemovableHandle, add_hook
+from flambeau.autograd.graph import Node, RemovableHandle, add_hook, tools
 from flambeau.autograd.history import edge_of
 
 NOT_LEAF = (
@@ -81,12 +82,12 @@ class Retain:
         self.ref = weakref.ref(tensor)
         self.handle = add_hook(tensor._node, "retain", self)
 
-    def __call__(self, grad: Tensor) -> None:
+    def __call__(self, grad: Tensor | None) -> None:
         tensor = self.ref()
-        if tensor is None:
+        if tensor is None or grad is None:
             return
         if tensor._grad is None:
-            tensor._grad = grad.clone() if grad._root is not None else grad  # type: ignore[attr-defined]
+            tensor._grad = tools.clone(grad, memory_format=contiguous_format)
         else:
             tensor._grad = tensor._grad + grad  # type: ignore[operator]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.graph import Node, SavedResult, next_sequence_number, short_title
+from flambeau.autograd.graph import Alias, Node, SavedResult, short_title
 
 
 @dataclass(slots=True)
@@ -120,23 +120,8 @@ def put_back(results: Sequence[Any], end: Sequence[Node], arrays: dict[Slot, np.
             kept.data = array
 
 
-class Argument(Node):
-    """Stands for an argument in operators that run again: gradients go where they went."""
-
-    __slots__ = ()
-    title = "AliasBackward0"
-    sequence_number: int
-
-    def apply(self, grad: Any) -> tuple[Any, ...]:
-        """The gradient as it comes."""
-        return (grad,)
-
-
 def with_history(tensor: Tensor, edge: Any) -> Tensor:
     """A tensor over the same memory, with the history that an argument had before any write."""
     found: Tensor = tensor.detach()  # type: ignore[attr-defined]
-    node = Argument()
-    node.sequence_number = next_sequence_number()
-    node.edges, node.hooks, node.saved = (edge,), None, ()
-    found._node, found._requires_grad = node, True
+    found._node, found._requires_grad = Alias(edge), True
     return found
