@@ -93,8 +93,8 @@ def _explained(case: Case, mine: Outcome, wanted: list[Outcome], index: int,
     if _may_be_unused(told) or raise_both or RANDOM.search(case.text):
         tidied = _tidied(case)
         without = difference(tidied[index], wanted[index], rules)
-        numbers = without is not None and (without.of_values or without.kind.startswith("signs"))
-        allowed = numbers or (without is not None and _may_be_unused(without))
+        drawn = tidied[index].random != wanted[index].random  # then everything may be another
+        allowed = without is not None and (drawn or without.of_values or _may_be_unused(without))
         left = difference(mine, tidied[index])
         if allowed and left is None:
             return "unused"

@@ -20,6 +20,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.optimise import batched_loops, facts, faults, loops, settings, sharing
 from flambeau.jit.optimise.batching import Batched, Counted, NotBatchable, Program
+from flambeau.jit.optimise.batching.likeness import layout_of
 from flambeau.jit.optimise.batching.saved import owner_of
 from flambeau.jit.optimise.leaving import Leaving
 from flambeau.jit.optimise.scans import rounds as scans
@@ -87,15 +88,20 @@ class Ahead(Program):
         self.fresh = fresh
 
     def rows(self, rounds: int, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs. A round that takes a view may save it: writes to its memory count for what
-        is taken in its place, which is often a copy.
+        """The outputs, which lie as they would in the loop: so do results of its operators then. A
+        round that takes a view may save it: writes to its memory count for what is taken in its
+        place, which is often a copy.
         """
         values, first = self.evaluate(rounds, inputs)
         found = [values[place] for place in self.outputs]
-        if not (modes.grad.enabled and any(t.requires_grad for t in sharing.tensors_in(inputs))):
-            return found
-        for value, place in zip(found, first.owners, strict=True):
-            if place is not None and isinstance(value, Batched):
+        learning = modes.grad.enabled and any(t.requires_grad for t in sharing.tensors_in(inputs))
+        for value, place, layout in zip(found, first.owners, first.layouts, strict=True):
+            if not isinstance(value, Batched):
+                continue
+            data = value.tensor._data
+            if layout_of(data.shape[1:], data.strides[1:]) != layout:
+                raise NotBatchable("rows that lie in memory otherwise than in the loop")
+            if learning and place is not None:
                 _count_writes(value.tensor, values[place])
         return found
 

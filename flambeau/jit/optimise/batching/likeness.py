@@ -71,6 +71,14 @@ def agrees(value: Any, form: Any) -> bool:
     return bool(form_of(value) == form)
 
 
+def layout_of(shape: Sequence[int], strides: Sequence[int]) -> Any:
+    """How elements lie, as far as it decides how results of operators lie: the dims from the one
+    with the longest steps on, without those of size 1, and which of them are broadcast.
+    """
+    dims = sorted((k for k, n in enumerate(shape) if n != 1), key=lambda k: -strides[k])
+    return dims, [k for k in dims if not strides[k]]
+
+
 def same_form(items: Sequence[Tensor]) -> bool:
     """Whether tensors that rounds take one by one are alike in all that a round may see of them:
     their strides, too, which decide where `view` is refused.

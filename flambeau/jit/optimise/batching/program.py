@@ -45,12 +45,14 @@ class OtherForms(NotBatchable):
 class FirstRound:
     """The forms of what each step gives, and what is saved of what was there before.
 
-    owners: for each output the place whose memory it is a view of; None where it is new.
+    owners: for each output the place whose memory it is a view of; None where it is new. layouts:
+    how each output lies in memory, if it is a tensor.
     """
 
     forms: list[Any]
     kept: list[Kept]
     owners: list[int | None]
+    layouts: list[Any]
 
 
 class Program:
@@ -163,7 +165,9 @@ class Program:
         results = [values[place] for place in self.outputs]
         places = [owners.get(id(owner_of(result))) if isinstance(result, Tensor) else None
                   for result in results]  # fmt: skip
-        return FirstRound(forms, kept, places)
+        layouts = [likeness.layout_of(result._data.shape, result._data.strides)
+                   if isinstance(result, Tensor) else None for result in results]  # fmt: skip
+        return FirstRound(forms, kept, places, layouts)
 
     def _batched(self, rounds: int, inputs: Sequence[Any], forms: list[Any]) -> list[Any]:
         values = self.start[:]

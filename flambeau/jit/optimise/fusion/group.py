@@ -244,6 +244,7 @@ class Maker:
         form.reached = [saving.reached(result, self.aliases)
                         for result, has in zip(self.results, form.recorded, strict=True)
                         if has]  # fmt: skip
+        form.wanted = sorted(frozenset().union(*form.reached))
         self.own: dict[int, Source] = {}  # by ids of expressions: results that are saved
         for number in form.checked:
             symbol, place = tracer.symbol(self.results[number]), form.results[number]
