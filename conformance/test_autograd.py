@@ -21,7 +21,9 @@ from conformance.autograd import (
     hooks,
     leaves,
     modes,
+    orders,
     other,
+    ownership,
     versions,
     views,
 )
@@ -43,7 +45,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, backward, hooks, views, versions, modes, functions, other)
+TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions, other)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,4 +13,8 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_to
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_is_multithreading_enabled":
+        from flambeau.autograd.grad_mode import is_multithreading_enabled
+
+        return is_multithreading_enabled
     return missing(__name__, name)

@@ -144,3 +144,50 @@ def version_counts(t):
     y = x.data
     y.add_(1)
     return x._version, v._version, y._version
+
+
+def real_and_complex_views_of_one_memory(t):
+    found = []
+
+    def learning(*values, dtype):
+        return t.tensor(values, dtype=dtype, requires_grad=True)
+
+    x = learning(1.0, 2.0, dtype=t.float64)
+    y = x * 1
+    t.view_as_complex(y.view(1, 2)).mul_(3j)
+    y.sum().backward()
+    found.append(x.grad)
+    x = learning(1 + 2j, 2 - 1j, dtype=t.complex128)
+    y = x * 1
+    y.real.mul_(2)
+    y.imag[1:].mul_(5.0)
+    y.real.pow_(2)
+    (y.abs() ** 2).sum().backward()
+    found.append(x.grad)
+    x = learning(1 + 2j, 2 - 1j, dtype=t.complex128)
+    y = x * 1
+    pairs, parts = t.view_as_real(y), y.imag
+    y[1:].mul_(2j)
+    ((pairs * t.tensor([[1.0, 2], [3, 4]])).sum() + parts.sum()).backward()
+    found.append(x.grad)
+    return found
+
+
+def leaves_that_are_views(t):
+    found = []
+    with t.no_grad():
+        a, b = t.arange(4.0).split(2)
+        c = t.arange(4.0)[1:]
+    for leaf in (a, c):
+        leaf.requires_grad_()
+        leaf.register_hook(lambda grad: found.append(grad.tolist()))
+        (leaf * leaf).sum().backward()
+        found.append((leaf.grad, leaf.is_leaf))
+    return found, b.requires_grad
+
+
+def around_a_part_without_elements(t):
+    x = t.arange(3.0).requires_grad_()
+    v = x[0:0].as_strided((2,), (1,), 1)
+    v.sum().backward()
+    return v, x.grad

@@ -98,7 +98,7 @@ def embedding_dense_backward(grad: np.ndarray, indices: np.ndarray, num_weights:
     """Sums of the gradient rows of each index; none for `padding_idx`."""
     width = grad.shape[-1]
     flat = indices.reshape(-1)
-    rows = widen(grad).reshape(-1, width)
+    rows = widen(grad).reshape(flat.size, width)
     if not scale_grad_by_freq:
         total = np.zeros((num_weights, width), rows.dtype)
         if scatter.write_rows(total, 0, flat, rows, "add", padding_idx):

@@ -26,10 +26,10 @@ def _to_dtype(tensor: Tensor, numpy_dtype: Any) -> Any:
 
 
 def _lazily(name: str) -> Any:
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(ops, name)
         setattr(tools, name, function)
-        return function(*args)
+        return function(*args, **kwargs)
 
     return call
 

@@ -272,6 +272,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad and not modes.grad.inference:
         raise RuntimeError("cannot resize variables that require grad")
+    check_inplace(self, False, leaf=False)
     given = size_list(sizes)
     size = tuple([int(n) for n in given])
     if min(size, default=0) < 0:

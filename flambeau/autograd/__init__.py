@@ -18,6 +18,8 @@ from flambeau.autograd.grad_mode import (
 _LAZY = {
     "Function": "function", "FunctionCtx": "function",
     "detect_anomaly": "saved", "set_detect_anomaly": "saved",
+    "set_multithreading_enabled": "grad_mode",
+    "_unsafe_preserve_version_counter": "grad_mode",
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
     "DeviceType": "profiler", "ProfilerActivity": "profiler", "kineto_available": "profiler",
 }  # fmt: skip

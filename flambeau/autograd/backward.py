@@ -12,7 +12,7 @@ from flambeau._core import modes
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
-from flambeau.autograd.graph import tools
+from flambeau.autograd.graph import GradientEdge, inner_edge, tools
 from flambeau.autograd.history import Nowhere, edge_of
 from flambeau.autograd.versions import stop_requiring_grad
 
@@ -53,7 +53,8 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     targets = [_input_edge(tensor) for tensor in wanted]
     for tensor in wanted:
-        tensor.retain_grad()
+        if isinstance(tensor, Tensor):
+            tensor.retain_grad()  # type: ignore[attr-defined]
     engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 
@@ -139,10 +140,12 @@ def _or_zeros(found: Any, tensor: Tensor, learns: bool) -> Any:
 def _as_tuple(value: Any, length: int = 1) -> tuple[Any, ...]:
     if value is None:
         return (None,) * length
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
-def _root_edge(tensor: Tensor, position: int) -> Any:
+def _root_edge(tensor: Any, position: int) -> Any:
+    if isinstance(tensor, GradientEdge):
+        return inner_edge(tensor)
     edge = edge_of(tensor)
     if edge is None or type(edge) is Nowhere:
         raise RuntimeError(f"element {position} of tensors does not require grad and does not "
@@ -150,7 +153,9 @@ def _root_edge(tensor: Tensor, position: int) -> Any:
     return edge
 
 
-def _input_edge(tensor: Tensor) -> Any:
+def _input_edge(tensor: Any) -> Any:
+    if isinstance(tensor, GradientEdge):
+        return inner_edge(tensor)
     edge = edge_of(tensor)
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -167,7 +172,11 @@ def _start_grads(roots: Any, grads: Any) -> list[Any]:
     return [_start_grad(root, given) for root, given in zip(roots, grads, strict=True)]
 
 
-def _start_grad(root: Tensor, given: Any) -> Tensor:
+def _start_grad(root: Any, given: Any) -> Tensor:
+    if isinstance(root, GradientEdge):
+        if given is None:
+            raise RuntimeError("a gradient to start with is needed for a GradientEdge")
+        return given  # type: ignore[no-any-return]
     if given is None:
         if root._data.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")

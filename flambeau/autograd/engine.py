@@ -400,7 +400,8 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
 
 def _after_accumulation(leaf: Tensor) -> None:
     for hook in list(leaf._hooks.get("accumulated", {}).values()):
-        hook(leaf)
+        if hook(leaf) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if leaf._hooks.get("node_post"):
         accumulator_of(leaf)
         for hook in list(leaf._hooks["node_post"].values()):

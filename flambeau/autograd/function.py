@@ -44,12 +44,10 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward; None entries are kept too. Call once, in `forward`."""
-        for tensor in tensors:
+        for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument "
-                    f"{tensors.index(tensor)} is of type {type(tensor).__name__}"
-                )
+                raise TypeError(f"save_for_backward can only save variables, but argument "
+                                f"{position} is of type {type(tensor).__name__}")  # fmt: skip
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:

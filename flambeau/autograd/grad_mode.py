@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.versions import set_version, version_of
 
 state = modes.grad
 
@@ -141,6 +143,53 @@ class inference_mode(_Region):
         state.enabled = self.before
         if self.mode:
             modes.watch.results -= 1
+
+
+class set_multithreading_enabled(_Region):
+    """Whether backward may use several threads. It runs in the calling thread here, so the setting
+    is only remembered."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.before = bool(mode), Threads.enabled
+        Threads.enabled = self.mode
+
+    def again(self) -> Any:
+        return set_multithreading_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        Threads.enabled = self.before
+
+
+class Threads:
+    """What `set_multithreading_enabled` has set."""
+
+    enabled = True
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set."""
+    return Threads.enabled
+
+
+class _unsafe_preserve_version_counter(_Region):
+    """Writes to some tensors within are not counted: backward will not notice them."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self.counts = [version_of(tensor) for tensor in self.tensors]
+
+    def again(self) -> Any:
+        return _unsafe_preserve_version_counter(self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        for tensor, count in zip(self.tensors, self.counts, strict=True):
+            set_version(tensor, count)
 
 
 def is_grad_enabled() -> bool:

@@ -11,7 +11,7 @@ import importlib
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
@@ -160,6 +160,38 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
     if type(edge) is OutputNode:
         return (edge.source, edge.index)
     return (edge, 0)
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph that gradients flow through: an output of a node.
+
+    Stands for a tensor in `backward` and `grad`, and does not keep its memory. `ownership_token` is
+    the edge as the engine knows it, and keeps the node alive.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where gradients of a tensor flow through: its node, or the AccumulateGrad of a leaf."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
+                           "require gradients")  # fmt: skip
+    from flambeau.autograd.history import edge_of
+
+    edge = edge_of(tensor)
+    return GradientEdge(*_public_edge(edge), edge)
+
+
+def inner_edge(edge: GradientEdge) -> Any:
+    """A public edge as the engine knows it."""
+    if edge.ownership_token is not None:
+        return edge.ownership_token
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable
+    return edge.node if edge.node.outputs == 1 else output_node(edge.node, edge.output_nr)
 
 
 class RemovableHandle:

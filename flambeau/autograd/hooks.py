@@ -162,6 +162,8 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     edges = [edge_of(tensor) for tensor in tensors]
+    if any(edge is None for edge in edges):
+        raise AssertionError("Expected gradient function to be set")
     collect = _Collector(edges, fn) if mode == "all" else _First(fn)
     handles = tuple(
         add_hook(edge, "tensor", functools.partial(collect, position))

@@ -65,6 +65,14 @@ def bump(tensor: Tensor) -> None:
         counter.count += 1
 
 
+def set_version(tensor: Tensor, count: int) -> None:
+    """Let the count of writes to the memory of a tensor be another."""
+    root = tensor if tensor._root is None else tensor._root
+    root._version_count = count
+    if root._counter is not None:
+        root._counter.count = count
+
+
 def counter_of(tensor: Tensor) -> Counter:
     """What goes on counting the writes to the memory of a tensor once all over it are gone."""
     root = tensor._root

@@ -1,0 +1,129 @@
+"""Gradients of gradients: through in-place writes, views, hooks on saved tensors, checkpoints.
+
+Each function is a scenario; `t` is the library.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+IN_PLACE = {
+    "mul_": lambda y, x: y.mul_(x), "div_": lambda y, x: y.div_(x + 1),
+    "pow_": lambda y, x: y.pow_(x), "pow_ by a number": lambda y, x: y.pow_(3),
+    "sin_": lambda y, x: y.sin_(), "cos_": lambda y, x: y.cos_(), "tan_": lambda y, x: y.tan_(),
+    "log_": lambda y, x: y.log_(), "exp_": lambda y, x: y.exp_(), "sqrt_": lambda y, x: y.sqrt_(),
+    "tanh_": lambda y, x: y.tanh_(), "sigmoid_": lambda y, x: y.sigmoid_(),
+    "lerp_": lambda y, x: y.lerp_(x * x, 0.3), "cumprod_": lambda y, x: y.cumprod_(0),
+    "addcmul_": lambda y, x: y.addcmul_(y.clone(), x), "square_": lambda y, x: y.square_(),
+    "addcdiv_": lambda y, x: y.addcdiv_(x, x + 1), "atan2_": lambda y, x: y.atan2_(x + 1),
+    "hypot_": lambda y, x: y.hypot_(x * 2), "reciprocal_": lambda y, x: y.reciprocal_(),
+    "rsqrt_": lambda y, x: y.rsqrt_(), "digamma_": lambda y, x: y.digamma_(),
+    "lgamma_": lambda y, x: y.lgamma_(), "xlogy_": lambda y, x: y.xlogy_(x + 1),
+    "erf_": lambda y, x: y.erf_(), "by itself": lambda y, x: y.mul_(y.clone()),
+    "a part": lambda y, x: y[1:].mul_(x[1:]), "a view": lambda y, x: y.view(3, 1).t().pow_(3),
+    "an item": lambda y, x: y.__setitem__(0, y[0] * x[0] * y[1]),
+    "masked": lambda y, x: y.mul_(x).masked_fill_(y > 3, 2.0),
+    "mask": lambda y, x: y.__setitem__(y > 1.5, y[y > 1.5] * x[y > 1.5]),
+    "twice": lambda y, x: y.mul_(x).mul_(x).sin_(),
+}  # fmt: skip
+
+
+def _orders(t, function):
+    """The gradients of a sum of squares by order, to the third."""
+    x = t.arange(1.0, 4.0, dtype=t.float64).requires_grad_()
+    y = x * 1.25
+    function(y, x)
+    found, value = [], (y * y).sum()
+    for _ in range(3):
+        (slope,) = t.autograd.grad(value, x, create_graph=True, allow_unused=True)
+        if slope is None:
+            break
+        found.append((slope, slope.requires_grad))
+        if not slope.requires_grad:
+            break
+        value = slope.sum()
+    return found
+
+
+def in_place_writes(t):
+    return {name: _orders(t, function) for name, function in IN_PLACE.items()}
+
+
+def _second(t, function):
+    x = t.arange(1.0, 3.0, dtype=t.float64).requires_grad_()
+    (slope,) = t.autograd.grad(function(x), x, create_graph=True)
+    return slope, t.autograd.grad((slope * slope).sum(), x)
+
+
+def through_hooks_that_change_nothing(t):
+    def function(x):
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s, lambda s: s):
+            return (x**3).sum()
+
+    return _second(t, function)
+
+
+def through_hooks_that_copy(t):
+    def function(x):
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s.clone(), lambda s: s.clone()):
+            return (x.exp() * x * x.sin()).sum()
+
+    return _second(t, function)
+
+
+def through_hooks_that_keep_arrays(t):
+    def function(x):
+        with t.autograd.graph.saved_tensors_hooks(
+            lambda s: s.detach().numpy().copy(), lambda s: t.tensor(s)
+        ):
+            return ((x * 2) * x).sum()
+
+    return _second(t, function)
+
+
+def through_views_and_hooks(t):
+    def function(x):
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s, lambda s: s.clone()):
+            y = x * 1
+            return (y[:1] * y[1:] * y[:1]).sum() + y.t().prod()
+
+    return _second(t, function)
+
+
+def through_save_on_cpu(t):
+    def function(x):
+        with t.autograd.graph.save_on_cpu():
+            return (x.exp() * x).sum()
+
+    return _second(t, function)
+
+
+def through_checkpoint(t):
+    checkpoint = importlib.import_module(t.__name__ + ".utils.checkpoint").checkpoint
+    return _second(t, lambda x: checkpoint(lambda y: (y.exp() * y).sum(), x, use_reentrant=False))
+
+
+def through_custom_functions_and_hooks(t):
+    class Cube(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * grad
+
+    def function(x):
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s.clone(), lambda s: s):
+            return Cube.apply(x * 2).sum()
+
+    return _second(t, function)
+
+
+def hooks_may_write_to_what_they_get(t):
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.saved_tensors_hooks(lambda s: (s.detach().add_(1), s)[1], lambda s: s):
+        y = x / 3
+    return y, t.ones(2) / 3, t.ones(2) * 3
