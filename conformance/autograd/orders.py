@@ -127,3 +127,45 @@ def hooks_may_write_to_what_they_get(t):
     with t.autograd.graph.saved_tensors_hooks(lambda s: (s.detach().add_(1), s)[1], lambda s: s):
         y = x / 3
     return y, t.ones(2) / 3, t.ones(2) * 3
+
+
+STEPS = {
+    "relu": lambda f, x: f.relu(x), "leaky_relu": lambda f, x: f.leaky_relu(x),
+    "hardtanh": lambda f, x: f.hardtanh(x), "relu6": lambda f, x: f.relu6(x),
+    "threshold": lambda f, x: f.threshold(x, 0.5, 0.0),
+    "softshrink": lambda f, x: f.softshrink(x), "hardshrink": lambda f, x: f.hardshrink(x),
+    "rrelu": lambda f, x: f.rrelu(x, training=False),
+    "max_pool1d": lambda f, x: f.max_pool1d(x.view(1, 1, -1), 2),
+    "max_pool2d": lambda f, x: f.max_pool2d(x.view(1, 1, 2, -1), 2),
+    "max_pool3d": lambda f, x: f.max_pool3d(x.view(1, 1, 1, 2, -1), (1, 2, 2)),
+    "adaptive_max_pool2d": lambda f, x: f.adaptive_max_pool2d(x.view(1, 1, 2, -1), 1),
+}  # fmt: skip
+
+
+def slopes_that_are_steps(t):
+    found = {}
+    for name, function in STEPS.items():
+        x = t.tensor([-1.0, 0.25, 2.0, 3.0], requires_grad=True)
+        y = function(t.nn.functional, x).sum()
+        (slope,) = t.autograd.grad(y, x, create_graph=True)
+        found[name] = [slope, slope.requires_grad, t.autograd.grad(slope.sum(), x)]
+    return found
+
+
+def slopes_of_classes_are_steps(t):
+    x = t.tensor([[-1.0, 0.25, 2.0]], requires_grad=True)
+    y = t.nn.functional.nll_loss(x, t.tensor([1]))
+    (slope,) = t.autograd.grad(y, x, create_graph=True)
+    return slope, slope.requires_grad, t.autograd.grad(slope.sum(), x)
+
+
+def slopes_of_weights_are_steps(t):
+    x = t.tensor([[-1.0, 0.25, 2.0]], requires_grad=True)
+    w = t.tensor([0.25], requires_grad=True)
+    y = t.nn.functional.prelu(x, w).sum()
+    slopes = t.autograd.grad(y, (x, w), create_graph=True)
+    return (
+        slopes,
+        [slope.requires_grad for slope in slopes],
+        t.autograd.grad(slopes[0].sum(), (x, w)),
+    )

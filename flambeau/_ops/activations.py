@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import random_sample
 from flambeau._core.generator import default_generator
 from flambeau._ops.arithmetic import conj
-from flambeau._ops.bounds import kept
+from flambeau._ops.bounds import kept, stepped
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor, wrap
@@ -36,7 +36,10 @@ def relu(self: Any) -> Any:
 
 @pointwise("_relu_grad(Tensor grad_output, Tensor output) -> Tensor", method=False,
            numbers="none", inplace=False, node="ThresholdBackwardBackward0",
-           backward={"grad_output": lambda grad, output: ops._relu_grad(grad, output)})  # fmt: skip
+           backward={
+    "grad_output": lambda grad, output: ops._relu_grad(grad, output),
+    "output": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
 def relu_grad(grad_output: Any, output: Any) -> Any:
     """The gradient where the output is positive (or nan)."""
     return E.where(output <= 0, 0, grad_output)
@@ -45,7 +48,7 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
            dtypes="int float", method=False, promote="tensors", label="threshold_cpu",
            node_inplace="ThresholdBackward1", backward={
-    "self": lambda grad, self, threshold: ops.where(self <= threshold, 0.0, grad),
+    "self": lambda grad, self, threshold: stepped(ops.where(self <= threshold, 0.0, grad), self),
 })  # fmt: skip
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
     """The input where it is above the threshold, else `value`."""
@@ -54,8 +57,8 @@ def threshold(self: Any, threshold: Any, value: Any) -> Any:
 
 @pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
            label="leaky_relu_cpu", node_inplace="LeakyReluBackward1", backward={
-    "self": lambda grad, self, negative_slope: ops.where(
-        self > 0, grad, grad * negative_slope),
+    "self": lambda grad, self, negative_slope: stepped(
+        ops.where(self > 0, grad, grad * negative_slope), self),
 })  # fmt: skip
 def leaky_relu(self: Any, negative_slope: Any) -> Any:
     """The input where it is positive, else `negative_slope * input`."""
@@ -66,8 +69,8 @@ def leaky_relu(self: Any, negative_slope: Any) -> Any:
            method=False, function=False, dtypes="int float", promote="tensors", refusals={
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={
-    "self": lambda grad, self, min_val, max_val: ops.where(
-        ops.logical_or(self <= min_val, self >= max_val), 0.0, grad),
+    "self": lambda grad, self, min_val, max_val: stepped(
+        ops.where(ops.logical_or(self <= min_val, self >= max_val), 0.0, grad), self),
 })  # fmt: skip
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     """The input kept from `min_val` to `max_val`. The gradient at the bounds is 0."""
@@ -75,7 +78,8 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
 
 
 @pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
-    "self": lambda grad, self: kept(grad / 6, ops.logical_and(self > -3, self < 3)),
+    "self": lambda grad, self: stepped(
+        kept(grad / 6, ops.logical_and(self > -3, self < 3)), self),
 })  # fmt: skip
 def hardsigmoid(self: Any) -> Any:
     """`(input + 3) / 6`, kept from 0 to 1."""
@@ -96,8 +100,8 @@ def hardswish(self: Any) -> Any:
 
 @pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
            promote="tensors", label="hardshrink_cpu", exact_number=False, backward={
-    "self": lambda grad, self, lambd: ops.where(
-        ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
+    "self": lambda grad, self, lambd: stepped(
+        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
 })  # fmt: skip
 def hardshrink(self: Any, lambd: Any) -> Any:
     """The input, and 0 from `-lambd` to `lambd`."""
@@ -106,8 +110,8 @@ def hardshrink(self: Any, lambd: Any) -> Any:
 
 @pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
            label="softshrink_check", backward={
-    "self": lambda grad, self, lambd: ops.where(
-        ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad),
+    "self": lambda grad, self, lambd: stepped(
+        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
 })  # fmt: skip
 def softshrink(self: Any, lambd: Any) -> Any:
     """The input moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`."""
@@ -359,7 +363,7 @@ def tanhshrink(input: Tensor) -> Any:
 
 @pointwise("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", method=False, inplace=False,
            dtypes="float", numbers="none", label="prelu_cpu", backward={
-    "self": lambda grad, self, weight: ops.where(self > 0, grad, grad * weight),
+    "self": lambda grad, self, weight: stepped(ops.where(self > 0, grad, grad * weight), self),
     "weight": lambda grad, self, weight: ops.where(self > 0, 0.0, grad * self),
 })  # fmt: skip
 def prelu_kernel(self: Any, weight: Any) -> Any:
@@ -466,7 +470,7 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 @pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
            promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
-    "self": lambda grad, self, slope: ops.where(self > 0, grad, grad * slope),
+    "self": lambda grad, self, slope: stepped(ops.where(self > 0, grad, grad * slope), self),
 })  # fmt: skip
 def rrelu_even(self: Any, slope: Any) -> Any:
     """Leaky ReLU with the mean slope."""

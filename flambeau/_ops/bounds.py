@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops import binder
 from flambeau._ops.arithmetic import conj, underived
@@ -35,6 +36,23 @@ NO_COMPLEX: Any = {"complex": NotImplementedError("clamp is not supported for co
 def kept(grad: Tensor, condition: Tensor) -> Any:
     """The gradient where a condition holds, else 0."""
     return ops._where(condition, grad, wrap(np.zeros((), grad._data.dtype)))
+
+
+def stepped(grad: Any, source: Any) -> Any:
+    """A gradient that is a step function of a tensor, whose own gradient therefore exists and is 0.
+    Only where gradients are recorded does it make a difference.
+    """
+    return ops._stepped(grad, source) if modes.grad.enabled else grad
+
+
+@kernel("_stepped(Tensor self, Tensor source) -> Tensor", method=False, function=False,
+        node="StepBackward0", backward={
+    "self": lambda grad: grad,
+    "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
+})  # fmt: skip
+def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """The same numbers."""
+    return data.copy()
 
 
 def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau._core.modes import grad as grad_state
 from flambeau._core.settled import settled
+from flambeau._ops.bounds import stepped
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.reductions import refuse
@@ -90,11 +91,11 @@ def _max_pool_rows(spatial: int) -> None:
     pool_backward = f"_max_pool{spatial}d_backward"
     pick = f"_max_pool{spatial}d_pick"
 
-    def indexed_backward(grad: Any, result1: Any, self_shape: Any, kernel_size: Any, stride: Any,
-                         dilation: Any) -> Any:  # fmt: skip
+    def indexed_backward(grad: Any, self: Any, result1: Any, self_shape: Any, kernel_size: Any,
+                         stride: Any, dilation: Any) -> Any:  # fmt: skip
         numbers = _numbers(name, spatial, kernel_size, stride, 0, dilation)
         apart = pool.windows_apart(numbers[0], numbers[1], numbers[3])
-        return ops._scatter_planes(grad, result1, self_shape[-spatial:], apart)
+        return stepped(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
 
     @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)", node=node,
             method=False, nondifferentiable=("result1",), function=spatial == 1,
@@ -129,7 +130,9 @@ def _max_pool_rows(spatial: int) -> None:
 
     @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
             " -> Tensor", function=False, node=node.replace("0", "Backward0"),
-            backward={"grad_output": pick_again})  # fmt: skip
+            backward={
+        "grad_output": pick_again, "self": lambda grad: ops.zeros_like(grad),
+    })  # fmt: skip
     def backward(grad_output: Array, data: Array, result: Array, kernel_size: Any, stride: Any,
                  padding: Any, dilation: Any, ceil_mode: bool) -> Array:  # fmt: skip
         """Gradients put where each window's maximum lies."""

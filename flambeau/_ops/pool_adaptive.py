@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._ops.bounds import stepped
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.pool import precision
@@ -106,8 +107,8 @@ def _adaptive_max_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
             autocast=precision(spatial), nondifferentiable=("result1",), backward={
-        "self": lambda grad, result1, self_shape: ops._scatter_planes(
-            grad, result1, self_shape[-spatial:], False),
+        "self": lambda grad, self, result1, self_shape: stepped(ops._scatter_planes(
+            grad, result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, output_size: Any) -> tuple[Array, Array]:
         """The maximum of each segment and its position in its flattened plane."""
@@ -167,8 +168,8 @@ def _fractional_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
             function=False, nondifferentiable=("result1",), autocast="cpu=float32", backward={
-        "self": lambda grad, result1, self_shape: ops._scatter_planes(
-            grad, result1, self_shape[-spatial:], False),
+        "self": lambda grad, self, result1, self_shape: stepped(ops._scatter_planes(
+            grad, result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, kernel_size: Any, output_size: Any,
              random_samples: Array) -> tuple[Array, Array]:  # fmt: skip
