@@ -216,9 +216,12 @@ def _masked_select_grad(grad: Any, shape: Any, mask: Any) -> Any:
 @kernel("_nonzero(Tensor self) -> Tensor", method=False, function=False)
 def nonzero_positions(data: np.ndarray) -> np.ndarray:
     """One row per element that is not zero: its position in each dim."""
-    if data.ndim == 0:
-        return np.zeros((int(bool(data)), 0), np.int64)
     mask = data if data.dtype.kind == "b" else data != 0
+    if not mask.any():  # there, the columns lie on each other
+        nothing = np.empty(0, np.int64)
+        return np.lib.stride_tricks.as_strided(nothing, (0, data.ndim), (nothing.itemsize, 0))
+    if data.ndim == 0:
+        return np.zeros((1, 0), np.int64)
     if not mask.flags.c_contiguous:
         return np.array(mask.nonzero(), np.int64).T
     # NumPy finds positions in a flat mask four times faster
