@@ -87,6 +87,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("div.Tensor _div_floor _div_trunc fmod.Tensor remainder.Tensor",
      [[R(2, 3), P(2, 3)], [R(2, 1), P(3)]]),
     ("_prelu_kernel", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
+    ("_stepped", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
     ("_relu_grad", [[R(2, 3), N(R(2, 3))]]),
     ("pow.Tensor_Tensor", [[P(2, 3), R(2, 3)], [P(2, 1), R(3)]]),
     ("igamma igammac", [[N(P(2, 3)), P(2, 3)]]),
