@@ -239,6 +239,13 @@ def _defined(target: Any, other: Any) -> Any:
     return other.clone() if shared and not plain else other
 
 
+def _filling(m: Machine, x: int, a: int) -> Any:
+    """A value to fill with. In PyTorch an integer tensor filled with one that learns does so itself
+    from then on, and every view of it raises."""
+    value = m.tensor(a)
+    return value if m.tensor(x).is_floating_point() else value.detach()
+
+
 def _write_unary(name: str, *extra: Any) -> Callable[..., Any]:
     return lambda m, x, a, b, c, d: getattr(m.tensor(x), name)(*extra)
 
@@ -250,7 +257,7 @@ def _rewrite(name: str) -> Callable[..., Any]:
 WRITES: dict[str, Callable[..., Any]] = {
     **{name: _write(name) for name in ("add_", "mul_", "sub_", "div_")},
     **{name: _rewrite(name) for name in ("zero_", "neg_", "abs_", "square_")},
-    "fill_": lambda m, x, a, b, c, d: m.tensor(x).fill_((1.5, 2, m.tensor(a))[b % 3]),
+    "fill_": lambda m, x, a, b, c, d: m.tensor(x).fill_((1.5, 2, _filling(m, x, a))[b % 3]),
     "copy_": lambda m, x, a, b, c, d: m.tensor(x).copy_(_defined(m.tensor(x), m.tensor(a))),
     "clamp_": lambda m, x, a, b, c, d: m.tensor(x).clamp_(min=-0.5),
     "masked_fill_": lambda m, x, a, b, c, d: m.tensor(x).masked_fill_(m.tensor(x) > 0, 1.0),

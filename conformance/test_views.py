@@ -108,7 +108,7 @@ COPIES = frozenset(("clone", "flip", "roll", "rot90"))
 """Not compared for empty inputs: torch derives the strides of such copies from strides of 0."""
 
 
-LOOSE = frozenset(("unfold", "tensor_split", "stack"))
+LOOSE = frozenset(("unfold", "tensor_split", "stack", "diagonal"))
 """Here strides that no element needs are not compared: those of dims of size 1, and all of results
 without elements. NumPy gives new arrays without elements strides of 0, so that an expanded one
 cannot be told from them; and torch's format of two stacked tensors is not written down."""
