@@ -57,7 +57,7 @@ def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert not total.groups, f"seed {seed}"
 
 
-@pytest.mark.skipif(not SAMPLE, reason="FLAMBEAU_GENERATED_ACROSS: not how many")
+@pytest.mark.skipif(not SAMPLE, reason="FLAMBEAU_GENERATED_ACROSS does not say how many")
 def test_new_programs_in_pytorch() -> None:
     """A few, against PyTorch's own scripts."""
     seed = secrets.token_hex(4)

@@ -90,9 +90,7 @@ def shared_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) 
     if dim is not None:
         grad = restore_dims(grad, self._data.ndim, dim, keepdim)
         result = restore_dims(result, self._data.ndim, dim, keepdim)
-    mask = self == result
-    if self._data.dtype.kind in "fV":
-        mask = ops.logical_or(mask, ops.logical_and(ops.isnan(self), ops.isnan(result)))
+    mask = _equal_to(self, result)
     count = ops.sum(mask, dim, True) if dim is not None else ops.sum(mask)
     return grad * mask / count
 
@@ -120,9 +118,19 @@ def _picked(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -
 
 
 def evenly_backward(grad: Any, self: Any, result: Any) -> Any:
-    """Shared among all elements that are equal to the one that was found; NaN is itself."""
-    found = ops.logical_or(self == result, ops.logical_and(ops.isnan(self), ops.isnan(result)))
+    """The gradient of one value found among all elements, as of `max` and `median`. Other elements
+    get 0, also of a gradient that is not finite.
+    """
+    found = _equal_to(self, result)
     return ops.where(found, grad / ops.sum(found), 0.0)
+
+
+def _equal_to(self: Any, result: Any) -> Any:
+    """Where elements are the one that was found; NaN is itself."""
+    mask = self == result
+    if self._data.dtype.kind not in "fV":
+        return mask
+    return ops.logical_or(mask, ops.logical_and(ops.isnan(self), ops.isnan(result)))
 
 
 def _reduced(ufunc: Any, data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
