@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -91,14 +91,16 @@ class Task:
         heap, pending, needed, captures = self.heap, self.pending, self.needed, self.captures
         while heap:
             node = heappop(heap)[1]
-            grad = pending.pop(node)
+            arrived = grad = pending.pop(node)
             if node.hooks is not None:
-                grad = run_pre_hooks(node, grad)
-            if captures and self._ends_at(node, grad):
+                grad = run_tensor_hooks(node, grad)
+            if needed is not None and self._ends_at(node, arrived, grad):
                 continue
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
+            if node.hooks is not None:
+                grad = run_pre_hooks(node, grad)
             watched = modes.watch.nodes or self.gaps
             grads = self._applied(node, grad) if watched else node.apply(grad)
             if node.hooks is not None:
@@ -113,12 +115,13 @@ class Task:
                 self._pass_nothing(node, grad, grads)
         return self.captured
 
-    def _ends_at(self, node: Node, grad: Any) -> bool:
-        """Keep a gradient that was asked for; whether nothing behind its node was."""
-        if node not in self.captures:
-            return False
-        self.captured[node] = grad
-        return node not in self.needed
+    def _ends_at(self, node: Node, arrived: Any, grad: Any) -> bool:
+        """Keep a gradient that was asked for: where its node runs, too, that is the one from
+        before hooks, as in torch. Whether the node does not run."""
+        runs = node in self.needed
+        if node in self.captures:
+            self.captured[node] = arrived if runs else grad
+        return not runs
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
@@ -230,13 +233,18 @@ def _print_forward_lines(node: Node) -> None:
     warnings.warn(text, UserWarning, stacklevel=6)
 
 
-def run_pre_hooks(node: Node, grad: Any) -> Any:
-    """Tensor hooks, retain_grad and node pre-hooks, before a node runs."""
+def run_tensor_hooks(node: Node, grad: Any) -> Any:
+    """Tensor hooks and retain_grad, once a gradient is known."""
     for kind in ("tensor", "retain"):
         for hook in list(node.hooks.get(kind, {}).values()):
             replaced = hook(grad)
             if replaced is not None:
                 grad = _check_replacement(replaced, grad, hook)
+    return grad
+
+
+def run_pre_hooks(node: Node, grad: Any) -> Any:
+    """Node pre-hooks, before a node runs."""
     for hook in list(node.hooks.get("pre", {}).values()):
         many = tuple(grad) if isinstance(grad, list) else (grad,)
         replaced = hook(many)
@@ -281,7 +289,7 @@ def backward(
     captures: dict[Any, list[int]] = {}
     for position, edge in enumerate(inputs or ()):
         captures.setdefault(edge, []).append(position)
-    needed = None if inputs is None else nodes_leading_to(roots, captures)
+    needed = None if inputs is None else nodes_to_run(roots, captures, accumulate)
     task = Task(roots, keep_graph, captures, needed)
     state = modes.grad
     before, outer = state.enabled, running.task
@@ -291,7 +299,8 @@ def backward(
         was_off, overriding.state.off = overriding.state.off, True
     try:
         for edge, grad in zip(roots, grads, strict=True):
-            if needed is None or edge in needed or edge in captures:
+            # The hooks of an only root run even where it leads to no input.
+            if needed is None or len(roots) == 1 or edge in needed or edge in captures:
                 task.send(edge, grad)
         captured = task.run()
         return _finish(task, captured, len(inputs or ()), accumulate, create_graph)
@@ -301,14 +310,27 @@ def backward(
             overriding.state.off = was_off
 
 
+def nodes_to_run(roots: Sequence[Any], captures: dict[Any, Any], accumulate: bool) -> set[Any]:
+    """The nodes that lead to the inputs; for `backward`, also those of the inputs themselves,
+    though nothing behind them."""
+    if not accumulate:
+        return nodes_leading_to(roots, captures)
+    own = {edge for edge in captures if isinstance(edge, Node)}
+    own |= {edge.source for edge in own if type(edge) is OutputNode}
+    return nodes_leading_to(roots, {*captures, *own}) | own
+
+
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
             create_graph: bool) -> list[Any]:  # fmt: skip
     """Fill leaves, or collect what `grad` asked for."""
     put = watched_accumulate if modes.watch.nodes else accumulate_grad
     for leaf in list(task.leaves):
         grad = task.leaves.pop(leaf)
+        wanted = task.needed is None or leaf in task.captures
         if leaf._hooks is not None:
-            grad = run_leaf_hooks(leaf, grad)
+            grad = run_leaf_hooks(leaf, grad, wanted and accumulate)
+        if not wanted:
+            continue
         if not accumulate:
             captured[leaf] = grad
         elif leaf._requires_grad and grad is not None:  # it may have been frozen since
@@ -321,12 +343,14 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
     return results
 
 
-def run_leaf_hooks(leaf: Tensor, grad: Any) -> Any:
-    """Hooks of a leaf, before its gradient is accumulated."""
+def run_leaf_hooks(leaf: Tensor, grad: Any, accumulates: bool) -> Any:
+    """Hooks of a leaf, before its gradient is accumulated; or only captured."""
     for hook in list(leaf._hooks.get("tensor", {}).values()):
         replaced = hook(grad)
         if replaced is not None:
             grad = _check_replacement(replaced, grad, hook)
+    if not accumulates:
+        return grad
     for hook in list(leaf._hooks.get("node_pre", {}).values()):
         replaced = hook((grad,))
         if replaced is not None:
@@ -408,7 +432,7 @@ def _after_accumulation(leaf: Tensor) -> None:
             hook((), (leaf._grad,))
 
 
-def nodes_leading_to(roots: Sequence[Any], targets: dict[Any, list[int]]) -> set[Any]:
+def nodes_leading_to(roots: Sequence[Any], targets: Container[Any]) -> set[Any]:
     """The nodes through which gradients reach one of the target edges."""
     order, seen = [], set()
     stack = [edge for edge in roots if isinstance(edge, Node)]

@@ -13,5 +13,5 @@ it rewrites. In the order in which a program passes through:
 - `running.py`, `observing.py`: what came of it; `comparing.py`, `conditioning.py`: whether two
   forms agree; `checking.py`: all that for one case;
 - `shrinking.py`, `grouping.py`: findings made small, and put together with those of the same kind;
-- `workers.py`, `__main__.py`: many programs, in processes that may crash or hang.
+- `judging.py`, `workers.py`, `__main__.py`: many programs, in processes that may crash or hang.
 """

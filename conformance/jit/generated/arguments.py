@@ -60,6 +60,11 @@ def argument(e: Expressions, operator: Operator, parameter: Parameter, given: li
     return _KINDS[str(parameter.type)](e, operator, parameter, given, depth)
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor, of either library."""
+    return hasattr(type(value), "requires_grad_")
+
+
 def literal(text: str, type: T.Type) -> Expr:
     """A constant as an expression."""
     from .expressions import Expr
@@ -127,12 +132,12 @@ def _wanted(parameter: Parameter, operator: Operator,
             given: list[Expr]) -> Callable[[Any], bool] | None:  # fmt: skip
     """Which tensors a parameter likes."""
     if parameter.name in INDICES:
-        return lambda value: value.dtype == flambeau.int64
+        return lambda value: str(value.dtype) == "torch.int64"
     if parameter.name in MASKS:
-        return lambda value: value.dtype == flambeau.bool
+        return lambda value: str(value.dtype) == "torch.bool"
     if parameter.name == "one":
         return lambda value: value.numel() == 1
-    others = [g.value for g in given if isinstance(g.value, flambeau.Tensor)]
+    others = [g.value for g in given if is_tensor(g.value)]
     if not others:
         return None
     if operator.name in _PRODUCTS or "@" in operator.texts[0]:
@@ -253,10 +258,10 @@ _KINDS |= {f"{kind}?": _optional(drawn) for kind, drawn in _KINDS.items()}
 def _first(given: list[Expr]) -> Any:
     """The first tensor, which dims and sizes are about."""
     for known in given:
-        if isinstance(known.value, flambeau.Tensor):
+        if is_tensor(known.value):
             return known.value
         first = known.value[0] if isinstance(known.value, list) and known.value else None
-        if isinstance(first, flambeau.Tensor):
+        if is_tensor(first):
             return first
     return None
 

@@ -54,7 +54,7 @@ class Taste:
 
 def sane(value: Any) -> bool:
     """Whether a value is of a size that one can go on with."""
-    if isinstance(value, flambeau.Tensor):
+    if arguments.is_tensor(value):
         return _sane_tensor(value)
     if isinstance(value, (list, tuple)):
         return len(value) <= 64 and all(map(sane, value))
@@ -68,7 +68,7 @@ def sane(value: Any) -> bool:
 def _sane_tensor(value: Any) -> bool:
     if value.dim() > MOST_DIMS or value.numel() > MOST_ELEMENTS:
         return False
-    return value.layout == flambeau.strided and value.device.type == "cpu"
+    return str(value.layout) == "torch.strided" and value.device.type == "cpu"
 
 
 class Expressions:
@@ -256,10 +256,12 @@ def _part(text: str, whole: str) -> str:
     return text if simple else f"({text})"
 
 
-KINDS = {T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STRING: str, T.TENSOR: flambeau.Tensor}
+KINDS = {T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STRING: str}
 
 
 def _is_of(value: Any, type: T.Type) -> bool:
+    if type == T.TENSOR:
+        return arguments.is_tensor(value)
     kind = KINDS.get(type)
     if kind is None:
         return True

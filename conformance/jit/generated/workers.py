@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import multiprocessing
@@ -14,7 +15,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TextIO
@@ -40,6 +41,8 @@ class Plan:
     """The share of programs that are run by PyTorch, too."""
     output: str = ""
     first: int = 0
+    judge: str = "conformance.jit.generated.judging"
+    """The module that draws programs and judges them."""
 
 
 @dataclass
@@ -229,85 +232,20 @@ def limited(seconds: float) -> Iterator[None]:
 
 def _timed(pipe: Connection, plan: Plan, number: int, seen: Counter[str]) -> dict[str, Any]:
     """All that is to be done for a program; what goes wrong in that is told like a finding."""
-    from . import keeping, programs
-
+    judge = importlib.import_module(plan.judge)
     seed = f"{plan.seed}/{number}"
     case = None
     try:
         pipe.send({"stage": "drawing"})
         with limited(LIMIT), contextlib.redirect_stdout(io.StringIO()):
-            case = programs.case(seed)
+            case = judge.drawn(seed)
         pipe.send({"stage": "running"})
-        return _checked(pipe, plan, case, seen)
+        return judge.judged(pipe, plan, case, seen)
     except Slow:
         return {"counts": {"programs": 1, "slow": 1}, "found": []}
     except Exception:  # noqa: BLE001
         lines = traceback.format_exc().strip().splitlines()
-        text = "" if case is None else keeping.written(case)
+        text = "" if case is None else judge.written(case)
         told = {"seed": seed, "group": f"tester: {lines[-1]:.100} {lines[-3].strip()}",
                 "trace": "\n".join(lines[-12:]), "case": text}  # fmt: skip
         return {"counts": {"programs": 1}, "found": [told]}
-
-
-def _checked(pipe: Connection, plan: Plan, case: Any, seen: Counter[str]) -> dict[str, Any]:
-    from . import checking
-
-    with limited(LIMIT):
-        result = checking.check(case)
-    counts = {
-        "programs": 1, "calls": len(case.calls), "raised": result.raised,
-        "not compiled": not result.compiled, **result.explained,
-    }  # fmt: skip
-    findings = [result.finding] if result.finding is not None else []
-    if plan.across and result.compiled and not findings:
-        with limited(LIMIT):
-            findings += _across(plan, case, counts)
-    counts["findings"] = len(findings)
-    return {"counts": counts, "found": [_told(pipe, finding, seen) for finding in findings]}
-
-
-def _across(plan: Plan, case: Any, counts: dict[str, Any]) -> list[Any]:
-    """What a run in PyTorch finds, for a share of the programs."""
-    import random
-
-    from . import checking
-
-    if random.Random(case.seed).random() > plan.across:
-        return []
-    import torch as reference
-
-    counts["across"] = 1
-    result = checking.check_across(case, reference)
-    counts["not compiled by PyTorch"] = not result.compiled
-    return [result.finding] if result.finding is not None else []
-
-
-def _told(pipe: Connection, finding: Any, seen: Counter[str]) -> dict[str, Any]:
-    """A finding as data, made small if it is one of the first of its kind."""
-    from . import grouping, keeping, shrinking
-
-    case, group = finding.case, finding.kind
-    found = {"seed": case.seed, "detail": finding.difference.detail, "call": finding.call}
-    pipe.send({"stage": "shrinking"})
-    with contextlib.suppress(Slow):
-        with limited(2 * LIMIT):
-            group = grouping.signature(finding)
-        seen[group] += 1
-        if seen[group] <= SHRUNK:
-            case = shrinking.shrunk(case, lambda c: _shows(finding, c, pipe))
-            with limited(2 * LIMIT):
-                group = grouping.signature(replace(finding, case=case))
-    return {**found, "group": group, "case": keeping.written(case),
-            "drawn": keeping.written(finding.case)}  # fmt: skip
-
-
-def _shows(finding: Any, case: Any, pipe: Connection) -> bool:
-    """Whether a smaller case still shows a finding."""
-    from . import grouping
-
-    pipe.send({"stage": "shrinking"})
-    try:
-        with limited(LIMIT / 4):
-            return grouping.shows(case, finding)
-    except Slow:
-        return False

@@ -1,0 +1,70 @@
+"""One program from beginning to end: whether the two libraries agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch as reference
+
+import flambeau
+from conformance.jit.generated.comparing import EPSILON, compare_arrays
+
+from .comparing import Difference, at, difference
+from .observing import Outcome, Seen
+from .running import outcome
+
+SHIFT = 1e-7
+"""By which part numbers are changed to see how well the results are determined."""
+REACH = 1e3
+"""A difference of so many times what one rounding of all numbers does is still rounding."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of a program."""
+
+    difference: Difference | None = None
+    raised: int = 0
+    """How many statements raise in both."""
+    undetermined: bool = False
+    statement: str = ""
+    """The statement at which the outcomes part."""
+
+
+def check(text: str, stage: Callable[[str], object] = str) -> Checked:
+    """Compare the libraries; `stage` is told which one runs."""
+    stage("running in PyTorch")
+    wanted = outcome(text, reference)
+    stage("running here")
+    found = difference(outcome(text, flambeau), wanted)
+    raised = sum(bool(line.error) for line in wanted.lines)
+    if found is None:
+        return Checked(raised=raised)
+    if found.of_values and not _determined(text, wanted, found):
+        return Checked(raised=raised, undetermined=True)
+    first = found.place[0] if found.place else -1
+    statement = wanted.lines[first].text if isinstance(first, int) and first >= 0 else "the end"
+    return Checked(found, raised, statement=statement)
+
+
+def _determined(text: str, wanted: Outcome, found: Difference) -> bool:
+    """Whether a difference in values is more than rounding could make."""
+    told = at(wanted, found.place)
+    for shift in (SHIFT, -SHIFT):
+        other = at(outcome(text, reference, shift), found.place)
+        if not isinstance(other, Seen) or other.values.shape != told.values.shape:
+            return False
+        moved = compare_arrays(other.values, told.values, signs=False)
+        if not np.isfinite(moved) or found.size <= REACH * _epsilon(wanted) * moved / SHIFT:
+            return False
+    return True
+
+
+def _epsilon(wanted: Outcome) -> float:
+    """One rounding in the coarsest type that a program uses."""
+    kept: list[Any] = [value for line in wanted.lines for value in line.values.values()]
+    types = {value.dtype for value in kept if isinstance(value, Seen)}
+    return max((EPSILON.get(name, 0.0) for name in types), default=0.0)

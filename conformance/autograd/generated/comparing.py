@@ -1,0 +1,154 @@
+"""Whether two outcomes of a program are the same: where they first differ, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from conformance.jit.generated.comparing import EPSILON, ULPS, compare_arrays
+
+from .observing import Line, Outcome, Seen
+
+USUAL_ULPS = 256.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two outcomes differ. `place` says where, in words that another run has, too."""
+
+    kind: str
+    detail: str = ""
+    place: tuple[Any, ...] = ()
+    size: float = 0.0
+
+    @property
+    def of_values(self) -> bool:
+        return self.kind == "values"
+
+
+def difference(mine: Outcome, other: Outcome) -> Difference | None:
+    """The first difference; `other` is what should be."""
+    for index, (one, two) in enumerate(zip(mine.lines, other.lines, strict=False)):
+        found = _lines(one, two, index)
+        if found is not None or two.lent:
+            return found  # what a gradient is that is the user's own tensor, too, nobody can say
+    if len(mine.lines) != len(other.lines):
+        return Difference("ends elsewhere", f"{len(mine.lines)} for {len(other.lines)}")
+    return _named(mine.final, other.final, ("final",))
+
+
+def _lines(mine: Line, other: Line, index: int) -> Difference | None:
+    if mine.error != other.error:
+        told = f"{mine.error}: {mine.said} for {other.error}: {other.said}"
+        return Difference(_error_kind(mine, other), told, (index,))
+    found = _values(mine.notes, other.notes, (index, "note"))
+    if found is None:
+        found = _named(mine.values, other.values, (index,))
+    if found is None and mine.said != other.said:
+        return Difference("words of an error", f"{mine.said!r} for {other.said!r}", (index,))
+    return found
+
+
+def _error_kind(mine: Line, other: Line) -> str:
+    if not other.error:
+        return f"raises {mine.error}"
+    if not mine.error:
+        return f"does not raise {other.error}"
+    return f"raises {mine.error} for {other.error}"
+
+
+def _named(mine: dict[str, Any], other: dict[str, Any],
+           place: tuple[Any, ...]) -> Difference | None:  # fmt: skip
+    if set(mine) != set(other):
+        return Difference("names", f"{sorted(mine)} for {sorted(other)}", place)
+    for name, value in other.items():
+        found = _values(mine[name], value, (*place, name))
+        if found is not None:
+            return found
+    return None
+
+
+def _values(mine: Any, other: Any, place: tuple[Any, ...]) -> Difference | None:
+    if isinstance(mine, Seen) and isinstance(other, Seen):
+        return _tensors(mine, other, place)
+    if isinstance(mine, list) and isinstance(other, list):
+        if len(mine) != len(other):
+            return Difference("number of values", f"{mine!s:.200} for {other!s:.200}", place)
+        for index, (one, two) in enumerate(zip(mine, other, strict=True)):
+            found = _values(one, two, (*place, index))
+            if found is not None:
+                return found
+        return None
+    if type(mine) is type(other) and _same(mine, other):
+        return None
+    kind = "None or not" if mine is None or other is None else "other value"
+    return Difference(kind, f"{mine!s:.200} for {other!s:.200}", place)
+
+
+def _same(mine: Any, other: Any) -> bool:
+    if not isinstance(mine, (float, complex)):
+        return bool(mine == other)
+    return compare_arrays(np.array(mine), np.array(other)) < 1e-5
+
+
+FIELDS = ("dtype", "shape", "requires_grad", "is_leaf", "memory", "version", "name")
+
+
+def _tensors(mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference | None:
+    for field in FIELDS[:2]:
+        if getattr(mine, field) != getattr(other, field):
+            return _of(field, mine, other, place)
+    size = compare_arrays(mine.values, other.values, signs=False)
+    limit = ULPS.get(other.dtype, USUAL_ULPS) * EPSILON.get(other.dtype, 0.0)
+    if size > limit:
+        told = f"{mine.values.tolist()!s:.300} for {other.values.tolist()!s:.300}"
+        return Difference("values", told, place, size)
+    for field in FIELDS[2:]:
+        if field in ("version", "name") and _is_gradient(place):
+            continue  # of the sums that an engine has made in place, and of what formulas are made
+        if _told(mine, field) != _told(other, field):
+            return _of(field, mine, other, place)
+    if _strides(mine) != _strides(other) and not _is_gradient(place):
+        return _of("stride", mine, other, place)
+    return None
+
+
+def _told(value: Seen, field: str) -> Any:
+    """A field; of nodes' names not the number at the end, which tells overloads apart."""
+    found = getattr(value, field)
+    return found.rstrip("0123456789") if field == "name" else found
+
+
+def _of(field: str, mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference:
+    kind = f"{field} of a gradient" if _is_gradient(place) else field
+    return Difference(kind, f"{getattr(mine, field)} for {getattr(other, field)}", place)
+
+
+def _is_gradient(place: tuple[Any, ...]) -> bool:
+    """Whether a tensor is a gradient: in which layout sums of them are kept is not settled."""
+    name = str(place[-1])
+    return "note" in place or name.endswith(".grad") or name.startswith("g")
+
+
+def _strides(value: Seen) -> list[int]:
+    """The strides that mean something."""
+    if 0 in value.shape:
+        return []
+    return [step for step, size in zip(value.stride, value.shape, strict=True) if size > 1]
+
+
+def at(outcome: Outcome, place: tuple[Any, ...]) -> Any:
+    """What an outcome has at the place of a difference; None if there is nothing."""
+    found: Any = outcome.final
+    path = place[1:]
+    if place[0] != "final":
+        line = outcome.lines[place[0]]
+        found, path = (line.notes, place[2:]) if place[1] == "note" else (line.values, place[1:])
+    try:
+        for step in path:
+            found = found[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return found

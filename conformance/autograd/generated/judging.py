@@ -1,0 +1,68 @@
+"""What a process does with a drawn program: libraries are compared, and findings made small."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from multiprocessing.connection import Connection
+from typing import Any
+
+from conformance.jit.generated.workers import LIMIT, SHRUNK, Plan, Slow, limited
+
+from . import checking, programs, shrinking
+
+drawn = programs.case
+WORD = re.compile(r"([A-Za-z_]\w*)\(")
+
+
+def written(case: str) -> str:
+    return case
+
+
+def judged(pipe: Connection, plan: Plan, case: str, seen: Counter[str]) -> dict[str, Any]:
+    """Compare the libraries on a program."""
+    with limited(LIMIT):
+        result = checking.check(case, lambda stage: pipe.send({"stage": stage}))
+    counts = {
+        "programs": 1, "raised": result.raised, "undetermined": result.undetermined,
+        "findings": result.difference is not None,
+    }  # fmt: skip
+    if result.difference is None:
+        return {"counts": counts, "found": []}
+    return {"counts": counts, "found": [_told(pipe, case, result, seen)]}
+
+
+def _told(pipe: Connection, case: str, result: checking.Checked,
+          seen: Counter[str]) -> dict[str, Any]:  # fmt: skip
+    """A finding as data, made small if it is one of the first of its kind."""
+    small, first = case, signature(result)
+    seen[first] += 1
+    if seen[first] <= SHRUNK:
+        small = shrinking.shrunk(case, lambda text: _shows(result, text, pipe))
+        with contextlib.suppress(Slow), limited(LIMIT):
+            result = checking.check(small)
+    return {"group": signature(result), "case": small, "drawn": case,
+            "seed": "", "detail": result.difference.detail if result.difference else ""}  # fmt: skip
+
+
+def signature(result: checking.Checked) -> str:
+    """The group of a finding: how outcomes differ, and at which call."""
+    if result.difference is None:
+        return "lost while it was made small"
+    called = ", ".join(WORD.findall(result.statement)) or result.statement
+    return f"{result.difference.kind} | {called}"
+
+
+def _shows(wanted: checking.Checked, text: str, pipe: Connection) -> bool:
+    """Whether a smaller program shows a difference of the same kind."""
+    pipe.send({"stage": "shrinking"})
+    try:
+        with limited(LIMIT / 4):
+            found = checking.check(text)
+    except Slow:
+        return False
+    except Exception:  # noqa: BLE001  # a name that is not there any more
+        return False
+    one, two = found.difference, wanted.difference
+    return one is not None and two is not None and one.kind == two.kind

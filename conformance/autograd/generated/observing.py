@@ -1,0 +1,101 @@
+"""What can be seen of a program, the same for both libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from conformance.jit.generated.observing import values_of
+
+
+@dataclass
+class Seen:
+    """A tensor as it was when it was looked at."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    requires_grad: bool
+    is_leaf: str
+    version: int
+    values: np.ndarray
+    offset: int = 0
+    memory: int = 0
+    """The first of the tensors seen that lies in the same storage."""
+    name: str = ""
+    """Of the node; only where it is asked for."""
+
+
+@dataclass
+class Line:
+    """What a statement did."""
+
+    text: str
+    error: str = ""
+    """The class of what it raised."""
+    said: str = ""
+    """The first line of what that said."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """What it gave names to."""
+    notes: list[Any] = field(default_factory=list)
+    lent: bool = False
+    """Whether a leaf's gradient has the memory of another variable since then. PyTorch keeps what
+    it is given now and then; here it is copied."""
+
+
+@dataclass
+class Outcome:
+    """All that came of a program."""
+
+    lines: list[Line] = field(default_factory=list)
+    final: dict[str, Any] = field(default_factory=dict)
+    """Every variable at the end, and the gradients of those that have one."""
+
+
+def seen(tensor: Any, memories: dict[int, int] | None = None, named: bool = False) -> Seen:
+    """Look at a tensor."""
+    return Seen(
+        str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape), tuple(tensor.stride()),
+        bool(tensor.requires_grad), _asked(tensor, "is_leaf"), _version(tensor), values_of(tensor),
+        tensor.storage_offset(), _memory(tensor, memories),
+        _asked(tensor, "grad_fn") if named else "",
+    )  # fmt: skip
+
+
+def _version(tensor: Any) -> int:
+    return -1 if tensor.is_inference() else int(tensor._version)
+
+
+def _memory(tensor: Any, memories: dict[int, int] | None) -> int:
+    if memories is None or not tensor.numel():
+        return -1
+    address = tensor.untyped_storage().data_ptr()
+    return memories.setdefault(address, len(memories))
+
+
+def _asked(tensor: Any, attribute: str) -> str:
+    """What a tensor says of itself; stale views of some kinds refuse."""
+    try:
+        found = getattr(tensor, attribute)
+    except RuntimeError as error:
+        return f"raises {str(error)[:60]}"
+    return str(found.name() if hasattr(found, "name") else found)
+
+
+def is_tensor(value: Any) -> bool:
+    return hasattr(type(value), "requires_grad_")
+
+
+def plain(value: Any) -> Any:
+    """A value as data: tensors are looked at, other objects are told by their type."""
+    if is_tensor(value):
+        return seen(value)
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (type(None), bool, int, float, complex, str)):
+        return value
+    return type(value).__name__

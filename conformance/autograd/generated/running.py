@@ -1,0 +1,103 @@
+"""Runs a program in a library, one statement after the other; an error ends only its statement,
+but one from within backward the program: which gradients are there then is nobody's promise.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from .observing import Line, Outcome, is_tensor, plain, seen
+from .words import Words
+
+UNSEEN = ("__builtins__", "__warningregistry__")
+"""Names that the interpreter gives."""
+BACKWARD = ("backward(", "autograd.grad(")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@lru_cache(maxsize=64)
+def statements(text: str) -> tuple[tuple[str, CodeType], ...]:
+    """The statements of a program, each with its text."""
+    found = []
+    for node in ast.parse(text).body:
+        inner = ast.get_source_segment(text, node) or ""
+        module = ast.Module([node], [])
+        found.append((inner, compile(module, "<drawn>", "exec", dont_inherit=True)))
+    return tuple(found)
+
+
+def outcome(text: str, torch: Any, shift: float = 0.0) -> Outcome:
+    """What comes of a program."""
+    words = Words(torch, shift)
+    names = words.names()
+    given = {*names, *UNSEEN}
+    found = Outcome()
+    torch.manual_seed(7)
+    with quiet():
+        for inner, code in statements(text):
+            before = dict(names)
+            line = _run(inner, code, names, words)
+            line.values = _values(names, before)
+            line.lent = "backward(" in inner and _lent(names)
+            found.lines.append(line)
+            if line.error and any(word in inner for word in BACKWARD):
+                break
+        found.final = final({k: v for k, v in names.items() if k not in given})
+    return found
+
+
+def _run(inner: str, code: CodeType, names: dict[str, Any], words: Words) -> Line:
+    line = Line(inner)
+    words.notes = line.notes
+    try:
+        exec(code, names)  # noqa: S102
+    except Exception as error:  # noqa: BLE001  # compared, whatever it is
+        line.error = type(error).__name__
+        line.said = str(error).partition("\n")[0]
+    return line
+
+
+def _values(names: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """What a statement gave names to."""
+    return {
+        name: plain(value)
+        for name, value in names.items()
+        if name not in UNSEEN and before.get(name, before) is not value
+    }
+
+
+def _lent(names: dict[str, Any]) -> bool:
+    """Whether a gradient lies in the memory of a variable."""
+    tensors = [value for value in names.values() if is_tensor(value) and value.numel()]
+    held = {value.untyped_storage().data_ptr() for value in tensors}
+    grads = [value.grad for value in tensors if value.is_leaf]
+    grads = [g for g in grads if g is not None and not any(g is value for value in tensors)]
+    return any(g.untyped_storage().data_ptr() in held for g in grads)
+
+
+def final(names: dict[str, Any]) -> dict[str, Any]:
+    """All that is there at the end."""
+    memories: dict[int, int] = {}
+    found: dict[str, Any] = {}
+    for name, value in names.items():
+        if not is_tensor(value):
+            found[name] = plain(value)
+            continue
+        found[name] = seen(value, memories, named=True)
+        grad = value.grad if value.is_leaf or value.retains_grad else None
+        found[f"{name}.grad"] = None if grad is None else seen(grad, memories)
+    return found

@@ -1,0 +1,138 @@
+"""What drawn programs may use beside the library: data, hooks that tell, functions of a user's.
+
+Everything is made for one library; what hooks and functions see is noted in the order in which
+they see it.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from conformance.jit.generated.cases import TensorArgument
+from conformance.jit.generated.making import laid
+
+from .functions import functions
+
+SHOWN = 6
+"""How deep into the graph a program looks."""
+
+
+class Words:
+    """The words of a program, and what it has noted with them.
+
+    `shift`: by which part all numbers are changed, to see how well results are determined.
+    """
+
+    def __init__(self, torch: Any, shift: float = 0.0) -> None:
+        self.torch = torch
+        self.shift = shift
+        self.notes: list[Any] = []
+
+    def names(self) -> dict[str, Any]:
+        """The names that programs see."""
+        own = ("make", "note", "told", "scaled", "nothing", "graph", "threads", "pickled",
+               "shape_of")  # fmt: skip
+        return {
+            "torch": self.torch, "F": self.torch.nn.functional, "copy": copy,
+            **{name: getattr(self, name) for name in own},
+            **functions(self.torch, self.note), **self._packs(),
+        }  # fmt: skip
+
+    def make(self, seed: int, shape: tuple[int, ...], dtype: str = "float64",
+             layout: str = "rows", fill: str = "normal") -> Any:  # fmt: skip
+        """A tensor of drawn numbers."""
+        made = laid(TensorArgument(shape, dtype, seed, layout, "no", fill), self.torch).data
+        if self.shift and (made.is_floating_point() or made.is_complex()):
+            made.mul_(1 + self.shift)
+        return made
+
+    def note(self, *values: Any) -> None:
+        """Remember values as they are now."""
+        from .observing import plain
+
+        self.notes.append([plain(value) for value in values])
+
+    # ---- hooks
+
+    def told(self, name: str) -> Callable[..., None]:
+        """A hook that changes nothing."""
+        return lambda *values: self.note(name, *values)
+
+    def scaled(self, name: str, factor: float) -> Callable[..., Any]:
+        """A hook that gives gradients times a factor."""
+
+        def hook(*values: Any) -> Any:
+            self.note(name, *values)
+            first = values[0]
+            if not isinstance(first, tuple):
+                return first * factor
+            return tuple(None if g is None else g * factor for g in first)
+
+        return hook
+
+    def nothing(self, *values: Any) -> None:
+        """A hook that does nothing at all."""
+
+    def _packs(self) -> dict[str, Any]:
+        hooks = self.torch.autograd.graph
+        torch = self.torch
+
+        def pack(name: str) -> Any:
+            return hooks.saved_tensors_hooks(*PACKS[name](torch))
+
+        return {"packed": pack}
+
+    # ---- the rest
+
+    def graph(self, tensor: Any) -> str:
+        """The graph behind a tensor, in names."""
+        return _named(tensor.grad_fn, SHOWN)
+
+    def shape_of(self, tensor: Any) -> list[int]:
+        return list(tensor.shape)
+
+    def threads(self, *actions: Callable[[], Any]) -> None:
+        """Run actions, each in a thread of its own, one after the other."""
+        for action in actions:
+            failed: list[BaseException] = []
+            thread = threading.Thread(target=_guarded, args=(action, failed))
+            thread.start()
+            thread.join()
+            if failed:
+                raise failed[0]
+
+    def pickled(self, tensor: Any) -> Any:
+        return pickle.loads(pickle.dumps(tensor))  # noqa: S301
+
+
+def _guarded(action: Callable[[], Any], failed: list[BaseException]) -> None:
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001  # raised again where it is waited for
+        failed.append(error)
+
+
+def _named(node: Any, depth: int) -> str:
+    if node is None:
+        return "-"
+    name = node.name()
+    if not depth:
+        return name
+    parts = ", ".join(_named(inner, depth - 1) for inner, _ in node.next_functions)
+    return f"{name}({parts})" if parts else name
+
+
+PACKS: dict[str, Callable[[Any], Any]] = {
+    "same": lambda torch: (lambda t: t, lambda t: t),
+    "copies": lambda torch: (lambda t: t.clone(), lambda t: t),
+    "detached": lambda torch: (lambda t: t.detach().clone(), lambda t: t.clone()),
+    "arrays": lambda torch: (
+        lambda t: t.detach().resolve_conj().numpy().copy(), lambda a: torch.from_numpy(a)
+    ),
+    "later": lambda torch: (lambda t: (t.detach(), 1), lambda pair: pair[0]),
+}  # fmt: skip
+"""Hooks for what is saved: (pack, unpack)."""
