@@ -84,7 +84,7 @@ def _lent(names: dict[str, Any]) -> bool:
     """Whether a gradient lies in the memory of a variable."""
     tensors = [value for value in names.values() if is_tensor(value) and value.numel()]
     held = {value.untyped_storage().data_ptr() for value in tensors}
-    grads = [value.grad for value in tensors if value.is_leaf]
+    grads = [_grad(value) for value in tensors]
     grads = [g for g in grads if g is not None and not any(g is value for value in tensors)]
     return any(g.untyped_storage().data_ptr() in held for g in grads)
 
@@ -98,6 +98,14 @@ def final(names: dict[str, Any]) -> dict[str, Any]:
             found[name] = plain(value)
             continue
         found[name] = seen(value, memories, named=True)
-        grad = value.grad if value.is_leaf or value.retains_grad else None
+        grad = _grad(value)
         found[f"{name}.grad"] = None if grad is None else seen(grad, memories)
     return found
+
+
+def _grad(tensor: Any) -> Any:
+    """The gradient that a tensor has, if it is one that may have one."""
+    try:
+        return tensor.grad if tensor.is_leaf or tensor.retains_grad else None
+    except RuntimeError:  # a stale view, which may not be asked
+        return None

@@ -240,7 +240,7 @@ class Expressions:
         for index, (parameter, _) in enumerate(words):
             while next(skipped) is not parameter:
                 by_name = True
-            by_name = by_name or parameter.keyword_only
+            by_name = by_name or parameter.keyword_only or parameter.name == "alpha"
             if index >= start:
                 parts.append(f"{parameter.name}={{{index}}}" if by_name else f"{{{index}}}")
         head = text.replace("{}", "{0}", 1)

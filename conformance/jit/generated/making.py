@@ -74,7 +74,7 @@ def laid(argument: TensorArgument, torch: Any) -> Any:
 
 def _typed(argument: TensorArgument, shape: tuple[int, ...], torch: Any) -> Any:
     tensor = torch.from_numpy(numbers(argument, shape))
-    return tensor.to(getattr(torch, argument.dtype))
+    return tensor.to(getattr(torch, argument.dtype), copy=True)  # whose memory may be resized
 
 
 def numbers(argument: TensorArgument, shape: tuple[int, ...]) -> np.ndarray:
