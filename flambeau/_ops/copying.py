@@ -18,7 +18,7 @@ from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, method, provides, storage_of
-from flambeau.autograd.history import alias_of, bump, check_inplace
+from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
 from flambeau.autograd.versions import stop_requiring_grad, version_of
 
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
@@ -239,7 +239,7 @@ def detach(self: Tensor) -> Tensor:
 @method
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor off from its history."""
-    if self._base is not None:
+    if self._base is not None and not is_inference(self):
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
                            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
                            " is set as True, gradients are views of DDP buckets, and hence "

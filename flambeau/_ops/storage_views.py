@@ -222,7 +222,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {names[0]} to a tensor of type "
                                f"{names[1]}")  # fmt: skip
         if size is None:
-            return _point_to(self, source._data, storage_of(source))
+            return _point_to(self, source._data, storage_of(source),
+                             source.requires_grad)  # fmt: skip
         source = storage_of(source)
     storage = getattr(source, "_untyped_storage", source)
     flat = _elements(storage, element)
@@ -241,22 +242,26 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 class WithoutFormula(Node):
     """The history of a tensor that was made to look at other memory."""
 
-    __slots__ = ()
+    __slots__ = ("operator",)
     title = "NotImplemented"
 
-    def __init__(self, edge: Any) -> None:
+    def __init__(self, edge: Any, operator: str) -> None:
+        self.operator = operator
         self.sequence_number = next_sequence_number()
         self.edges, self.hooks, self.saved = (edge,), None, ()
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        raise RuntimeError("derivative for aten::set_ is not implemented")
+        raise RuntimeError(f"derivative for {self.operator} is not implemented")
 
 
-def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None) -> Tensor:
-    recorded = bool(modes.grad.enabled) and target.requires_grad
+def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None,
+              learns: bool = False) -> Tensor:  # fmt: skip
+    """`learns`: whether it is the memory of a tensor that requires grad."""
+    recorded = bool(modes.grad.enabled) and (learns or target.requires_grad)
     check_inplace(target, recorded)
     if recorded:
-        target._node = WithoutFormula(edge_of(target))
+        target._node = WithoutFormula(edge_of(target), "set_")
+        target._requires_grad = True
     bump(target)
     target._version_count = version_of(target)
     target._data, target._storage = data, storage

@@ -114,6 +114,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(self)] = result
     result._data = copied_memory(self, memo)
     result._requires_grad = self._requires_grad
+    result._version_count = 1  # it counts as having been pointed to its memory
     if self._grad is not None:
         result._grad = copy.deepcopy(self._grad, memo)
     for name, value in self.__dict__.items():
@@ -148,20 +149,16 @@ def rebuild(
     storage = result._storage = Storage(memory)
     result._data = np.ndarray(shape, dtype.numpy_dtype, storage.array, offset, strides)
     result._requires_grad = requires_grad
+    result._version_count = 1  # it counts as having been pointed to its memory
     result.__dict__.update(state)
     return result  # type: ignore[no-any-return]
 
 
 @method
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
-    if self._node is not None:
-        raise RuntimeError("cowardly refusing to serialize non-leaf tensor which requires_grad, "
-                           "since autograd does not support crossing process boundaries.  If you "
-                           "just want to transfer the data, call detach() on the tensor before "
-                           "serializing (e.g., putting it on the queue).")  # fmt: skip
     state = {k: v for k, v in self.__dict__.items() if k not in FIELDS}
     data, storage = self._data, storage_of(self)
     offset = address(data) - storage.start if data.size else 0
     place = (self.dtype, data.shape, data.strides, offset)
     # an array of its own: in a plain pickle, as torch has it, views do not share memory
-    return rebuild, (storage.array[:], place, self._requires_grad, type(self), state)
+    return rebuild, (storage.array[:], place, self.requires_grad, type(self), state)

@@ -70,6 +70,10 @@ class Storage:
         result.resizable = False
         return result
 
+    def holds(self, data: np.ndarray) -> bool:
+        """Whether an array lies in this memory."""
+        return self.start <= address(data) <= self.start + self.array.size
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return self.start

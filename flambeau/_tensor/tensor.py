@@ -197,6 +197,9 @@ def storage_of(tensor: Tensor) -> Storage:
     root = tensor if tensor._root is None else tensor._root
     if root._storage is None:
         root._storage = Storage.under(root._data)
+    if root is not tensor and not root._storage.holds(tensor._data):
+        tensor._storage = Storage.under(tensor._data)  # its root looks at other memory since
+        return tensor._storage
     return root._storage
 
 

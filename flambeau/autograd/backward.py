@@ -219,8 +219,15 @@ del Tensor._backward  # type: ignore[attr-defined]
 
 
 @provides("set_requires_grad")
+def assign_requires_grad(tensor: Tensor, value: bool) -> None:
+    """The setter of the attribute, which only leaves have."""
+    if not tensor.is_leaf and value:
+        raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+    set_requires_grad(tensor, value)
+
+
 def set_requires_grad(tensor: Tensor, value: bool) -> None:
-    """The setter of `requires_grad`: leaves of float or complex type may require grad."""
+    """Change the flag: leaves of float or complex type may require grad."""
     value = bool(value)
     if tensor._node is not None or (tensor._base is not None and tensor._base._requires_grad):
         if not value:

@@ -134,7 +134,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[..., Any]) -
     return add_hook(self, "accumulated", hook)
 
 
-class MultiHandle:
+class _MultiHandle:
     """Removes the hooks on several tensors together."""
 
     def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
@@ -145,7 +145,7 @@ class MultiHandle:
         for handle in self.handles:
             handle.remove()
 
-    def __enter__(self) -> MultiHandle:
+    def __enter__(self) -> _MultiHandle:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -154,7 +154,7 @@ class MultiHandle:
 
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
-) -> MultiHandle:
+) -> _MultiHandle:
     """Call `fn` once the gradients of all `tensors` are known, or with mode="any" at the first.
 
     "all": `fn` gets a list of gradients (None where a tensor received none); "any": one gradient.
@@ -169,7 +169,7 @@ def register_multi_grad_hook(
         add_hook(edge, "tensor", functools.partial(collect, position))
         for position, edge in enumerate(edges)
     )
-    return MultiHandle(handles)
+    return _MultiHandle(handles)
 
 
 class _First:

@@ -60,8 +60,15 @@ def test_what_else_a_tensor_has():
     found = trip(tensor)
     assert found.requires_grad
     assert found.note == "mine"
-    with pytest.raises(RuntimeError, match="cowardly refusing to serialize non-leaf tensor"):
-        pickle.dumps(tensor * 2)
+
+
+def test_results_of_operators_become_leaves():
+    result = torch.ones(2, requires_grad=True) * 2
+    for found in (trip(result), copy.copy(result)):
+        assert found.requires_grad
+        assert found.is_leaf
+        assert found._version == 1
+    assert copy.copy(result).data_ptr() == result.data_ptr()
 
 
 def test_memory_of_others():

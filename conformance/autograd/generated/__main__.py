@@ -15,6 +15,7 @@ from conformance.jit.generated.__main__ import report
 from conformance.jit.generated.workers import Plan, run
 
 JUDGE = "conformance.autograd.generated.judging"
+FOREIGN = ("drawing", "running in PyTorch")
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
     if words.only is not None:
         return _only(f"{words.seed}/{words.only}")
     plan = Plan(words.seed, words.minutes, words.programs, words.workers, 0.0, words.output,
-                words.first, JUDGE)  # fmt: skip
+                words.first, JUDGE, FOREIGN)  # fmt: skip
     print(f"seed {words.seed}", flush=True)
     total = run(plan)
     report(total)

@@ -36,10 +36,10 @@ def judged(pipe: Connection, plan: Plan, case: str, seen: Counter[str]) -> dict[
 def _told(pipe: Connection, case: str, result: checking.Checked,
           seen: Counter[str]) -> dict[str, Any]:  # fmt: skip
     """A finding as data, made small if it is one of the first of its kind."""
-    small, first = case, signature(result)
+    small, first, wanted = case, signature(result), result
     seen[first] += 1
     if seen[first] <= SHRUNK:
-        small = shrinking.shrunk(case, lambda text: _shows(result, text, pipe))
+        small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe))
         with contextlib.suppress(Slow), limited(LIMIT):
             result = checking.check(small)
     return {"group": signature(result), "case": small, "drawn": case,

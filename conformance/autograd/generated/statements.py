@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from conformance.jit.generated import operators
 from conformance.jit.generated.expressions import Refused
 from flambeau.jit.ir import types as T
 
-from .drawing import LIST, TRIES, Drawing
+from .drawing import LEFT_OUT, LIST, TRIES, Drawing
 from .words import PACKS
 
 SHAPES = ("(3,)", "(2, 3)", "(3,)", "(2, 3)", "(3, 3)", "()", "(1, 3)", "(3, 1)", "(4,)",
@@ -84,7 +85,7 @@ class Statements:
     def several(self) -> str:
         """A call with several results."""
         p = self.p
-        pool = [o for o in operators.catalogue() if _several(o) and not o.writes]
+        pool = _with_several_results()
         found = p.called(p.random.choice(pool), 1)
         if not 1 <= len(found.value) <= 4:
             raise Refused("too many")
@@ -336,6 +337,12 @@ _EVERYDAY = frozenset(
     clamp_min_ clamp_max_ floor_ round_ atan2_ hypot_ xlogy_ addmm_ baddbmm_ addmv_ addr_
     fill_diagonal_ renorm_ normal_ uniform_ bernoulli_ nan_to_num_ remainder_ fmod_""".split()
 )
+
+
+@cache
+def _with_several_results() -> list[operators.Operator]:
+    found = [o for o in operators.catalogue() if _several(o) and not o.writes]
+    return [operator for operator in found if operator.name not in LEFT_OUT]
 
 
 def _several(operator: operators.Operator) -> bool:

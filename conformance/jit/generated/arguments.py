@@ -77,11 +77,11 @@ def literal(text: str, type: T.Type) -> Expr:
 
 
 def a_float(e: Expressions) -> Expr:
-    return literal(e.random.choices(FLOATS, FLOAT_WEIGHTS)[0], T.FLOAT)
+    return literal(e.random.choices(FLOATS[: e.tame], FLOAT_WEIGHTS[: e.tame])[0], T.FLOAT)
 
 
 def an_int(e: Expressions) -> Expr:
-    return literal(e.random.choices(INTS, INT_WEIGHTS)[0], T.INT)
+    return literal(e.random.choices(INTS[: e.tame], INT_WEIGHTS[: e.tame])[0], T.INT)
 
 
 def a_bool(e: Expressions) -> Expr:

@@ -86,6 +86,7 @@ class Expressions:
         self.fixed: set[str] = set()  # counters that end loops
         self.pools: dict[Any, list[Operator]] = {}
         self.like: Any = None  # the value that is to be replaced
+        self.tame: int | None = None  # how many of the numbers are drawn; the last ones are odd
 
     # ---- names
 

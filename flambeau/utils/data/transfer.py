@@ -50,12 +50,20 @@ def _file_of(size: int) -> int:
 
 # ---- pickling
 
+NON_LEAF = (
+    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+    "support crossing process boundaries.  If you just want to transfer the data, call detach() on "
+    "the tensor before serializing (e.g., putting it on the queue)."
+)
+
 
 class BatchPickler(pickle.Pickler):
     """Pickles batches; tensors leave their memory to the buffers."""
 
     def reducer_override(self, value: Any) -> Any:
         """Tensors without a history or attributes of their own, in any dense layout."""
+        if isinstance(value, Tensor) and value._node is not None:
+            raise RuntimeError(NON_LEAF)
         if type(value) is Tensor and value._node is None and vars(value).keys() <= FIELDS:
             data = value._data
             order = sorted(range(data.ndim), key=lambda d: -abs(data.strides[d]))

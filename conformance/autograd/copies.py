@@ -1,0 +1,83 @@
+"""Copies of tensors, and tensors that are given other memory: history, versions, what they share.
+
+Each function is a scenario; `t` is the library.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+
+def _seen(tensor):
+    return tensor.requires_grad, tensor.is_leaf, tensor._version, tensor.detach()
+
+
+def shallow_copies(t):
+    x = t.arange(3.0, dtype=t.float64).requires_grad_()
+    found = []
+    for value in (x, x * 2, x.detach(), (x * 2)[1:], t.nn.Parameter(t.ones(2))):
+        other = copy.copy(value)
+        found.append((_seen(other), other.data_ptr() == value.data_ptr(), type(other).__name__))
+    return found
+
+
+def deep_copies(t):
+    x = t.arange(3.0).requires_grad_()
+    values = (x, x.detach(), x.detach()[1:], t.nn.Parameter(t.ones(2)), t.arange(3))
+    return [_seen(copy.deepcopy(value)) for value in values]
+
+
+def deep_copies_of_results(t):
+    return copy.deepcopy(t.ones(2, requires_grad=True) * 2)
+
+
+def pickled(t):
+    x = t.arange(3.0).requires_grad_()
+    values = (x, x * 2, x.detach()[1:], t.nn.Parameter(t.ones(2)))
+    return [_seen(pickle.loads(pickle.dumps(value))) for value in values]
+
+
+def pointed_to_memory_that_learns(t):
+    x = t.ones(3, requires_grad=True)
+    y = t.zeros(3)
+    y.set_(x * 2)
+    return y.requires_grad, y.is_leaf, y.grad_fn.name(), y._version
+
+
+def pointed_to_memory_that_learns_and_differentiated(t):
+    x = t.ones(3, requires_grad=True)
+    y = t.zeros(3)
+    y.set_(x * 2)
+    y.sum().backward()
+
+
+def leaves_are_not_pointed_elsewhere(t):
+    t.ones(3, requires_grad=True).set_(t.zeros(3))
+
+
+def the_flag_of_a_result(t):
+    y = t.ones(3, requires_grad=True) * 2
+    y.requires_grad_()
+    y.requires_grad = True
+
+
+def the_flag_of_a_result_taken_off(t):
+    y = t.ones(3, requires_grad=True) * 2
+    y.requires_grad = False
+
+
+def aliases_keep_their_memory(t):
+    x, other = t.ones(3), t.zeros(3)
+    alias, view = x.detach(), x[1:]
+    x.data = other
+    same = [a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+            for a in (x, alias, view) for b in (other, alias)]  # fmt: skip
+    alias.mul_(5)
+    return same, x, alias, view, view.storage_offset()
+
+
+def views_of_inference_tensors(t):
+    with t.inference_mode():
+        view = t.ones(3).view(1, 3)
+    return view.detach_().is_inference()
