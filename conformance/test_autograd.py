@@ -25,6 +25,7 @@ from conformance.autograd import (
     orders,
     other,
     ownership,
+    reach,
     versions,
     views,
 )
@@ -46,7 +47,20 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, copies, backward, orders, ownership, hooks, views, versions, modes, functions, other)
+TOPICS = (
+    leaves,
+    copies,
+    backward,
+    orders,
+    ownership,
+    reach,
+    hooks,
+    views,
+    versions,
+    modes,
+    functions,
+    other,
+)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -37,7 +37,7 @@ class Task:
     """One call of backward or grad."""
 
     __slots__ = ("captured", "captures", "gaps", "heap", "keep", "leaves", "needed", "notes",
-                 "pending", "roots")  # fmt: skip
+                 "parts", "pending", "roots")  # fmt: skip
 
     def __init__(self, roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]],
                  needed: Any) -> None:  # fmt: skip
@@ -46,6 +46,7 @@ class Task:
         self.keep = keep  # keep saved values for another backward
         self.captured: dict[Any, Any] = {}  # edge -> its gradient
         self.captures = captures  # edge -> positions in the result of `grad`
+        self.parts = parts_of(captures)
         self.needed = needed  # nodes that lead to `inputs`; None: all
         self.pending: dict[Node, Any] = {}  # node -> its gradient so far
         self.leaves: dict[Tensor, Any] = {}
@@ -91,16 +92,14 @@ class Task:
         heap, pending, needed, captures = self.heap, self.pending, self.needed, self.captures
         while heap:
             node = heappop(heap)[1]
-            arrived = grad = pending.pop(node)
-            if node.hooks is not None:
-                grad = run_tensor_hooks(node, grad)
-            if needed is not None and self._ends_at(node, arrived, grad):
-                continue
+            grad = pending.pop(node)
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
-            if node.hooks is not None:
-                grad = run_pre_hooks(node, grad)
+            if node.hooks is not None or needed is not None:
+                runs, grad = self._arrived(node, grad)
+                if not runs:
+                    continue
             watched = modes.watch.nodes or self.gaps
             grads = self._applied(node, grad) if watched else node.apply(grad)
             if node.hooks is not None:
@@ -115,13 +114,24 @@ class Task:
                 self._pass_nothing(node, grad, grads)
         return self.captured
 
-    def _ends_at(self, node: Node, arrived: Any, grad: Any) -> bool:
-        """Keep a gradient that was asked for: where its node runs, too, that is the one from
-        before hooks, as in torch. Whether the node does not run."""
-        runs = node in self.needed
+    def _arrived(self, node: Node, arrived: Any) -> tuple[bool, Any]:
+        """Run the hooks of a node and keep its gradient if it is asked for: where the node runs,
+        too, the one from before hooks, as in torch. Whether it runs, and with which gradient."""
+        hooked = node.hooks is not None
+        grad = run_tensor_hooks(node, arrived) if hooked else arrived
+        runs = self.needed is None or node in self.needed
+        if self.captures:
+            self._keep(node, arrived if runs else grad)
+        if runs and hooked:
+            grad = run_pre_hooks(node, grad)
+        return runs, grad
+
+    def _keep(self, node: Node, grad: Any) -> None:
+        """Keep what is asked for of a node's gradients."""
         if node in self.captures:
-            self.captured[node] = arrived if runs else grad
-        return not runs
+            self.captured[node] = grad
+        for edge in self.parts.get(node, ()):
+            self.captured[edge] = grad[edge.index]
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
@@ -137,6 +147,15 @@ class Task:
             wanted = self.needed is None or edge in self.needed or edge in self.captures
             if wanted and edge is not None and part is None:
                 self.send_nothing(edge)
+
+
+def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
+    """The outputs that are asked for, by their node."""
+    found: dict[Node, list[OutputNode]] = {}
+    for edge in captures:
+        if type(edge) is OutputNode:
+            found.setdefault(edge.source, []).append(edge)
+    return found
 
 
 def is_nothing(grad: Any) -> bool:
@@ -156,9 +175,12 @@ running = Running()
 def edges_reached(task: Task) -> set[Any]:
     """The nodes and leaves that a backward pass sends gradients to."""
     if task.needed is not None:
-        return task.needed | set(task.captures)
+        return task.needed | {getattr(edge, "source", edge) for edge in task.captures}
     reached: set[Any] = set()
     stack = [edge for edge in task.roots if edge is not None]
+    if len(stack) == 1:  # as in torch, the only root is not one of those that are waited for
+        only = getattr(stack[0], "source", stack[0])
+        stack = [edge for edge in getattr(only, "edges", ()) if edge is not None]
     while stack:
         edge = stack.pop()
         if edge in reached:
@@ -235,12 +257,25 @@ def _print_forward_lines(node: Node) -> None:
 
 def run_tensor_hooks(node: Node, grad: Any) -> Any:
     """Tensor hooks and retain_grad, once a gradient is known."""
+    if isinstance(grad, list):
+        return _run_output_hooks(node, list(grad))
     for kind in ("tensor", "retain"):
         for hook in list(node.hooks.get(kind, {}).values()):
             replaced = hook(grad)
             if replaced is not None:
                 grad = _check_replacement(replaced, grad, hook)
     return grad
+
+
+def _run_output_hooks(node: Node, grads: list[Any]) -> list[Any]:
+    """The same for a node with several outputs."""
+    for kind in ("tensor", "retain"):
+        for of in list(node.hooks.get(kind, {}).values()):
+            grad = grads[of.index]
+            replaced = of.hook(grad)
+            if replaced is not None:
+                grads[of.index] = _check_replacement(replaced, grad, of.hook)
+    return grads
 
 
 def run_pre_hooks(node: Node, grad: Any) -> Any:
@@ -256,7 +291,9 @@ def run_pre_hooks(node: Node, grad: Any) -> Any:
 def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
     if not isinstance(replaced, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
-    if grad is not None and replaced.shape != grad.shape:
+    if grad is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if replaced.shape != grad.shape:
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
@@ -293,7 +330,7 @@ def backward(
     task = Task(roots, keep_graph, captures, needed)
     state = modes.grad
     before, outer = state.enabled, running.task
-    state.enabled, running.task = create_graph, task
+    state.enabled, running.task = create_graph and not state.inference, task
     taking_part = modes.watch.overriding  # formulas take what was saved for plain tensors
     if taking_part:
         was_off, overriding.state.off = overriding.state.off, True
@@ -313,11 +350,11 @@ def backward(
 def nodes_to_run(roots: Sequence[Any], captures: dict[Any, Any], accumulate: bool) -> set[Any]:
     """The nodes that lead to the inputs; for `backward`, also those of the inputs themselves,
     though nothing behind them."""
-    if not accumulate:
-        return nodes_leading_to(roots, captures)
-    own = {edge for edge in captures if isinstance(edge, Node)}
-    own |= {edge.source for edge in own if type(edge) is OutputNode}
-    return nodes_leading_to(roots, {*captures, *own}) | own
+    targets = {getattr(edge, "source", edge) for edge in captures}
+    needed = nodes_leading_to(roots, targets)
+    if accumulate:
+        needed.update(edge for edge in targets if isinstance(edge, Node))
+    return needed
 
 
 def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,

@@ -119,7 +119,8 @@ class Node:
 
 
 class OutputNode(Node):
-    """One output of a node that has several; collects its gradient for the node behind it."""
+    """One output of a node that has several; collects its gradient for the node behind it, which
+    has the hooks, too."""
 
     __slots__ = ("index", "source")
     title = "OutputNode"
@@ -229,8 +230,20 @@ class RemovableHandle:
         self.remove()
 
 
+class OfOutput:
+    """A hook on one of several outputs of a node; it runs with the node, in order of registration,
+    with None where the output got no gradient."""
+
+    __slots__ = ("hook", "index")
+
+    def __init__(self, index: int, hook: Callable[..., Any]) -> None:
+        self.index, self.hook = index, hook
+
+
 def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
     """Put a hook on a node (`hooks`) or a leaf (`_hooks`), in order of registration."""
+    if type(owner) is OutputNode:
+        return add_hook(owner.source, kind, OfOutput(owner.index, hook))  # type: ignore[arg-type]
     field = "_hooks" if isinstance(owner, Tensor) else "hooks"
     table = getattr(owner, field)
     if table is None:

@@ -196,10 +196,11 @@ class _Collector:
         task = engine.running.task
         if self not in task.notes:
             reached = engine.edges_reached(task)
-            missing = sum(edge in reached for edge in self.edges)
+            missing = sum(getattr(edge, "source", edge) in reached for edge in self.edges)
             task.notes[self] = [missing, [None] * len(self.edges)]
         note = task.notes[self]
         note[0] -= 1
         note[1][position] = grad
         if note[0] == 0:
+            del task.notes[self]
             self.function(note[1])

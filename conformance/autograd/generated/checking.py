@@ -22,6 +22,10 @@ REACH = 1e3
 """A difference of so many times what one rounding of all numbers does is still rounding."""
 
 
+OF_INTEGERS = EPSILON["float32"]
+"""Functions of integers are taken in single precision."""
+
+
 @dataclass(frozen=True)
 class Checked:
     """What came of a program."""
@@ -67,4 +71,4 @@ def _epsilon(wanted: Outcome) -> float:
     """One rounding in the coarsest type that a program uses."""
     kept: list[Any] = [value for line in wanted.lines for value in line.values.values()]
     types = {value.dtype for value in kept if isinstance(value, Seen)}
-    return max((EPSILON.get(name, 0.0) for name in types), default=0.0)
+    return max((EPSILON.get(name, OF_INTEGERS) for name in types), default=0.0)

@@ -18,7 +18,8 @@ from conformance.jit.generated.expressions import Expr, Expressions, Refused, Ta
 from conformance.jit.generated.expressions import sane as _sane
 from flambeau.jit.ir import types as T
 
-from .running import BACKWARD, UNSEEN, quiet
+from .observing import BACKWARD
+from .running import UNSEEN, quiet
 from .words import Words
 
 LIST = T.ListType(T.TENSOR)

@@ -9,6 +9,9 @@ import numpy as np
 
 from conformance.jit.generated.observing import values_of
 
+BACKWARD = ("backward(", "autograd.grad(")
+"""What statements have that send gradients."""
+
 
 @dataclass
 class Seen:

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .observing import Line, Outcome, is_tensor, plain, seen
+from .observing import BACKWARD, Line, Outcome, is_tensor, plain, seen
 from .words import Words
 
 UNSEEN = ("__builtins__", "__warningregistry__")
 """Names that the interpreter gives."""
-BACKWARD = ("backward(", "autograd.grad(")
 
 
 @contextmanager

@@ -26,6 +26,7 @@ CONTEXTS = (
 UNARY = ("Cube", "Exp", "Once", "Silent", "Wrong", "Wide", "Same", "Flat", "Doubled", "Squared",
          "Cube", "Exp")  # fmt: skip
 PAIRS = ("Pair", "Sparing", "Halves")
+UNUSED = ("allow_unused=True",) * 3 + ("materialize_grads=True", "allow_unused=False")
 OUT = ("mul", "add", "sub", "div", "maximum", "atan2", "pow")
 OUT_UNARY = ("sin", "exp", "neg", "sigmoid", "cumsum_0", "relu_", "abs", "square")
 
@@ -282,8 +283,7 @@ class Statements:
         words.append(f"create_graph={create}")
         if p.chance(0.2):
             words.append("retain_graph=" + p.random.choice(("True", "False")))
-        words.append(p.random.choice(("allow_unused=True",) * 3 + ("materialize_grads=True",
-                                                                  "allow_unused=False")))  # fmt: skip
+        words.append(p.random.choice(UNUSED))
         names = ", ".join(p.new_name("g") for _ in inputs)
         return f"{names}, = torch.autograd.grad({end}, [{', '.join(inputs)}], {', '.join(words)})"
 

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from conformance.jit.generated.cases import TensorArgument
 from conformance.jit.generated.making import laid
 
@@ -47,7 +49,8 @@ class Words:
         """A tensor of drawn numbers."""
         made = laid(TensorArgument(shape, dtype, seed, layout, "no", fill), self.torch).data
         if self.shift and (made.is_floating_point() or made.is_complex()):
-            made.mul_(1 + self.shift)
+            signs = self.torch.from_numpy(noise(seed, tuple(made.shape)))
+            made.copy_(made + (self.shift * signs * made).to(made.dtype))
         return made
 
     def note(self, *values: Any) -> None:
@@ -107,6 +110,11 @@ class Words:
 
     def pickled(self, tensor: Any) -> Any:
         return pickle.loads(pickle.dumps(tensor))  # noqa: S301
+
+
+def noise(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers from -1 to 1."""
+    return np.random.default_rng([seed, 1, *shape]).uniform(-1, 1, shape)
 
 
 def _guarded(action: Callable[[], Any], failed: list[BaseException]) -> None:

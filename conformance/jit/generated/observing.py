@@ -60,7 +60,7 @@ def values_of(tensor: Any) -> np.ndarray:
     plain = plain.resolve_neg()
     if str(plain.dtype).endswith(("bfloat16", "float16")):
         plain = plain.float()
-    return np.array(plain.numpy(force=True), copy=True)
+    return np.array(plain.clone().numpy(force=True))  # a clone: NumPy pins the memory it sees
 
 
 def _version(tensor: Any) -> int:
