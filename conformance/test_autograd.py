@@ -17,6 +17,7 @@ import torch as reference
 import flambeau
 from conformance.autograd import (
     backward,
+    checkpoints,
     functions,
     hooks,
     leaves,
@@ -45,7 +46,8 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions, other)
+TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions,
+          checkpoints, other)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")
