@@ -25,6 +25,7 @@ from conformance.autograd import (
     orders,
     other,
     ownership,
+    saved,
     versions,
     views,
 )
@@ -47,7 +48,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
 
 
 TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions,
-          checkpoints, other)  # fmt: skip
+          checkpoints, saved, other)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

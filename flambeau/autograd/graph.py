@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import threading
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -116,6 +118,25 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.title} object at {id(self):#x}>"
+
+
+class Evaluating(threading.local):
+    """The node whose formula runs in this thread, in anomaly mode."""
+
+    node: Node | None = None
+
+
+evaluating = Evaluating()
+
+
+def note(node: Node, depth: int) -> None:
+    """In anomaly mode: remember where the operator was called, and in which node's backward.
+
+    depth: how many of the innermost calls are not the user's.
+    """
+    node.metadata["traceback_"] = traceback.format_stack()[: -depth - 1]
+    if evaluating.node is not None:
+        node.metadata["parent_"] = evaluating.node
 
 
 class OutputNode(Node):
@@ -284,7 +305,7 @@ def save_input(tensor: Tensor) -> Any:
 def save_result(tensor: Tensor) -> Any:
     """What a node keeps of its only output."""
     if watch.saving and modes.stacks.saved_hooks:
-        return PackedResult(tensor, 0, *modes.stacks.saved_hooks[-1])
+        return PackedResult(tensor._data, counter_of(tensor), 0, *modes.stacks.saved_hooks[-1])
     kept = new(SavedResult)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
@@ -297,7 +318,7 @@ def save_part(tensor: Tensor, index: int) -> Any:
     if tensor._data.dtype.kind not in "fcV":
         return save_input(tensor)
     if watch.saving and modes.stacks.saved_hooks:
-        return PackedResult(tensor, index, *modes.stacks.saved_hooks[-1])
+        return PackedResult(tensor._data, counter_of(tensor), index, *modes.stacks.saved_hooks[-1])
     kept = new(SavedPart)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
@@ -308,7 +329,7 @@ def save_part(tensor: Tensor, index: int) -> Any:
 
 PACK_WRITES = (
     "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
-    "hook can not be modified by in-place operations as this can lead to unexpected side-effects. "
+    "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
     "Please open an issue if you need to perform in-place operations on the input to a pack hook."
 )
 
@@ -327,7 +348,12 @@ class Packed:
         self.unpack = unpack
         self.edge = edge_of(tensor)
         version = version_of(tensor)
-        self.packed = pack(tensor)
+        before = modes.grad.enabled
+        modes.grad.enabled = before and False  # None stays what it is: inference mode
+        try:
+            self.packed = pack(tensor)
+        finally:
+            modes.grad.enabled = before
         if version_of(tensor) != version:
             raise RuntimeError(PACK_WRITES)
 
@@ -357,12 +383,12 @@ class PackedResult(Packed):
 
     __slots__ = ("index",)
 
-    def __init__(self, tensor: Tensor, index: int, pack: Any, unpack: Any) -> None:
+    def __init__(self, data: Any, counter: Counter, index: int, pack: Any, unpack: Any) -> None:
         # What the hook gets, and may return, must not lead to the result: that would be a cycle.
         alias = new(Tensor)
-        alias._data = tensor._data
-        alias._counter = counter_of(tensor)
-        alias._version_count = version_of(tensor)
+        alias._data = data
+        alias._counter = counter
+        alias._version_count = counter.count
         super().__init__(alias, pack, unpack)
         self.index = index
 
@@ -501,7 +527,8 @@ def short_title(node: Node) -> str:
 
 PUBLIC = {
     "saved_tensors_hooks": "saved", "save_on_cpu": "saved", "disable_saved_tensors_hooks": "saved",
-    "register_multi_grad_hook": "hooks",
+    "register_multi_grad_hook": "hooks", "increment_version": "versions",
+    "allow_mutation_on_saved_tensors": "mutation",
 }  # fmt: skip
 """Names that `torch.autograd.graph` has and that live in modules built on this one."""
 
