@@ -17,6 +17,7 @@ import torch as reference
 import flambeau
 from conformance.autograd import (
     backward,
+    checkpoints,
     copies,
     functions,
     hooks,
@@ -26,6 +27,7 @@ from conformance.autograd import (
     other,
     ownership,
     reach,
+    saved,
     versions,
     views,
 )
@@ -60,6 +62,8 @@ TOPICS = (
     modes,
     functions,
     other,
+    checkpoints,
+    saved,
 )
 
 

@@ -5,6 +5,7 @@ Each function is a scenario; `t` is the library.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 
@@ -416,3 +417,149 @@ def function_many_views_write(t):
 def function_name_attribute(t):
     y = _forward(t, lambda v: v * 1).apply(t.ones(2, requires_grad=True))
     return y.grad_fn.name(), type(y.grad_fn).__name__, y.grad_fn.next_functions[0][0].name()
+
+
+def setup_context_gets_defaults(t):
+    class Power(t.autograd.Function):
+        @staticmethod
+        def forward(x, exponent=3):
+            return x**exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.exponent * x ** (ctx.exponent - 1), None
+
+    x = t.tensor([2.0], requires_grad=True)
+    Power.apply(x).backward()
+    first = x.grad.clone()
+    Power.apply(x, 2).backward()
+    return first, x.grad
+
+
+def _marked(t: Any, forward: Any) -> Any:
+    return type("Marked", (t.autograd.Function,), {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(lambda ctx, *g: (g[0], g[0])),
+    })  # fmt: skip
+
+
+def dirty_without_being_an_input(t):
+    def forward(ctx, a, b):
+        c = 3 * a
+        c.add_(b)
+        ctx.mark_dirty(c)
+        return c
+
+    a, b = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    _marked(t, forward).apply(a.clone(), b).sum().backward()
+    return a.grad, b.grad
+
+
+def dirty_without_being_an_output(t):
+    def forward(ctx, a, b):
+        a.add_(b)
+        ctx.mark_dirty(a)
+        return a + b
+
+    a = t.ones(2, requires_grad=True)
+    _marked(t, forward).apply(a.clone(), t.ones(2))
+
+
+def dirty_view_among_several_outputs(t):
+    def forward(ctx, a, b):
+        a.add_(b)
+        ctx.mark_dirty(a)
+        return a, a + b
+
+    a, b = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    _marked(t, forward).apply(a.clone().view(2), b)
+
+
+def once_differentiable_leaves_an_error_in_the_graph(t):
+    class Scale(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x)
+            return x * x * factor
+
+        @staticmethod
+        @t.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 2 * x, None
+
+    x, g = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    (slope,) = t.autograd.grad(Scale.apply(x, 2), x, g, create_graph=True)
+    behind = [type(node).__name__ for node, _ in slope.grad_fn.next_functions]
+    try:
+        slope.sum().backward()
+    except RuntimeError as error:
+        return slope, type(slope.grad_fn).__name__, behind, str(error)
+    return None
+
+
+def outputs_without_gradient_are_not_filled(t):
+    class Two(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            first, second = x.clone(), x.clone()
+            ctx.mark_non_differentiable(second)
+            ctx._materialize_non_diff_grads = False
+            return first, second
+
+        @staticmethod
+        def backward(ctx, first, second):
+            seen.append(second is None)
+            return first
+
+    seen: list[bool] = []
+    x = t.ones(1, requires_grad=True)
+    Two.apply(x)[0].backward()
+    return seen, x.grad
+
+
+def anomaly_names_all_who_induced_it(t):
+    class Inner(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    class Outer(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return Inner.apply(g)
+
+    def texts(first, second):
+        x, g = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+        with t.autograd.set_detect_anomaly(first):
+            (slope,) = t.autograd.grad(Outer.apply(x), x, g, create_graph=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                with t.autograd.set_detect_anomaly(second):
+                    slope.sum().backward()
+            except RuntimeError as error:
+                said = str(error)
+        found = [str(warning.message) for warning in caught]
+        return said, [(w.partition(".")[0], "Inner.apply" in w, "Outer.apply" in w) for w in found]
+
+    return texts(True, True), texts(False, True)
+
+
+def base_class(t):
+    function = t.autograd.Function
+    return function.generate_vmap_rule, hasattr(function, "vmap"), hasattr(function, "jvp")

@@ -189,3 +189,24 @@ def graph_structure(t):
 def outputs_of_one_node(t):
     parts = t.ones(4, requires_grad=True).split(2)
     return [(p.grad_fn, p.output_nr) for p in parts], parts[0].grad_fn is parts[1].grad_fn
+
+
+def pack_hook_that_writes(t):
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.saved_tensors_hooks(lambda s: s.detach().add_(1), lambda s: s):
+        x * t.ones(2)
+
+
+def pack_hook_that_writes_to_a_result(t):
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.saved_tensors_hooks(lambda s: s.add_(1), lambda s: s):
+        x.exp()
+
+
+def numbers_go_through_no_hook(t):
+    packed = []
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.saved_tensors_hooks(lambda s: packed.append(s) or s, lambda s: s):
+        y = (x * 2) ** 2 / 4
+    y.sum().backward()
+    return [p.shape for p in packed], x.grad

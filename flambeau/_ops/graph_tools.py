@@ -45,13 +45,13 @@ for _name in ("add", "clone", "as_strided", "sum_to_size", "expand", "ones_like"
     setattr(tools, _name, _lazily(_name))
 
 
-def _for_user(tensor: Tensor) -> Tensor:
-    from flambeau._ops.number_operands import for_user
+def _is_number(tensor: Tensor) -> bool:
+    from flambeau._ops.number_operands import is_number
 
-    return for_user(tensor)
+    return is_number(tensor)
 
 
-tools.for_user = _for_user
+tools.is_number = _is_number
 tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
 tools.new_empty_strided = _empty_strided

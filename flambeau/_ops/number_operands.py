@@ -43,12 +43,9 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
     return result
 
 
-def for_user(tensor: Tensor) -> Tensor:
-    """A tensor, or a copy of it if it is one of those for numbers: nobody may write to these."""
-    if tensor._data.ndim:
-        return tensor
-    is_shared = any(tensor is one for one in SCALARS.values())
-    return wrap(tensor._data.copy()) if is_shared else tensor
+def is_number(tensor: Tensor) -> bool:
+    """Whether a tensor is one of those for numbers, which are shared: no hook may get them."""
+    return not tensor._data.ndim and any(tensor is one for one in SCALARS.values())
 
 
 def number_tensor(value: Any) -> Tensor:

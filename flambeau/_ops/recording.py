@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +28,7 @@ from flambeau.autograd.graph import (
     tools,
 )
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
+from flambeau.autograd.saved_fields import fields
 
 LIMIT = choice.limit("formula")
 """Elements from which on a formula is one kernel."""
@@ -152,7 +152,7 @@ def _meta(tensor: Any) -> Any:
 def _note(node: Node) -> None:
     """In anomaly mode: remember where the operator was called."""
     if modes.watch.anomaly:
-        node.metadata["traceback_"] = traceback.format_stack()[:-3]
+        graph.note(node, 3)
 
 
 def _link_outputs(node: RowNode, results: tuple[Any, ...]) -> None:
@@ -323,8 +323,10 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
         f"backward {plan.op.full_name}", _apply_text(plan, outputs), scope, "apply"
     )
     title = plan.op.node_inplace if inplace and plan.op.node_inplace else plan.op.node
+    lists = {name for name, argument in plan.arguments.items() if argument.is_list}
     return type(title, (RowNode,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
+        **fields(list(plan.saved), lists, plan.values),
     })  # fmt: skip
 
 

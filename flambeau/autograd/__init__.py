@@ -16,7 +16,7 @@ from flambeau.autograd.grad_mode import (
 )
 
 _LAZY = {
-    "Function": "function", "FunctionCtx": "function",
+    "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved_fields",
     "detect_anomaly": "saved", "set_detect_anomaly": "saved",
     "set_multithreading_enabled": "grad_mode",
     "_unsafe_preserve_version_counter": "grad_mode",

@@ -22,7 +22,7 @@ from flambeau._runtime import cpu
 from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided, SparseFirst
 from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+from flambeau.autograd.graph import Node, OutputNode, accumulator_of, evaluating, tools
 
 
 def total(known: Any, grad: Any) -> Any:
@@ -221,11 +221,14 @@ def applied(node: Node, grad: Any) -> tuple[Any, ...]:
 
 def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
     """In anomaly mode: errors and NaNs show where the operator was called."""
+    outer, evaluating.node = evaluating.node, node
     try:
         grads = node.apply(grad)
     except Exception:
         _print_forward_lines(node)
         raise
+    finally:
+        evaluating.node = outer
     if not Anomaly.check_nan:
         return grads
     for position, part in enumerate(grads):
@@ -241,18 +244,38 @@ def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
 
 
 def _print_forward_lines(node: Node) -> None:
+    """Where the operator was called, and the one whose backward called it, and so on."""
     lines = node.metadata.get("traceback_")
     if lines is None:
-        text = (
-            f"Error detected in {node.name()}. No forward pass information available. Enable "
-            "detect anomaly during forward pass for more information."
-        )
+        _warn(f"Error detected in {node.name()}. No forward pass information available. Enable "
+              "detect anomaly during forward pass for more information.")  # fmt: skip
     else:
-        text = (
-            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-            f"{''.join(lines)}"
-        )
-    warnings.warn(text, UserWarning, stacklevel=6)
+        _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+              f"{''.join(lines)}")  # fmt: skip
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        _print_parent(parent)
+        parent = parent.metadata.get("parent_")
+
+
+def _print_parent(parent: Node) -> None:
+    lines = parent.metadata.get("traceback_")
+    if lines is None:
+        _warn("\n\nPrevious calculation was induced by "
+              f"{parent.name()}. No forward pass information available. Enable detect anomaly "
+              "during forward pass for more information.")  # fmt: skip
+        return
+    _warn("\n\nPrevious calculation was induced by "
+          f"{parent.name()}. Traceback of forward call that induced the previous calculation:\n"
+          f"{''.join(lines)}")  # fmt: skip
+
+
+def _warn(text: str) -> None:
+    """Warn; a warning that is to be an error is printed, so as not to hide the error itself."""
+    try:
+        warnings.warn(text, UserWarning, stacklevel=7)
+    except UserWarning as warning:
+        sys.stderr.write(f"{type(warning).__name__}: {warning}\n")
 
 
 def run_tensor_hooks(node: Node, grad: Any) -> Any:

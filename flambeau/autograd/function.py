@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 import weakref
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from flambeau.autograd.graph import (
     FREED,
     Node,
     next_sequence_number,
+    note,
     output_node,
     save_part,
     tools,
@@ -30,6 +32,27 @@ from flambeau.autograd.history import (
     rebase,
     view_of,
 )
+from flambeau.autograd.saved_fields import saved_tensor
+
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+NOT_AN_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+    "mutated should be passed to ctx.mark_dirty()."
+)
+
+NOT_AN_OUTPUT = (
+    "Some elements marked as dirty during the forward method were not returned as output. The "
+    "inputs that are modified inplace must all be outputs of the Function."
+)
+VIEW_AMONG_MANY = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+    "cannot return more than one Tensor. This is not supported by the current autograd engine. "
+    "You should either make sure the input is not a view (using .clone() for example) or make "
+    "your Function only return one Tensor (potentially splitting it into two Functions: one "
+    "doing the inplace that returns a single Tensor and a second one that does the other "
+    "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
+    "this change."
+)
 
 
 class FunctionCtx:
@@ -39,7 +62,10 @@ class FunctionCtx:
     _dirty: tuple[Any, ...] = ()
     _non_differentiable: tuple[Any, ...] = ()
     _materialize = True
+    _materialize_non_diff_grads = True
     _recorded = False
+    _kept: tuple[Any, Any] = (None, None)
+    """What the node saved, for those who keep the context longer than the graph."""
     _node: Callable[[], Any]
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -71,10 +97,33 @@ class FunctionCtx:
         """What `save_for_backward` kept; an error if it was freed or changed in place."""
         if not self._recorded:
             return self._to_save
-        node = self._node()
-        if node is None or node.saved is None:
-            raise RuntimeError(FREED)
+        node = self._keeper()
         return tuple(unpack(node, position) for position in range(len(node.saved)))
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning,
+                      stacklevel=2)  # fmt: skip
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """The same, as objects that take hooks."""
+        if not self._recorded:
+            return ()
+        node = self._keeper()
+        return tuple(saved_tensor(node, position) for position in range(len(node.saved)))
+
+    def _keeper(self) -> Node:
+        """The node, or once that is gone, another that keeps what it kept."""
+        node: Node | None = self._node()
+        if node is None:
+            node = Node()
+            node.edges, node.saved, node.versions = (), *self._kept
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        return node
 
 
 class Context(FunctionCtx):
@@ -121,6 +170,10 @@ class CustomNode(Node):
         if not isinstance(returned, tuple):
             returned = (returned,)
         return self._checked(returned)
+
+    def release(self) -> None:
+        super().release()
+        self.context._kept = (self.saved, self.versions)
 
     def _checked(self, returned: tuple[Any, ...]) -> tuple[Any, ...]:
         """One gradient per tensor input, of a shape that fits."""
@@ -190,6 +243,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     """
 
     _node_class: type[CustomNode]
+    generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -229,9 +283,27 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Directional derivatives of the outputs from those of the inputs."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The function over a batch."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod "
+            "or set generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record it."""
+        if cls.setup_context is not Function.setup_context:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs), {}
         node = cls._node_class()
         node.hooks, node.saved, node.versions = None, (), ()
         tensors = [a for a in args if isinstance(a, Tensor)]
@@ -242,8 +314,17 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
         node.sequence_number = next_sequence_number()
         node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
+        if modes.watch.anomaly:
+            note(node, 1)
         output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
+
+
+def _with_defaults(forward: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...]:
+    """All arguments by position, those that were left out, too: what `setup_context` gets."""
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
 
 
 def _run(cls: type[Function], context: Context, args: Any, kwargs: Any) -> Any:
@@ -263,6 +344,8 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
             recording: bool) -> Any:  # fmt: skip
     many = isinstance(output, (tuple, list))
     outputs = list(output) if many else [output]
+    if node.context._dirty:
+        _check_marks(node.context._dirty, inputs, outputs, recording)
     for position, result in enumerate(outputs):
         if isinstance(result, Tensor):
             outputs[position] = _own(node, inputs, result, recording)
@@ -272,6 +355,17 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
     if many:
         return tuple(outputs)
     return outputs[0]
+
+
+def _check_marks(dirty: tuple[Any, ...], inputs: list[Tensor], outputs: list[Any],
+                 recording: bool) -> None:  # fmt: skip
+    """What `mark_dirty` was told must be inputs that are outputs, too."""
+    if not all(any(d is t for t in inputs) for d in dirty):
+        warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=4)
+    if not all(any(d is t for t in outputs) for d in dirty):
+        raise RuntimeError(NOT_AN_OUTPUT)
+    if recording and len(outputs) > 1 and any(d._base is not None for d in dirty):
+        raise RuntimeError(VIEW_AMONG_MANY)
 
 
 def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool) -> Tensor:
@@ -312,6 +406,8 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
         if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
             continue
         if any(result is t for t in node.context._non_differentiable):
+            if not node.context._materialize_non_diff_grads:
+                node.results[position] = None
             continue
         link = node if len(outputs) == 1 else output_node(node, position)
         if any(result is t for t in node.context._dirty):
@@ -336,6 +432,7 @@ def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
             kept.append(_saved_input(tensor))
         versions.append(0 if tensor is None else version_of(tensor))
     node.saved, node.versions = tuple(kept), tuple(versions)
+    node.context._kept = (node.saved, node.versions)
     node.context._to_save = ()
     node.context._recorded = True
 
@@ -359,23 +456,59 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not before or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
         many = isinstance(outputs, tuple)
-        poisoned = [
-            _Poison.apply(o.detach(), *[a for a in args if isinstance(a, Tensor)])  # type: ignore[attr-defined]
-            if isinstance(o, Tensor)
-            else o
-            for o in (outputs if many else (outputs,))
-        ]
-        return tuple(poisoned) if many else poisoned[0]
+        marked = mark_once(outputs if many else (outputs,))
+        return marked if many else marked[0]
 
     return wrapper
 
 
-class _Poison(Function):
-    @staticmethod
-    def forward(ctx: Any, output: Tensor, *sources: Tensor) -> Any:
-        return output.view_as(output)  # type: ignore[attr-defined]
+class Error(Node):
+    """Stands behind tensors whose gradient nobody may ask for."""
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with "
-                           "@once_differentiable")  # fmt: skip
+    __slots__ = ("message",)
+    title = "Error"
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """Say so."""
+        raise RuntimeError(self.message)
+
+
+def mark_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gradients of a formula that has no gradient of its own."""
+    return delayed_error(TWICE, tuple(_as_leaf(value) for value in values))
+
+
+def _as_leaf(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    leaf = alias_of(value)
+    leaf._requires_grad = value._data.dtype.kind in "fcV"
+    return leaf
+
+
+def delayed_error(message: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same tensors, whose gradients are an error with this message."""
+    node = Error()
+    node.message, node.hooks, node.saved = message, None, ()
+    node.edges = tuple(edge_of(v) if isinstance(v, Tensor) else None for v in values)
+    node.sequence_number = next_sequence_number()
+    node.outputs = len(values)
+    results = list(values)
+    for position, value in enumerate(values):
+        if node.edges[position] is not None:
+            results[position] = alias_of(value)
+            _lead_to(results[position], node, position)
+    return tuple(results)
+
+
+def _lead_to(result: Tensor, node: Node, position: int) -> None:
+    result._node = node if node.outputs == 1 else output_node(node, position)
+    result._requires_grad = True
+
+
+class InplaceFunction(Function):
+    """The old base class of functions that can work in place. Use Function."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import threading
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -39,7 +41,7 @@ class Tools:
     to_dtype: Any
     zeros: Any
     ones_like: Any
-    for_user: Any
+    is_number: Any
     view_as_real: Any
     view_as_complex: Any
 
@@ -116,6 +118,25 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.title} object at {id(self):#x}>"
+
+
+class Evaluating(threading.local):
+    """The node whose formula runs in this thread, in anomaly mode."""
+
+    node: Node | None = None
+
+
+evaluating = Evaluating()
+
+
+def note(node: Node, depth: int) -> None:
+    """In anomaly mode: remember where the operator was called, and in which node's backward.
+
+    depth: how many of the innermost calls are not the user's.
+    """
+    node.metadata["traceback_"] = traceback.format_stack()[: -depth - 1]
+    if evaluating.node is not None:
+        node.metadata["parent_"] = evaluating.node
 
 
 class OutputNode(Node):
@@ -289,15 +310,15 @@ def save_input(tensor: Tensor) -> Any:
             "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
             "instead of `torch.inference_mode()`."
         )
-    if modes.stacks.saved_hooks:
-        return Packed(tensor)
+    if modes.stacks.saved_hooks and not tools.is_number(tensor):
+        return Packed(tensor, *modes.stacks.saved_hooks[-1])
     return tensor
 
 
 def save_result(tensor: Tensor) -> Any:
     """What a node keeps of its only output."""
     if watch.saving and modes.stacks.saved_hooks:
-        return PackedResult(tensor, 0)
+        return PackedResult(tensor._data, counter_of(tensor), 0, *modes.stacks.saved_hooks[-1])
     kept = new(SavedResult)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
@@ -310,13 +331,20 @@ def save_part(tensor: Tensor, index: int) -> Any:
     if tensor._data.dtype.kind not in "fcV":
         return save_input(tensor)
     if watch.saving and modes.stacks.saved_hooks:
-        return PackedResult(tensor, index)
+        return PackedResult(tensor._data, counter_of(tensor), index, *modes.stacks.saved_hooks[-1])
     kept = new(SavedPart)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
     kept.index = index
     kept.ref = weakref.ref(tensor)
     return kept
+
+
+PACK_WRITES = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+    "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
+    "Please open an issue if you need to perform in-place operations on the input to a pack hook."
+)
 
 
 class Packed:
@@ -327,14 +355,22 @@ class Packed:
 
     __slots__ = ("edge", "packed", "unpack")
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, pack: Any, unpack: Any) -> None:
         from flambeau.autograd.history import edge_of
 
-        pack, self.unpack = modes.stacks.saved_hooks[-1]
+        self.unpack = unpack
         self.edge = edge_of(tensor)
-        self.packed = pack(tools.for_user(tensor))
+        version = version_of(tensor)
+        before = modes.grad.enabled
+        modes.grad.enabled = before and False  # None stays what it is: inference mode
+        try:
+            self.packed = pack(tensor)
+        finally:
+            modes.grad.enabled = before
+        if version_of(tensor) != version:
+            raise RuntimeError(PACK_WRITES)
 
-    def unpacked(self, node: Node) -> Tensor:
+    def unpacked(self, node: Node | None) -> Tensor:
         """What the user's unpack hook gives, as a tensor of its own."""
         found = self.unpack(self.packed)
         if not isinstance(found, Tensor):
@@ -342,10 +378,10 @@ class Packed:
                             f"result of type {type(found).__name__}")  # fmt: skip
         return self.followed(found, node)
 
-    def followed(self, found: Tensor, node: Node) -> Tensor:
+    def followed(self, found: Tensor, node: Any) -> Tensor:
         """The same memory with the history of what was packed."""
         edge = self.edge
-        if found is edge:
+        if found is edge or (edge is None and not found.requires_grad):
             return found
         result = alias_of(found)
         if isinstance(edge, Tensor):
@@ -360,11 +396,16 @@ class PackedResult(Packed):
 
     __slots__ = ("index",)
 
-    def __init__(self, tensor: Tensor, index: int) -> None:
-        super().__init__(alias_of(tensor))
+    def __init__(self, data: Any, counter: Counter, index: int, pack: Any, unpack: Any) -> None:
+        # What the hook gets, and may return, must not lead to the result: that would be a cycle.
+        alias = new(Tensor)
+        alias._data = data
+        alias._counter = counter
+        alias._version_count = counter.count
+        super().__init__(alias, pack, unpack)
         self.index = index
 
-    def followed(self, found: Tensor, node: Node) -> Tensor:
+    def followed(self, found: Tensor, node: Any) -> Tensor:
         return _with_history(alias_of(found), node, self.index)
 
 
@@ -499,7 +540,8 @@ def short_title(node: Node) -> str:
 
 PUBLIC = {
     "saved_tensors_hooks": "saved", "save_on_cpu": "saved", "disable_saved_tensors_hooks": "saved",
-    "register_multi_grad_hook": "hooks",
+    "register_multi_grad_hook": "hooks", "increment_version": "versions",
+    "allow_mutation_on_saved_tensors": "mutation",
 }  # fmt: skip
 """Names that `torch.autograd.graph` has and that live in modules built on this one."""
 

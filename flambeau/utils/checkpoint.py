@@ -1,9 +1,8 @@
 """Activation checkpointing: forget intermediate results, compute them again for backward.
 
-`checkpoint(function, *args)` saves the arguments only. Non-reentrant checkpointing replaces every
-tensor that the function saves for backward by a number; the first one that backward asks for runs
-the function again and keeps what it saves. Reentrant checkpointing is a custom Function that runs
-the function and a backward pass inside its own backward.
+`checkpoint(function, *args)` saves the arguments only. Checkpointing without reentrance is in
+`recomputation.py`. Reentrant checkpointing is a custom Function that runs the function and a
+backward pass inside its own backward.
 """
 
 from __future__ import annotations
@@ -17,16 +16,14 @@ from flambeau._core import modes
 from flambeau._core.autocast import Snapshot
 from flambeau._core.generator import default_generator
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd import engine
 from flambeau.autograd.backward import backward as run_backward
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad
-from flambeau.autograd.graph import modified_error
-from flambeau.autograd.saved import saved_tensors_hooks
-from flambeau.autograd.versions import version_of
+from flambeau.utils.recomputation import CheckpointError, Recomputation
 
-
-class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not match the first."""
+__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential",
+           "noop_context_fn", "set_checkpoint_early_stop"]  # fmt: skip
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -69,8 +66,18 @@ def checkpoint(
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
                           stacklevel=2)  # fmt: skip
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
-    return _Recompute(function, args, kwargs, context_fn, preserve_rng_state,
-                      determinism_check).first_run()  # fmt: skip
+    said = set_checkpoint_early_stop.value
+    stop = early_stop if said is None else said
+    made = Recomputation(function, args, kwargs, context_fn, Conditions(preserve_rng_state),
+                         determinism_check, stop)  # fmt: skip
+    return made.first_run(args)
+
+
+INCOMPATIBLE = (
+    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+    "`inputs` parameter to .backward(). To resolve this error, you can either set "
+    "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+)
 
 
 class CheckpointFunction(Function):
@@ -85,6 +92,8 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if engine.running.task.needed is not None:
+            raise RuntimeError(INCOMPATIBLE)
         inputs = list(ctx.args)
         for position, tensor in zip(ctx.tensor_positions, ctx.saved_tensors, strict=True):
             inputs[position] = tensor.detach().requires_grad_(tensor.requires_grad)
@@ -134,66 +143,21 @@ def _streams() -> list[Any]:
     return [default_generator, *([] if places is None else places.streams())]
 
 
-class _Recompute:
-    """One non-reentrant checkpoint: counts what the first run saves, then saves it itself."""
+class set_checkpoint_early_stop:
+    """Whether checkpoints made within end their second run with the last tensor that is needed,
+    whatever they say themselves."""
 
-    def __init__(self, function: Any, args: Any, kwargs: Any, context_fn: Any, preserve: bool,
-                 check: str) -> None:  # fmt: skip
-        self.function, self.args, self.kwargs = function, args, kwargs
-        self.contexts = context_fn()
-        self.conditions = Conditions(preserve)
-        self.check = check
-        self.shapes: list[Any] = []
-        self.kept: dict[int, Tensor] | None = None
-        self.versions = [(a, version_of(a)) for a in args if isinstance(a, Tensor)]
+    value: bool | None = None
 
-    def first_run(self) -> Any:
-        with self.contexts[0], saved_tensors_hooks(self._number, self._recomputed):
-            return self.function(*self.args, **self.kwargs)
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
 
-    def _number(self, tensor: Tensor) -> int:
-        self.shapes.append((tensor._data.shape, tensor._data.dtype))
-        return len(self.shapes) - 1
+    def __enter__(self) -> None:
+        self.before = set_checkpoint_early_stop.value
+        set_checkpoint_early_stop.value = self.enable
 
-    def _recomputed(self, number: int) -> Tensor:
-        if self.kept is None or number not in self.kept:
-            self._second_run()
-        assert self.kept is not None
-        return self.kept.pop(number)
-
-    def _second_run(self) -> None:
-        for tensor, version in self.versions:
-            if version_of(tensor) != version:
-                raise modified_error(tensor, version)
-        kept: list[Tensor] = []
-
-        def keep(tensor: Tensor) -> int:
-            kept.append(tensor.detach() if tensor.requires_grad else tensor)  # type: ignore[attr-defined]
-            return len(kept) - 1
-
-        hooks = saved_tensors_hooks(keep, kept.__getitem__)
-        with self.conditions, enable_grad(), self.contexts[1], hooks:
-            self.function(*self.args, **self.kwargs)
-        self._compare(kept)
-        self.kept = dict(enumerate(kept))
-
-    def _compare(self, kept: list[Tensor]) -> None:
-        if len(kept) != len(self.shapes):
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the "
-                f"original forward and recomputation.\nNumber of tensors saved during forward: "
-                f"{len(self.shapes)}\nNumber of tensors saved during recomputation: {len(kept)}."
-            )
-        if self.check == "none":
-            return
-        for position, (tensor, meta) in enumerate(zip(kept, self.shapes, strict=True)):
-            if (tensor._data.shape, tensor._data.dtype) != meta:
-                raise CheckpointError(
-                    "torch.utils.checkpoint: Recomputed values for the following tensors have "
-                    "different metadata than during the forward pass.\ntensor at position "
-                    f"{position}:\nsaved metadata: {meta}\nrecomputed metadata: "
-                    f"{(tensor._data.shape, tensor._data.dtype)}\n"
-                )
+    def __exit__(self, *exc: object) -> None:
+        set_checkpoint_early_stop.value = self.before
 
 
 def checkpoint_sequential(
@@ -205,6 +169,14 @@ def checkpoint_sequential(
 ) -> Any:
     """Run a Sequential (or list) in `segments` parts, all but the last checkpointed."""
     if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
+            "passed. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
+            "the differences between the two variants.",
+            stacklevel=2,
+        )
         use_reentrant = True
     modules = list(functions.children()) if hasattr(functions, "children") else list(functions)
 

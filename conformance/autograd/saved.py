@@ -1,0 +1,148 @@
+"""What nodes and contexts show of what they have saved: fields of nodes, hooks given later.
+
+Each function is a scenario; `t` is the library.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+def fields_of_a_node(t):
+    x, y = t.ones(2, requires_grad=True), t.full((2,), 3.0)
+    a, b, c = x * y, x.exp(), t.stack([x, x], dim=1)
+    return (a.grad_fn._saved_self, a.grad_fn._saved_other, b.grad_fn._saved_result,
+            c.grad_fn._saved_dim, a.grad_fn._saved_other is y)  # fmt: skip
+
+
+def fields_of_a_freed_node(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * x
+    y.sum().backward()
+    return y.grad_fn._saved_self
+
+
+def fields_have_their_history(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * 2
+    z = y.exp()
+    w = y * y
+    return z.grad_fn._saved_result.grad_fn is z.grad_fn, w.grad_fn._saved_self is y
+
+
+def a_field_of_a_number_is_a_copy(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * 2
+    with t.no_grad():
+        y.grad_fn._saved_other.fill_(100)
+    return (x.detach() * 2,)
+
+
+def hooks_given_later(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    seen = []
+
+    def pack(s: Any) -> Any:
+        seen.append((s is x, s.requires_grad, t.is_grad_enabled()))
+        return s * 2
+
+    y.grad_fn._raw_saved_self.register_hooks(pack, lambda s: s * 5)
+    unpacked = y.grad_fn._saved_self
+    y.sum().backward()
+    return seen, unpacked, x.grad
+
+
+def hooks_given_later_to_a_result(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda s: s.clone(), lambda s: s)
+    (first,) = t.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    return first, second
+
+
+def hooks_given_twice(t):
+    x = t.ones(2, requires_grad=True)
+    field = (x * x).grad_fn._raw_saved_self
+    field.register_hooks(lambda s: s, lambda s: s)
+    field.register_hooks(lambda s: s, lambda s: s)
+
+
+def hooks_given_too_late(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * x
+    field = y.grad_fn._raw_saved_self
+    y.sum().backward()
+    field.register_hooks(lambda s: s, lambda s: s)
+
+
+def hooks_for_nothing(t):
+    x = t.ones(2, requires_grad=True)
+    (x * 3).grad_fn._raw_saved_self.register_hooks(lambda s: s, lambda s: s)
+
+
+def hooks_that_write(t):
+    x = t.ones(2, requires_grad=True)
+    (x * x).grad_fn._raw_saved_self.register_hooks(lambda s: s.mul_(2), lambda s: s)
+
+
+def one_hook_is_not_enough(t):
+    x = t.ones(2, requires_grad=True)
+    (x * x).grad_fn._raw_saved_self.register_hooks(lambda s: s)
+
+
+def saved_tensors_are_not_made_by_users(t):
+    t.autograd.SavedTensor()
+
+
+def pack_hooks_run_unrecorded(t):
+    seen = []
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.saved_tensors_hooks(
+        lambda s: seen.append(t.is_grad_enabled()) or s.exp(), lambda s: s.log()
+    ):
+        y = x.exp() * x
+    y.sum().backward()
+    return seen, x.grad
+
+
+def _keeps(t: Any) -> Any:
+    class Keeps(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            kept.append(ctx)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                (x, nothing) = ctx.saved_variables
+            return g * x * len(caught)
+
+    kept: list[Any] = []
+    Keeps.kept = kept
+    return Keeps
+
+
+def context_of_a_function(t):
+    keeps = _keeps(t)
+    x = t.tensor([2.0, 3.0], requires_grad=True)
+    y = keeps.apply(x)
+    field = y.grad_fn._raw_saved_tensors[0]
+    field.register_hooks(lambda s: s * 2, lambda s: s)
+    y.sum().backward(retain_graph=True)
+    del y
+    return x.grad, keeps.kept[0].saved_tensors
+
+
+def context_after_the_graph_is_freed(t):
+    keeps = _keeps(t)
+    x = t.ones(2, requires_grad=True)
+    y = keeps.apply(x)
+    y.sum().backward()
+    del y
+    return keeps.kept[0].saved_tensors

@@ -1,0 +1,137 @@
+"""What users see of what a node keeps: `grad_fn._saved_self`, `grad_fn._raw_saved_self`.
+
+The first is the tensor (or the plain value) under its name in the row; the second a `SavedTensor`,
+which can be given a pair of hooks after the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.graph import (
+    FREED,
+    Node,
+    Packed,
+    PackedResult,
+    SavedResult,
+    alias_of,
+    check_result,
+    modified_error,
+    short_title,
+    tools,
+    unpack,
+)
+from flambeau.autograd.history import edge_of
+from flambeau.autograd.versions import version_of
+
+FREED_BEFORE = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values "
+    "of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to "
+    "access saved variables after calling backward."
+)
+HOOKED = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one "
+    "pair of hooks is allowed at a time."
+)
+NOTHING = "Calling register_hooks on a saved tensor with value None is forbidden"
+ARGUMENTS = (
+    "register_hooks(): incompatible function arguments. The following argument types are "
+    "supported:\n    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, "
+    "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
+)
+
+
+class SavedTensor:
+    """One tensor that a node keeps. Nodes make these."""
+
+    __slots__ = ("_node", "_place")
+    _node: Node
+    _place: tuple[int, int | None]
+
+    def __init__(self, *args: Any) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    def register_hooks(self, *hooks: Any) -> None:
+        """Let the tensor go through `pack_hook` now, and through `unpack_hook` when it is used."""
+        if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
+            raise TypeError(ARGUMENTS + ", ".join(map(repr, (self, *hooks))))
+        node, (position, index) = self._node, self._place
+        if node.saved is None:
+            raise RuntimeError(FREED_BEFORE)
+        field, versions = node.saved[position], node.versions[position]
+        if index is None:
+            kept = _packed(node, field, versions, hooks)
+        else:
+            kept = list(field)
+            kept[index] = _packed(node, field[index], versions[index], hooks)
+        node.saved = (*node.saved[:position], kept, *node.saved[position + 1 :])
+
+
+def _packed(node: Node, kept: Any, version: int, hooks: Sequence[Any]) -> Packed:
+    """What a node keeps, after it went through hooks."""
+    if kept is None:
+        raise RuntimeError(NOTHING)
+    if isinstance(kept, Packed):
+        raise RuntimeError(HOOKED)
+    if isinstance(kept, SavedResult):
+        check_result(kept, version, short_title(node))
+        return PackedResult(kept.data, kept.counter, kept.index, *hooks)
+    if version_of(kept) != version:
+        raise modified_error(kept, version)
+    packed = Packed(alias_of(kept), *hooks)
+    packed.edge = edge_of(kept)
+    return packed
+
+
+def saved_tensor(node: Node, position: int, index: int | None = None) -> SavedTensor:
+    """The public face of what a node keeps at a position (of a list, at an index of it)."""
+    found = SavedTensor.__new__(SavedTensor)
+    found._node, found._place = node, (position, index)
+    return found
+
+
+def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str]) -> dict[str, property]:
+    """The properties of a class of nodes that keeps these tensors and plain values."""
+    found: dict[str, property] = {}
+    for position, name in enumerate(tensors):
+        read, raw = (_list, _raw_list) if name in lists else (_tensor, saved_tensor)
+        found[f"_saved_{name}"] = property(_at(read, position))
+        found[f"_raw_saved_{name}"] = property(_at(raw, position))
+    for position, name in enumerate(values):
+        found.setdefault(f"_saved_{name}", property(_at(_value, position)))
+    return found
+
+
+def _at(read: Callable[..., Any], position: int) -> Callable[[Node], Any]:
+    return lambda node: read(node, position)
+
+
+def _value(node: Any, position: int) -> Any:
+    return node.values[position]
+
+
+def _tensor(node: Node, position: int) -> Tensor | None:
+    """A saved tensor; of a number, which many nodes share, a copy."""
+    found: Tensor | None = unpack(node, position)
+    if found is None or not tools.is_number(found):
+        return found
+    return wrap(found._data.copy())
+
+
+def _list(node: Node, position: int) -> tuple[Any, ...]:
+    """A saved list of tensors."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    count = len(node.saved[position] or ())
+    single = Node()
+    single.saved, single.versions = node.saved[position], node.versions[position]
+    return tuple(_tensor(single, index) for index in range(count))
+
+
+def _raw_list(node: Node, position: int) -> tuple[Any, ...]:
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    return tuple(saved_tensor(node, position, i) for i in range(len(node.saved[position] or ())))
