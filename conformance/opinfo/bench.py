@@ -298,21 +298,15 @@ class Bench:
         if want.error:
             return {"torch raises": True}
         own = compare.CANONICAL_GRAD.get(op.name)
-        if category.endswith("gradgradcheck"):
-            functions = [self.op_function(b, op, category) for b in bridges]
-            sides = list(zip(bridges, functions, (want, got)))
-            orders.check_second_order(sides, sample, own)
-            return {}
-        sides = [
-            orders.Side(
-                b,
-                orders.differentiable(orders.processed(b, call, sample, own)),
-                call.differentiable(),
-            )
+        programs = [
+            orders.Program(b, self.op_function(b, op, category), call, sample, own)
             for b, call in zip(bridges, (want, got))
         ]
-        orders.check_orders(judge, *sides, with_values=not random)
-        return {"values not compared": random, "torch raises": sides[0].error is not None}
+        if category.endswith("gradgradcheck"):
+            return orders.check_second_order(*programs)
+        sides = [orders.Side(program) for program in programs]
+        counters = orders.check_orders(judge, *sides, with_values=not random)
+        return {"values not compared": random} | counters
 
     # ---- modules
 

@@ -56,6 +56,7 @@ NOTES = (
     "left out",
     "values not compared",
     "torch raises",
+    "torch is wrong",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")
