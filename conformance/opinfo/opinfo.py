@@ -57,6 +57,7 @@ NOTES = (
     "values not compared",
     "torch raises",
     "torch is wrong",
+    "beyond torch",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")

@@ -19,6 +19,7 @@ bools for formulas of several parameters.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 import sys
@@ -115,6 +116,15 @@ class Op:
             for name in key if isinstance(key, tuple) else (key,):
                 if name not in known:
                     raise ValueError(f"{self.text}: no parameter {name!r} for a formula")
+
+    @property
+    def written(self) -> Op:
+        """The row as its in-place form is recorded."""
+        if self.backward_inplace is None:
+            return self
+        op = copy.copy(self)
+        op.backward = self.backward_inplace
+        return op
 
     @property
     def schema(self) -> Schema:

@@ -93,7 +93,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
     Where no element is 0 this is a reversed running sum of grad * result, divided by x.
     """
-    if not self._data.size or not self._data.ndim:
+    if not self._data.size or not self._data.ndim or self._data.shape[dim] == 1:
         return grad
     if (self._data != 0).all():
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
