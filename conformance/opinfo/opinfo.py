@@ -58,6 +58,7 @@ NOTES = (
     "torch raises",
     "torch is wrong",
     "beyond torch",
+    "not finite",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")
