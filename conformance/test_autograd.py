@@ -28,6 +28,7 @@ from conformance.autograd import (
     ownership,
     reach,
     saved,
+    slopes,
     versions,
     views,
 )
@@ -64,6 +65,7 @@ TOPICS = (
     other,
     checkpoints,
     saved,
+    slopes,
 )
 
 

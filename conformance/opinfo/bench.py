@@ -7,6 +7,7 @@ import types
 import warnings
 
 import compare
+import orders
 import torch
 from bridge import Bridge, Memo, Missing, draws_random_numbers, remember_constructor_arguments
 from torch.testing._internal.common_modules import ModuleErrorEnum
@@ -18,10 +19,6 @@ RANDOM_TRIALS = 24  # torch must agree with itself under so many seeds for value
 SLIPS = {
     "rand_like": torch.rand_like
 }  # the OpInfo of this name calls another function (randn_like)
-
-
-class Void(Exception):
-    """This case measures nothing here; it leaves the count."""
 
 
 class Call:
@@ -185,7 +182,7 @@ class Bench:
                 try:
                     counters |= check(case) or {}
                     counters["passed"] = 1
-                except Void:
+                except compare.Void:
                     counters = {"left out": 1}
                 except Exception as error:
                     counters |= {"missing": isinstance(error, Missing)} | getattr(
@@ -205,9 +202,9 @@ class Bench:
         try:
             expected = attempt(self.reference, case)
         except Exception:
-            raise Void("numpy cannot carry these inputs") from None
+            raise compare.Void("numpy cannot carry these inputs") from None
         if not isinstance(expected, case.error_type):
-            raise Void("torch itself does not raise it here")
+            raise compare.Void("torch itself does not raise it here")
         error = attempt(self.impl, case)
         good = isinstance(error, case.error_type) and not unwritten(error, expected)
         counters = {
@@ -228,43 +225,53 @@ class Bench:
             return op.error_inputs("cpu"), functools.partial(
                 self.error, functools.partial(self.op_error, op)
             )
-        if self.options.reference_inputs and category != "grad":
+        by_gradient = category == "grad" or category in orders.CATEGORIES
+        if self.options.reference_inputs and not by_gradient:
             samples = op.reference_inputs("cpu", dtype)
         else:
             track = dtype in op.supported_backward_dtypes("cpu") and category != "inplace"
             samples = op.sample_inputs("cpu", dtype, requires_grad=track)
+        if category.endswith("gradgradcheck"):
+            samples = thin(orders.small(samples), orders.CHECK_SAMPLES)
         if category in ("method", "inplace"):
             samples = [s for s in samples if isinstance(s.input, torch.Tensor)]
         judge = Judge(
             self, op, dtype, compare.CANONICAL.get(op.name) if category != "inplace" else None
         )
-        return samples, functools.partial(self.op_sample, op, category, judge)
+        check = self.op_orders if category in orders.CATEGORIES else self.op_sample
+        return samples, functools.partial(check, op, category, judge)
 
-    def op_call(self, bridge, op, category, sample, seed=0):
+    def op_function(self, bridge, op, category):
+        if category.startswith("inplace "):
+            write = self.op_function(bridge, op, "inplace")
+            return lambda x, *args, **kwargs: write(x.clone(), *args, **kwargs)
         variants = {
             "method": (op.method_variant, f"Tensor.{op.name}"),
             "inplace": (op.inplace_variant, f"Tensor.{op.name}_"),
         }
-        function = bridge.send_callable(
-            *variants.get(category, (SLIPS.get(op.name, op.op), op.name))
-        )
+        return bridge.send_callable(*variants.get(category, (SLIPS.get(op.name, op.op), op.name)))
+
+    def op_call(self, bridge, op, category, sample, seed=0):
+        function = self.op_function(bridge, op, category)
         return Call(bridge, function, (sample.input, *sample.args), sample.kwargs, seed)
 
     def op_error(self, op, bridge, case):
         return self.op_call(bridge, op, "forward", case.sample_input).error
 
+    def op_is_random(self, op, category, judge, sample, want):
+        if UNINITIALISED.match(op.name):
+            return True
+        if want.error or not draws_random_numbers(op.op):
+            return False
+        return any(
+            judge.differs(want, self.op_call(self.reference, op, category, sample, seed))
+            for seed in range(1, RANDOM_TRIALS)
+        )
+
     def op_sample(self, op, category, judge, sample):
         want = self.op_call(self.reference, op, category, sample)
         got = self.op_call(self.impl, op, category, sample, seed=99)
-        random = (
-            bool(UNINITIALISED.match(op.name))
-            or not want.error
-            and draws_random_numbers(op.op)
-            and any(
-                judge.differs(want, self.op_call(self.reference, op, category, sample, seed))
-                for seed in range(1, RANDOM_TRIALS)
-            )
-        )
+        random = self.op_is_random(op, category, judge, sample, want)
         judge.outputs(want, got, with_values=not random and category != "grad")
         if category == "inplace" and not want.error:
             compare.expect(
@@ -279,6 +286,32 @@ class Bench:
             )
             judge.gradients(want, got, not random, process)
         return {"values not compared": random, "torch raises": want.error is not None}
+
+    def op_orders(self, op, category, judge, sample):
+        """Gradients of gradients: orders.py."""
+        bridges = self.reference, self.impl
+        want, got = (
+            self.op_call(b, op, category, sample, seed) for b, seed in zip(bridges, (0, 99))
+        )
+        random = self.op_is_random(op, category, judge, sample, want)
+        judge.outputs(want, got, with_values=False)
+        if want.error:
+            return {"torch raises": True}
+        own = compare.CANONICAL_GRAD.get(op.name)
+        programs = [
+            orders.Program(b, self.op_function(b, op, category), call, sample, own)
+            for b, call in zip(bridges, (want, got))
+        ]
+        if category.endswith("gradgradcheck"):
+            return orders.check_second_order(*programs)
+        sides = [orders.Side(program) for program in programs]
+        if draws_random_numbers(op.op):
+            other = self.op_call(self.reference, op, category, sample)
+            function = self.op_function(self.reference, op, category)
+            sides.append(
+                orders.Side(orders.Program(self.reference, function, other, sample, own, seed=1))
+            )
+        return orders.Climb(judge, *sides).run(with_values=not random)
 
     # ---- modules
 

@@ -14,6 +14,7 @@ import re
 import sys
 import time
 
+import orders
 import pool
 import torch
 from bench import Bench
@@ -32,7 +33,7 @@ SKIP = {
 # Where an entry supports none of the dtypes asked for, it is run in the first of these that it supports.
 FALLBACK = "float32 float64 int64 bool complex64 int32 uint8 float16 bfloat16 complex128".split()
 CATEGORIES = {
-    "ops": ("forward", "method", "inplace", "grad", "errors"),
+    "ops": ("forward", "method", "inplace", "grad", *orders.CATEGORIES, "errors"),
     "modules": ("forward", "grad", "errors"),
     "optims": ("steps", "errors"),
 }
@@ -55,6 +56,9 @@ NOTES = (
     "left out",
     "values not compared",
     "torch raises",
+    "torch is wrong",
+    "beyond torch",
+    "not finite",
 )  # counts of samples
 
 Entry = collections.namedtuple("Entry", "kind name info")
@@ -110,7 +114,30 @@ def plan(entry, options):
         else "--grad not given",
         "errors": ["float32"] if errors else "no error inputs in the database",
     }
+    if entry.kind == "ops":
+        choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
+    if options.only:
+        others = choice.keys() - set(options.only)
+        choice |= dict.fromkeys(others, "not among --only")
     return {category: choice[category] for category in CATEGORIES[entry.kind]}
+
+
+def plan_orders(info, options, dtypes):
+    """The same for gradients of gradients; dtypes: those in which torch has a gradient."""
+    wanted = {"gradgrad": options.gradgrad, "inplace grad": options.gradgrad}
+    choice = {}
+    for category in orders.CATEGORIES:
+        flag = "gradgrad" if category in wanted else "gradgradcheck"
+        choice[category] = dtypes or "torch has no such gradient"
+        if not wanted.get(category, options.gradgradcheck):
+            choice[category] = f"--{flag} not given"
+        elif category.startswith("inplace") and not (
+            info.inplace_variant and info.supports_inplace_autograd
+        ):
+            choice[category] = "torch has no in-place variant, or no gradient of it"
+        elif category != "inplace grad" and not info.supports_gradgrad:
+            choice[category] = "torch has no second gradient"
+    return choice
 
 
 def start(todo, options):
@@ -240,6 +267,13 @@ def parse(arguments):
         "--dtypes", type=names, default=["float32"], metavar="A,B", help="default: float32"
     )
     p.add_argument("--grad", action="store_true", help="compare gradients too")
+    p.add_argument("--gradgrad", action="store_true", help="orders 1 to 3, in-place forms too")
+    p.add_argument(
+        "--gradgradcheck", action="store_true", help="the second order by finite differences"
+    )
+    p.add_argument(
+        "--only", type=names, default=[], metavar="A,B", help="no other categories than these"
+    )
     p.add_argument("--grad-dtypes", type=names, default=["float64", "complex128"], metavar="A,B")
     p.add_argument("--modules", action="store_true", help="also every ModuleInfo")
     p.add_argument("--optims", action="store_true", help="also every OptimizerInfo")

@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import random_sample
 from flambeau._core.generator import default_generator
 from flambeau._ops.arithmetic import conj
-from flambeau._ops.bounds import kept, stepped
+from flambeau._ops.bounds import beside, kept, stepped
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor, wrap
@@ -55,11 +55,25 @@ def threshold(self: Any, threshold: Any, value: Any) -> Any:
     return E.where(self <= threshold, value, self)
 
 
+def _leaky_grad(grad: Any, self: Any, negative_slope: Any) -> Any:
+    return stepped(ops.where(self > 0, grad, grad * negative_slope), self)
+
+
+def _leaky_grad_of_result(grad: Any, result: Any, negative_slope: Any) -> Any:
+    """The result tells which side the input was on, unless the slope turned it round."""
+    if negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead."
+        )
+    return _leaky_grad(grad, result, negative_slope)
+
+
 @pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
-           label="leaky_relu_cpu", node_inplace="LeakyReluBackward1", backward={
-    "self": lambda grad, self, negative_slope: stepped(
-        ops.where(self > 0, grad, grad * negative_slope), self),
-})  # fmt: skip
+           label="leaky_relu_cpu", node_inplace="LeakyReluBackward1",
+           backward={"self": _leaky_grad}, backward_inplace={"self": _leaky_grad_of_result},
+           )  # fmt: skip
 def leaky_relu(self: Any, negative_slope: Any) -> Any:
     """The input where it is positive, else `negative_slope * input`."""
     return E.where(self > 0, self, self * negative_slope)
@@ -363,7 +377,7 @@ def tanhshrink(input: Tensor) -> Any:
 
 @pointwise("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", method=False, inplace=False,
            dtypes="float", numbers="none", label="prelu_cpu", backward={
-    "self": lambda grad, self, weight: stepped(ops.where(self > 0, grad, grad * weight), self),
+    "self": lambda grad, self, weight: beside(ops.where(self > 0, grad, grad * weight), self),
     "weight": lambda grad, self, weight: ops.where(self > 0, 0.0, grad * self),
 })  # fmt: skip
 def prelu_kernel(self: Any, weight: Any) -> Any:
@@ -431,7 +445,11 @@ def _widened(data: np.ndarray) -> np.ndarray:
 
 
 @kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", method=False, function=False,
-        backward={"self": lambda grad, noise: grad * noise})  # fmt: skip
+        inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
+    "self": lambda grad, self, noise: stepped(grad * noise, self),
+}, backward_inplace={
+    "self": lambda grad, result, noise: stepped(grad * noise, result),
+})  # fmt: skip
 def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """The input times slopes drawn before: 1 where it is positive."""
     return np.multiply(data, noise)
@@ -460,7 +478,7 @@ def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training
     _check_slopes(lower, upper)
     if not training:
         return inplace("_rrelu_even")(input, (lower + upper) / 2)
-    return input.mul_(_slopes(input, lower, upper, generator))  # type: ignore[attr-defined]
+    return inplace("rrelu_with_noise")(input, _slopes(input, lower, upper, generator))
 
 
 def _check_slopes(lower: float, upper: float) -> None:
@@ -469,8 +487,11 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 
 @pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
-           promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0", backward={
-    "self": lambda grad, self, slope: stepped(ops.where(self > 0, grad, grad * slope), self),
+           promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0",
+           node_inplace="RreluWithNoiseBackward1", backward={
+    "self": lambda grad, self, slope: _leaky_grad(grad, self, slope),
+}, backward_inplace={
+    "self": lambda grad, result, slope: _leaky_grad_of_result(grad, result, slope),
 })  # fmt: skip
 def rrelu_even(self: Any, slope: Any) -> Any:
     """Leaky ReLU with the mean slope."""

@@ -39,18 +39,35 @@ def kept(grad: Tensor, condition: Tensor) -> Any:
 
 
 def stepped(grad: Any, source: Any) -> Any:
-    """A gradient that is a step function of a tensor, whose own gradient therefore exists and is 0.
-    Only where gradients are recorded does it make a difference.
+    """A gradient that is a step function of a tensor, whose own gradient therefore exists and is 0;
+    and so for gradients of any order. Only where gradients are recorded does it make a difference.
     """
     return ops._stepped(grad, source) if modes.grad.enabled else grad
 
 
+def beside(grad: Any, source: Any) -> Any:
+    """A gradient that a tensor has no influence on, but whose own gradient by it exists and is 0.
+    Only where gradients are recorded does it make a difference.
+    """
+    return ops._beside(grad, source) if modes.grad.enabled else grad
+
+
 @kernel("_stepped(Tensor self, Tensor source) -> Tensor", method=False, function=False,
         node="StepBackward0", backward={
-    "self": lambda grad: grad,
+    "self": lambda grad, source: stepped(grad, source),
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
 })  # fmt: skip
 def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """The same numbers."""
+    return data.copy()
+
+
+@kernel("_beside(Tensor self, Tensor source) -> Tensor", method=False, function=False,
+        node="BesideBackward0", backward={
+    "self": lambda grad: grad,
+    "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
+})  # fmt: skip
+def _beside(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The same numbers."""
     return data.copy()
 

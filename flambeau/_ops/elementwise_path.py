@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -288,14 +287,13 @@ class Path:
         """What records the in-place form."""
         if self.op.backward_inplace is None:
             return self.recorder
-        op = copy.copy(self.op)
-        op.backward = op.backward_inplace
-        return dispatch.Recorder(op)
+        return dispatch.Recorder(self.op.written)
 
     @cached_property
     def needs_before(self) -> bool:
         """Whether formulas use the target's values from before the write."""
-        return bool(self.op.backward) and Plan(self.op).uses_self()
+        op = self.op.written
+        return bool(op.backward) and Plan(op).uses_self()
 
     def _overwrite(self, target: Tensor, operands: list[Any]) -> None:
         """Write the new values; shapes and types are checked before anything is written."""

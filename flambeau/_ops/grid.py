@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._ops.grid_curves import curves
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.templates import grid as kernels
@@ -45,9 +46,22 @@ def _rows(spatial: int) -> None:
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]
         return kernels.grid_sample(input, grid, mode, padding, align_corners)
 
+    def gradients_again(grads: Any, given: Any, grad_output: Any, input: Any, grid: Any,
+                        interpolation_mode: int, padding_mode: int, align_corners: bool,
+                        wanted: tuple[bool, ...]) -> Any:  # fmt: skip
+        """What is linear in the input's gradient is a sample again; the grid's needs curves."""
+        of_input, of_grid = grads
+        options = interpolation_mode, padding_mode, align_corners
+        sampled = getattr(ops, name)(of_input, grid, *options)
+        slope = getattr(ops, f"{name}_backward")(grad_output, of_input, grid, *options)[1]
+        if kernels.MODES[interpolation_mode] == "nearest":
+            return sampled if given[0] else None, None, slope
+        of_grad, of_read, bend = curves(grad_output, input, grid, of_grid, options)
+        return sampled + of_grad, of_read, slope + bend
+
     @kernel(f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {OPTIONS})"
             " -> (Tensor, Tensor)", function=False, node=f"{title}BackwardBackward0",
-            backward={("grad_output", "input", "grid"): _twice})  # fmt: skip
+            backward={("grad_output", "input", "grid"): gradients_again})  # fmt: skip
     def backward(grad_output: Array, input: Array, grid: Array, interpolation_mode: int,
                  padding_mode: int, align_corners: bool) -> tuple[Array, Array]:  # fmt: skip
         """The gradients with respect to input and grid."""
@@ -55,10 +69,6 @@ def _rows(spatial: int) -> None:
             return np.zeros(input.shape, input.dtype), np.zeros(grid.shape, grid.dtype)
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]
         return kernels.grid_sample_backward(grad_output, input, grid, mode, padding, align_corners)
-
-
-def _twice(grads: Any, wanted: Any) -> Any:
-    raise RuntimeError("derivative for aten::grid_sampler_2d_backward is not implemented")
 
 
 _rows(2)

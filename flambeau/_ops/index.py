@@ -18,9 +18,9 @@ _attention _attention_backward nn.functional.scaled_dot_product_attention
 """,
     "attention_heads": "nn.functional.multi_head_attention_forward",
     "bounds": """
-_clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor
-_heaviside _stepped _where addcdiv addcmul clamp clamp_max clamp_min clip fmax fmin heaviside lerp
-maximum minimum where
+_beside _clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low
+_clamp_low_tensor _heaviside _stepped _where addcdiv addcmul clamp clamp_max clamp_min clip fmax
+fmin heaviside lerp maximum minimum where
 """,
     "comparison": """
 bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor eq gcd ge

@@ -71,12 +71,13 @@ class KernelInplace:
 
     def __init__(self, op: Op) -> None:
         self.op = op
-        self.recorder = dispatch.Recorder(op) if op.backward else None
+        written = op.written
+        self.recorder = dispatch.Recorder(written) if written.backward else None
         self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
         self.write = write_function(op) if op.write else None
         self.repeatable = op.name in REPEATABLE
         self.apart = op.name in APART
-        self.needs_before = bool(op.backward) and Plan(op).uses_self()
+        self.needs_before = bool(written.backward) and Plan(written).uses_self()
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
         values = (target, *rest)

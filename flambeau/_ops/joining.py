@@ -80,7 +80,7 @@ def cat_grads(grad: Any, shapes: Any, dim: int) -> Any:
     sizes = [0 if _is_skipped(shape) and ndim != 1 else shape[dim] for shape in shapes]
     parts = ops.split_with_sizes(grad, sizes, dim)
     return [
-        ops.new_zeros(grad, shape) if len(shape) != ndim else part
+        ops.new_zeros(grad, shape) if len(shape) != ndim or _is_skipped(shape) else part
         for part, shape in zip(parts, shapes, strict=True)
     ]
 

@@ -132,6 +132,8 @@ def _det_backward(grad: Any, A: Any, result: Any) -> Any:
     """conj(det) A^-H G, or the adjugate's adjoint by the SVD where a matrix is singular."""
     if not A._data.size:
         return ops.zeros_like(A)
+    if A._data.shape[-1] == 1:
+        return ops.expand(_expanded(grad), A._data.shape)
     if (result._data != 0).all():
         inverse = ops.linalg.inv_ex(A)[0]
         return _expanded(grad * conj(result)) * adjoint(inverse)

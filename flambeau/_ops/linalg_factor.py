@@ -346,6 +346,8 @@ def _gathered(of_vectors: list[Any], of_taus: list[Any], shape: Any, grad: Any) 
 
 
 def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
+    if not tau._data.size:
+        return None, None
     vectors, taus = _reflectors(input, tau)
     shape = input._data.shape
     matrix = ops.eye(*shape[-2:], dtype=input.dtype).expand(shape)
@@ -376,7 +378,7 @@ def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
 def _ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool,
                     transpose: bool, wanted: Any) -> Any:  # fmt: skip
     of_other = ops.ormqr(self, input2, grad, left, not transpose) if wanted[2] else None
-    if not (wanted[0] or wanted[1]):
+    if not (wanted[0] or wanted[1]) or not input2._data.size:
         return None, None, of_other
     if not left:  # C Q is the adjoint of Q^H C^H
         grad, input3 = adjoint(grad), adjoint(input3)

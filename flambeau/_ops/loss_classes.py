@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._ops.bounds import stepped
+from flambeau._ops.bounds import beside
 from flambeau._ops.loss import MEAN, NONE, reduced, reduction_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
@@ -198,7 +198,7 @@ def _nll_row(name: str, node: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
            "int ignore_index=-100) -> Tensor", method=False, function=False, node=node,
            autocast="float32", backward={
-        "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: stepped(
+        "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: beside(
             ops.nll_loss_backward(grad, target, weight, self_shape, reduction, ignore_index), self),
     })(_nll)  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._ops.bounds import stepped
+from flambeau._ops.bounds import beside
 from flambeau._ops.loss import MEAN, NONE, reduce_array, reduced, reduction_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
@@ -53,7 +53,7 @@ def _multi_margin_gradient(grad: Any, self: Any, target: Any, p: Any, margin: An
     if weight is not None:
         slope = slope * ops.embedding(weight.reshape(-1, 1), wrap(indices))
     slope = (slope - slope.sum(1, keepdim=True) * chosen) / classes
-    return stepped((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
+    return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
 
 
 @kernel(
@@ -153,7 +153,7 @@ def _multilabel_gradient(grad: Any, self: Any, target: Any, reduction: int) -> A
     pairs = wrap(_label_pairs(_label_counts(target._data, classes)))
     active = ((1 - scores.unsqueeze(2) + scores.unsqueeze(1) > 0) * pairs).to(self.dtype)
     slope = (active.sum(1) - active.sum(2)) / max(classes, 1)
-    return stepped((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
+    return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
 
 
 @kernel(

@@ -257,13 +257,14 @@ def _composed_group_norm(grads: Any, input: Any, weight: Any, sizes: Any, eps: f
     """The gradients by public operators, those of mean and rstd included."""
     grad, of_mean, of_rstd = grads
     batch, channels, spatial, group = sizes
-    grouped = input.reshape(batch * group, -1)
+    rows = batch * group, channels // group * spatial
+    grouped = input.reshape(rows)
     centered = grouped - grouped.mean(1, keepdim=True)
     rstd = ((centered * centered).mean(1, keepdim=True) + eps).rsqrt()
     normalised = centered * rstd
     planes = grad.reshape(batch, channels, spatial)
     scaled = planes if weight is None else planes * weight.view(1, -1, 1)
-    scaled = scaled.reshape(batch * group, -1)
+    scaled = scaled.reshape(rows)
     along = (scaled * normalised).mean(1, keepdim=True)
     result = rstd * (scaled - scaled.mean(1, keepdim=True) - normalised * along)
     bend = of_rstd.reshape(-1, 1) * rstd * rstd * normalised

@@ -98,11 +98,11 @@ def _where_zero(tensor: Any, condition: Any) -> Any:
 def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim: bool) -> Any:
     """The gradient of (sum |x|^p)^(1/p): sgn(x) |x|^(p-1) / norm^(p-1), 0 where that is 0/0."""
     order = float(ord)
+    if order == 0:
+        return None  # a count does not depend on the numbers
     if dim is not None:
         grad = restore_dims(grad, self._data.ndim, dim, keepdim)
         result = restore_dims(result, self._data.ndim, dim, keepdim)
-    if order == 0:
-        return ops.zeros_like(self)
     if order == 1:
         return ops.sgn(self) * grad
     if order == 2:

@@ -13,12 +13,13 @@ Kinds differ in what the body gets:
 
 `backward` maps a parameter (or a tuple of parameters that share work) to its formula. A formula's
 own parameters say what is saved: parameters of the row, `result` or the results' names, `x_shape`
-and `x_dtype` for a tensor x, `grad` (or `grads` for several results), and `wanted`, a tuple of
-bools for formulas of several parameters.
+and `x_dtype` for a tensor x, `grad` (or `grads` for several results, filled up with zeros, and
+`given`, which of them there were), and `wanted`, a tuple of bools for formulas of several parameters.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 import sys
@@ -115,6 +116,15 @@ class Op:
             for name in key if isinstance(key, tuple) else (key,):
                 if name not in known:
                     raise ValueError(f"{self.text}: no parameter {name!r} for a formula")
+
+    @property
+    def written(self) -> Op:
+        """The row as its in-place form is recorded."""
+        if self.backward_inplace is None:
+            return self
+        op = copy.copy(self)
+        op.backward = self.backward_inplace
+        return op
 
     @property
     def schema(self) -> Schema:

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.layout import channels_last_strides, is_channels_last
 from flambeau._core.settled import settled
+from flambeau._ops.bounds import beside
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import number_array
@@ -158,8 +159,8 @@ def _rows(kind: str, title: str, spatial: int, places: Places) -> None:
     name = f"{kind}_pad{spatial}d"
     again, undo = name, f"{name}_backward"
 
-    def backward(grad: Any, padding: Any, self_shape: Any) -> Any:
-        return getattr(ops, undo)(grad, self_shape, padding)
+    def backward(grad: Any, self: Any, padding: Any, self_shape: Any) -> Any:
+        return beside(getattr(ops, undo)(grad, self_shape, padding), self)
 
     def double(grad: Any, padding: Any) -> Any:
         return getattr(ops, again)(grad, padding)

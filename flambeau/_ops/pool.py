@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._core.modes import grad as grad_state
 from flambeau._core.settled import settled
-from flambeau._ops.bounds import stepped
+from flambeau._ops.bounds import beside
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.reductions import refuse
@@ -95,7 +95,7 @@ def _max_pool_rows(spatial: int) -> None:
                          stride: Any, dilation: Any) -> Any:  # fmt: skip
         numbers = _numbers(name, spatial, kernel_size, stride, 0, dilation)
         apart = pool.windows_apart(numbers[0], numbers[1], numbers[3])
-        return stepped(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
+        return beside(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
 
     @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)", node=node,
             method=False, nondifferentiable=("result1",), function=spatial == 1,
@@ -293,10 +293,10 @@ def _avg_pool_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False, function=False,
             autocast=precision(spatial), backward={
-        "self": lambda grad, self_shape, kernel_size, stride, padding, ceil_mode,
-        count_include_pad, divisor_override: getattr(ops, f"_{name}_backward")(
+        "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
+        count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
             grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,
-            count_include_pad, divisor_override),
+            count_include_pad, divisor_override), self),
     })  # fmt: skip
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._ops.bounds import stepped
+from flambeau._ops.bounds import beside
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.pool import precision
@@ -27,8 +27,8 @@ def _adaptive_avg_rows(spatial: int) -> None:
 
     @kernel(f"_{name}(Tensor self, int[{spatial}] output_size) -> Tensor", node=node,
             method=False, backward={
-        "self": lambda grad, self_shape: getattr(ops, f"_{name}_backward")(
-            grad, self_shape[-spatial:]),
+        "self": lambda grad, self, self_shape: beside(
+            getattr(ops, f"_{name}_backward")(grad, self_shape[-spatial:]), self),
     })  # fmt: skip
     def pool(data: Array, output_size: Any) -> Array:
         """The mean of each of `output_size` segments along every spatial dim."""
@@ -107,7 +107,7 @@ def _adaptive_max_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
             autocast=precision(spatial), nondifferentiable=("result1",), backward={
-        "self": lambda grad, self, result1, self_shape: stepped(ops._scatter_planes(
+        "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
             grad, result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, output_size: Any) -> tuple[Array, Array]:
@@ -168,7 +168,7 @@ def _fractional_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
             function=False, nondifferentiable=("result1",), autocast="cpu=float32", backward={
-        "self": lambda grad, self, result1, self_shape: stepped(ops._scatter_planes(
+        "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
             grad, result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, kernel_size: Any, output_size: Any,

@@ -93,7 +93,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
     Where no element is 0 this is a reversed running sum of grad * result, divided by x.
     """
-    if not self._data.size or not self._data.ndim:
+    if not self._data.size or not self._data.ndim or self._data.shape[dim] == 1:
         return grad
     if (self._data != 0).all():
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
@@ -194,6 +194,12 @@ def _reverse_logcumsumexp(tensor: Any, dim: int) -> Any:
     return ops.flip(ops.logcumsumexp(ops.flip(tensor, (dim,)), dim), (dim,))
 
 
+def _apart_from_zero(grad: Any) -> Any:
+    """Sizes of gradients. A slope that is masked out later must not be infinite at 0."""
+    size = ops.abs(grad)
+    return ops.masked_fill(size, grad == 0, 1) if modes.grad.enabled else size
+
+
 def _logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     """dx[k] = exp(x[k]) * sum over i >= k of grad[i] exp(-result[i]), in logarithms.
 
@@ -204,8 +210,10 @@ def _logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     if self._data.dtype.kind == "c":
         total = _reverse_logcumsumexp(ops.log(conj(grad)) - result, dim)
         return conj(ops.exp(total + self))
-    logarithm = ops.log(ops.abs(grad))
     lowest = float("-inf")
+    logarithm = ops.log(_apart_from_zero(grad))
+    if modes.grad.enabled:  # where nothing has been summed yet, inf - inf would have nan as slope
+        result = ops.masked_fill(result, result == lowest, 0)
     positive = ops.masked_fill(logarithm, grad <= 0, lowest)
     negative = ops.masked_fill(logarithm, grad >= 0, lowest)
     above = ops.exp(_reverse_logcumsumexp(positive - result, dim) + self)

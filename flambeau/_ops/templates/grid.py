@@ -105,7 +105,7 @@ def reflect_positions(position: Array, twice_low: int, twice_high: int) -> tuple
     return reflected, np.where(even, sign, -sign)
 
 
-def _positions(grid: Array, sampler: Sampler, fold: bool) -> tuple[list[Array], list[Array]]:
+def positions_of(grid: Array, sampler: Sampler, fold: bool) -> tuple[list[Array], list[Array]]:
     """Per spatial dim, first dim first, the element positions and their derivatives."""
     positions, slopes = [], []
     for dim, size in enumerate(sampler.spatial):
@@ -130,10 +130,11 @@ class Corner:
     slopes: list[Array]
 
 
-def _corners(grid: Array, sampler: Sampler) -> list[Corner]:
+def corners_of(grid: Array, sampler: Sampler) -> list[Corner]:
+    """The elements around every position; the last dim's shift changes fastest."""
     if sampler.mode == "bicubic":
         return _cubic_corners(grid, sampler)
-    positions, slopes = _positions(grid, sampler, fold=True)
+    positions, slopes = positions_of(grid, sampler, fold=True)
     if sampler.mode == "nearest":
         places = [np.rint(position) for position in positions]
         ones = np.ones(positions[0].shape, grid.dtype)
@@ -166,7 +167,7 @@ def _corner(places: list[Array], sampler: Sampler, weight: Array, slopes: list[A
 
 
 def _cubic_corners(grid: Array, sampler: Sampler) -> list[Corner]:
-    positions, slopes = _positions(grid, sampler, fold=False)
+    positions, slopes = positions_of(grid, sampler, fold=False)
     lows = [np.floor(position) for position in positions]
     tables = [_cubic_weights(position - low) for position, low in zip(positions, lows, strict=True)]
     corners = []
@@ -220,7 +221,7 @@ def grid_sample(
     sampler = Sampler(mode, padding_mode, align_corners, input.shape[2:])
     flat = widen(input).reshape(*input.shape[:2], -1)
     total = np.zeros((*input.shape[:2], prod(grid.shape[1:-1])), flat.dtype)
-    for corner in _corners(widen(grid), sampler):
+    for corner in corners_of(widen(grid), sampler):
         total += _read(flat, corner) * corner.weight.reshape(len(grid), 1, -1)
     return narrow(total.reshape(*input.shape[:2], *grid.shape[1:-1]), input.dtype)
 
@@ -247,7 +248,7 @@ def grid_sample_backward(
     grads = widen(grad).reshape(*grad.shape[:2], -1)
     total = np.zeros(flat.shape, flat.dtype)
     grid_total = np.zeros(grid.shape, flat.dtype)
-    for corner in _corners(widen(grid), sampler):
+    for corner in corners_of(widen(grid), sampler):
         total += _spread(grads, corner, flat.shape[2])
         if not corner.slopes:
             continue

@@ -1,0 +1,175 @@
+"""Slopes of operators to the third order: values, None-ness, and what they depend on.
+
+Each function is a scenario; `t` is the library.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+
+def _climb(t, function, *inputs):
+    """Vector-Jacobian products of orders 1 to 3 by the inputs and all earlier cotangents."""
+    inputs = [x.detach().clone().requires_grad_() for x in inputs]
+    outputs, found = [function(*inputs)], []
+    for order in range(1, 4):
+        outputs = [y for y in outputs if y is not None and y.requires_grad]
+        if not outputs:
+            break
+        along = [_cotangent(t, y, order) for y in outputs]
+        outputs = t.autograd.grad(outputs, inputs, along, create_graph=True, allow_unused=True)
+        inputs = inputs + along
+        found.append([None if g is None else (g.detach() + 0.0, g.requires_grad) for g in outputs])
+    return found
+
+
+def _cotangent(t, like, order):
+    numbers = t.arange(like.numel(), dtype=t.float64) * 0.37 + order
+    return t.cos(numbers).view(like.shape).to(like.dtype).requires_grad_()
+
+
+def _numbers(t, *shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return (t.sin(t.arange(count, dtype=t.float64) * 1.7 + 0.3) * 2).view(shape)
+
+
+STEPS = {
+    "leaky_relu": lambda f, x: f.leaky_relu(x, 0.2), "relu6": lambda f, x: f.relu6(x),
+    "hardtanh": lambda f, x: f.hardtanh(x), "relu": lambda f, x: f.relu(x),
+    "threshold": lambda f, x: f.threshold(x, 0.5, 0.1),
+    "softshrink": lambda f, x: f.softshrink(x), "hardshrink": lambda f, x: f.hardshrink(x),
+    "rrelu": lambda f, x: f.rrelu(x, training=False),
+    "rrelu, training": lambda f, x: f.rrelu(x, 0.25, 0.25, training=True),
+}  # fmt: skip
+
+
+def steps(t):
+    x = _numbers(t, 6)
+    return {name: _climb(t, lambda x: f(t.nn.functional, x), x) for name, f in STEPS.items()}
+
+
+IN_PLACE = {
+    "leaky_relu_": lambda f, x: f.leaky_relu_(x, 0.2), "relu_": lambda f, x: f.relu_(x),
+    "hardtanh_": lambda f, x: f.hardtanh_(x), "threshold_": lambda f, x: f.threshold_(x, 0.5, 0.1),
+    "rrelu_": lambda f, x: f.rrelu_(x, training=False), "elu_": lambda f, x: f.elu_(x),
+    "rrelu_, training": lambda f, x: f.rrelu_(x, 0.25, 0.25, training=True),
+}  # fmt: skip
+
+
+def steps_in_place(t):
+    x = _numbers(t, 6)
+    return {
+        name: _climb(t, lambda x: f(t.nn.functional, x.clone()), x) for name, f in IN_PLACE.items()
+    }
+
+
+def leaky_slopes_in_place_need_the_result(t):
+    x = t.tensor([-1.0, 2.0], requires_grad=True)
+    y = t.nn.functional.leaky_relu_(x * 1, 0.1)
+    y.mul_(2)
+    return y.sum().backward()
+
+
+def leaky_slopes_in_place_that_turn_round(t):
+    x = t.tensor([-1.0, 2.0], requires_grad=True)
+    y = t.nn.functional.leaky_relu_(x * 1, -0.1)
+    try:
+        y.sum().backward()
+    except RuntimeError as error:
+        return str(error).split(",")[0]
+    return y
+
+
+LINEAR = {
+    "avg_pool1d": lambda f, x: f.avg_pool1d(x[0], 2),
+    "avg_pool2d": lambda f, x: f.avg_pool2d(x, 2),
+    "avg_pool3d": lambda f, x: f.avg_pool3d(x, (1, 2, 2)),
+    "adaptive_avg_pool1d": lambda f, x: f.adaptive_avg_pool1d(x[0], 2),
+    "adaptive_avg_pool2d": lambda f, x: f.adaptive_avg_pool2d(x, 2),
+    "adaptive_avg_pool3d": lambda f, x: f.adaptive_avg_pool3d(x, (1, 2, 3)),
+    "to one": lambda f, x: f.adaptive_avg_pool2d(x, 1),
+    "area": lambda f, x: f.interpolate(x, size=2, mode="area"),
+    "reflect": lambda f, x: f.pad(x, (1, 2), "reflect") if x.dim() < 4 else f.pad(
+        x, (1, 2, 1, 0), "reflect"),
+    "replicate": lambda f, x: f.pad(x, (1, 2, 0, 1), "replicate"),
+    "constant": lambda f, x: f.pad(x, (1, 2)),
+    "circular": lambda f, x: f.pad(x, (1, 2, 0, 1), "circular"),
+    "max_pool2d": lambda f, x: f.max_pool2d(x, 2),
+    "adaptive_max_pool2d": lambda f, x: f.adaptive_max_pool2d(x, 2),
+}  # fmt: skip
+
+
+def linear_operators(t):
+    x = _numbers(t, 1, 2, 4, 4)
+    return {name: _climb(t, lambda x: f(t.nn.functional, x), x) for name, f in LINEAR.items()}
+
+
+def linear_operators_keep_their_input(t):
+    x = t.ones(1, 1, 2, 2, requires_grad=True) * 1
+    y = t.nn.functional.avg_pool2d(x, 2)
+    x.mul_(2)
+    return y.sum().backward()
+
+
+def samples_of_grids(t):
+    image, grid = _numbers(t, 2, 2, 3, 4), _numbers(t, 2, 2, 3, 2) * 0.6
+    found = {}
+    choices = (
+        ("bilinear", "nearest", "bicubic"),
+        ("zeros", "border", "reflection"),
+        (True, False),
+    )
+    for mode, padding, corners in itertools.product(*choices):
+        found[f"{mode} {padding} {corners}"] = _climb(
+            t,
+            lambda x, g: t.nn.functional.grid_sample(x, g, mode, padding, corners),  # noqa: B023
+            image,
+            grid,
+        )
+    return found
+
+
+def samples_of_grids_in_space(t):
+    image, grid = _numbers(t, 1, 2, 3, 2, 3), _numbers(t, 1, 1, 2, 2, 3) * 0.6
+    return [
+        _climb(
+            t,
+            lambda x, g: t.nn.functional.grid_sample(x, g, mode, align_corners=False),  # noqa: B023
+            image,
+            grid,
+        )
+        for mode in ("bilinear", "nearest")
+    ]
+
+
+def counts_have_no_slope(t):
+    x = _numbers(t, 3)
+    return (
+        _climb(t, lambda x: t.linalg.vector_norm(x, 0), x),
+        _climb(t, lambda x: t.nn.functional.normalize(x, p=0.0, dim=0), x),
+    )
+
+
+def products_of_one(t):
+    return (
+        _climb(t, lambda x: x.cumprod(0), _numbers(t, 1, 3)),
+        _climb(t, t.linalg.det, _numbers(t, 1, 1)),
+        _climb(t, t.linalg.det, _numbers(t, 2, 1, 1)),
+    )
+
+
+def reflections_without_vectors(t):
+    return _climb(t, t.linalg.householder_product, _numbers(t, 3, 3), _numbers(t, 0))
+
+
+def empty_batches(t):
+    def function(x, w, b):
+        return t.nn.functional.group_norm(x, 1, w, b)
+
+    return _climb(t, function, _numbers(t, 0, 2), _numbers(t, 2), _numbers(t, 2))[0]
+
+
+def running_sums_in_logarithms(t):
+    return _climb(t, lambda x: t.logcumsumexp(x, 0), _numbers(t, 4))[:2]
