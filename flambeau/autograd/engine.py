@@ -396,6 +396,8 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
         elif leaf._requires_grad and grad is not None:  # it may have been frozen since
             others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
             put(leaf, grad, create_graph, others)
+        elif leaf._requires_grad and leaf._hooks is not None:
+            _after_accumulation(leaf, None)
     results: list[Any] = [None] * count
     for edge, positions in task.captures.items():
         for position in positions:
@@ -436,7 +438,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int
     except SparseFirst:  # a sparse gradient so far, and now a dense one
         leaf._grad = tools.add(grad, current)
     if leaf._hooks is not None:
-        _after_accumulation(leaf)
+        _after_accumulation(leaf, grad)
 
 
 def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int) -> None:
@@ -482,14 +484,15 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-def _after_accumulation(leaf: Tensor) -> None:
+def _after_accumulation(leaf: Tensor, grad: Tensor | None) -> None:
+    """Hooks of a leaf that has received a gradient, or was sent none."""
     for hook in list(leaf._hooks.get("accumulated", {}).values()):
         if hook(leaf) is not None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if leaf._hooks.get("node_post"):
         accumulator_of(leaf)
         for hook in list(leaf._hooks["node_post"].values()):
-            hook((), (leaf._grad,))
+            hook((), (grad,))
 
 
 def nodes_leading_to(roots: Sequence[Any], targets: Container[Any]) -> set[Any]:

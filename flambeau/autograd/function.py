@@ -70,10 +70,6 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward; None entries are kept too. Call once, in `forward`."""
-        for position, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument "
-                                f"{position} is of type {type(tensor).__name__}")  # fmt: skip
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -422,7 +418,10 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
     kept: list[Any] = []
     versions = []
-    for tensor in node.context._to_save:
+    for position, tensor in enumerate(node.context._to_save):
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument "
+                            f"{position} is of type {type(tensor).__name__}")  # fmt: skip
         position = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
             kept.append(None)

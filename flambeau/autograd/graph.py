@@ -385,7 +385,7 @@ class Packed:
             return found
         result = alias_of(found)
         if isinstance(edge, Tensor):
-            result._node, result._requires_grad = Alias(edge), True
+            result._node, result._requires_grad = AliasBackward0(edge), True
         elif edge is not None:
             result._node, result._requires_grad = edge, True
         return result
@@ -417,11 +417,11 @@ def alias_of(tensor: Tensor) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-class Alias(Node):
+class AliasBackward0(Node):
     """Stands for a tensor in other words: gradients go where they would go from it."""
 
     __slots__ = ()
-    title = "AliasBackward0"
+    title = __qualname__
 
     def __init__(self, edge: Any) -> None:
         self.sequence_number = next_sequence_number()

@@ -73,7 +73,7 @@ def _refresh(view: Tensor, base: Tensor) -> None:
         return
     if view._creation:
         raise RuntimeError(_creation_error(view, INDIRECT))
-    node = AsStrided(base, view._data, edge_of(base))
+    node = AsStridedBackward0(base, view._data, edge_of(base))
     if view._retain is not None:
         view._retain.move(view, node)
     view._node = node
@@ -154,11 +154,11 @@ class Window:
         return tools.view_as_complex(part) if view.reals and self.complex[1] else part
 
 
-class AsStrided(Node):
+class AsStridedBackward0(Node):
     """A view as its base's elements at given strides and offset."""
 
     __slots__ = ("window",)
-    title = "AsStridedBackward0"
+    title = __qualname__
 
     def __init__(self, base: Tensor, data: Any, edge: Any) -> None:
         self.sequence_number = next_sequence_number()

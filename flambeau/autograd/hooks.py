@@ -12,7 +12,7 @@ from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
 from flambeau.autograd import engine
 from flambeau.autograd.graph import Node, RemovableHandle, add_hook, tools
-from flambeau.autograd.history import edge_of
+from flambeau.autograd.history import Nowhere, edge_of
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -103,7 +103,7 @@ def retain_grad(self: Tensor) -> None:
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     edge = edge_of(self)
-    if isinstance(edge, Tensor) or self._retain is not None:
+    if isinstance(edge, (Tensor, Nowhere)) or self._retain is not None:
         return
     self._retain = Retain(self)
 

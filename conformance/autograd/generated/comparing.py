@@ -115,6 +115,7 @@ def _same(mine: Any, other: Any) -> bool:
 UNSETTLED = ("version", "name", "is_leaf")
 """Of gradients: which sums an engine has made in place, what formulas are made of, and whether
 one is what came in or an alias of it."""
+STRUCTURAL = ("", "AsStridedBackward0", "torch::autograd::CopySlices")
 FIELDS = ("dtype", "shape", "requires_grad", "is_leaf", "memory", "version", "name")
 
 
@@ -140,9 +141,10 @@ def _tensors(mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference | No
 
 
 def _told(value: Seen, field: str) -> Any:
-    """A field; of nodes' names not the number at the end, which tells overloads apart."""
+    """A field; of nodes' names only those that say how a tensor came to its history: many
+    operators are made of others than in PyTorch."""
     found = getattr(value, field)
-    return found.rstrip("0123456789") if field == "name" else found
+    return found if field != "name" or found in STRUCTURAL else "an operator"
 
 
 def _of(field: str, mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference:

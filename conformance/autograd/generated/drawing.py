@@ -85,6 +85,9 @@ class Drawing(Expressions):
     def learning(self) -> str:
         return self.tensor(lambda value: value.requires_grad)
 
+    def result(self) -> str:
+        return self.tensor(lambda value: value.requires_grad and not value.is_leaf)
+
     def leaf(self) -> str:
         return self.tensor(lambda value: value.requires_grad and value.is_leaf)
 

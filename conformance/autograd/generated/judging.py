@@ -42,8 +42,8 @@ def _told(pipe: Connection, case: str, result: checking.Checked,
         small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe))
         with contextlib.suppress(Slow), limited(LIMIT):
             result = checking.check(small)
-    return {"group": signature(result), "case": small, "drawn": case,
-            "seed": "", "detail": result.difference.detail if result.difference else ""}  # fmt: skip
+    detail = result.difference.detail if result.difference else ""
+    return {"group": signature(result), "case": small, "drawn": case, "seed": "", "detail": detail}
 
 
 def signature(result: checking.Checked) -> str:

@@ -135,14 +135,16 @@ class Statements:
         return form.format(target, value)
 
     def out(self) -> str:
+        """Into a tensor of the right size: what came before memory is resized is nobody's."""
         p = self.p
-        target = p.tensor()
-        if p.chance(0.5):
-            text = f"torch.{p.random.choice(OUT)}({p.floats()}, {p.floats()}, out={target})"
-        else:
-            name = p.random.choice(OUT_UNARY)
-            word = {"cumsum_0": "cumsum({}, 0", "relu_": "clamp({}, 0"}.get(name, name + "({}")
-            text = f"torch.{word.format(p.floats())}, out={target})"
+        x, y = p.floats(), p.floats()
+        name = p.random.choice(OUT_UNARY)
+        word = {"cumsum_0": "cumsum({}, 0", "relu_": "clamp({}, 0"}.get(name, name + "({}")
+        call = (
+            f"torch.{p.random.choice(OUT)}({x}, {y}" if p.chance(0.5) else f"torch.{word.format(x)}"
+        )
+        shape = p.evaluated(f"{call})", T.TENSOR).value.shape
+        text = f"{call}, out={p.tensor(lambda value: value.shape == shape)})"
         return f"with torch.no_grad():\n    {text}" if p.chance(0.6) else text
 
     # ---- functions of a user's
@@ -177,8 +179,10 @@ class Statements:
     def functional(self) -> str:
         p = self.p
         x = p.floats()
-        body = p.random.choice(("y.sin()", "y ** 3", "y * {}", "(y * y).sum()", "y[:1] * y",
-                                "y.exp().sum()", "y.clone().mul_(y)")).format(p.floats())  # fmt: skip
+        body = p.random.choice((
+            "y.sin()", "y ** 3", "y * {}", "(y * y).sum()", "y[:1] * y", "y.exp().sum()",
+            "y.clone().mul_(y)",
+        )).format(p.floats())  # fmt: skip
         create = p.random.choice(("", ", create_graph=True"))
         name = p.random.choice(("jacobian", "hessian", "vjp", "vhp", "hvp", "jvp"))
         given = "" if name in ("jacobian", "hessian") else f", torch.ones_like({x})"
@@ -204,15 +208,16 @@ class Statements:
         name = p.new_name("h")
         tell = f"told('{name}')" if p.chance(0.6) else f"scaled('{name}', 2.0)"
         x = p.learning()
+        y, z = p.result(), p.result()
         form = p.random.choice((
             f"{name} = {x}.register_hook({tell})", f"{name} = {x}.register_hook({tell})",
             f"{x}.retain_grad()", f"{x}.retain_grad()",
             f"{name} = {x}.grad_fn.register_hook(told('{name}'))",
             f"{name} = {x}.grad_fn.register_prehook({tell})",
             f"{name} = {x}.register_post_accumulate_grad_hook(told('{name}'))",
-            f"{name} = torch.autograd.graph.register_multi_grad_hook(({x}, {p.learning()}), "
+            f"{name} = torch.autograd.graph.register_multi_grad_hook(({y}, {z}), "
             f"lambda gs: note('{name}', [g is None for g in gs]))",
-            f"{name} = torch.autograd.graph.register_multi_grad_hook(({x}, {p.learning()}), "
+            f"{name} = torch.autograd.graph.register_multi_grad_hook(({y}, {z}), "
             f"told('{name}'), mode='any')",
             f"{x}.register_hook(lambda g: g.mul_(2))",
         ))  # fmt: skip
@@ -230,19 +235,24 @@ class Statements:
             "{0}.requires_grad_()", "{0}.requires_grad_(False)", "{0}.detach_()",
             "{1} = {0}.detach()", "{1} = {0}.detach().requires_grad_()", "{0}.grad = None",
             "{2}.grad.zero_()", "{2}.grad.mul_(2)", "{1} = {2}.grad", "{2}.grad = {0}",
-            "{0}.data = {3}.data", "{0}.data = {3}.clone()", "{1} = {0}.clone()",
-            "{0}.requires_grad = True", "{1} = {0}.data", "{0}.zero_()", "{0}.set_({3})",
+            "{0}.data = {4}.data", "{0}.data = {4}.clone()", "{1} = {0}.clone()",
+            "{0}.requires_grad = True", "{1} = {0}.data", "{0}.zero_()", "{5}.set_({3})",
             "{1} = torch.nn.Parameter({0})", "{2}.grad = torch.ones_like({2})",
             "{2}.grad.detach_()", "{1} = {2}.grad[:1]", "{1} = {2}.grad * {0}",
-            "{0}.detach().resize_(0)", "{0}.resize_(2)",
+            "{0}.detach().resize_(0)",
         ))  # fmt: skip
         leaf = p.leaf() if "{2}" in form else ""
-        return form.format(x, p.new_name(), leaf, p.floats())
+        shape = p.env[x].shape
+        alike = p.tensor(lambda value: value.shape == shape) if "{4}" in form else ""
+        whole = p.tensor(lambda value: not value._is_view()) if "{5}" in form else ""
+        return form.format(x, p.new_name(), leaf, p.floats(), alike, whole)
 
     def copied(self) -> str:
         p = self.p
-        form = p.random.choice(("copy.deepcopy({})", "copy.copy({})", "pickled({})",
-                                "{}.to(torch.float32)", "{}.contiguous()", "{}.clone()"))  # fmt: skip
+        form = p.random.choice((
+            "copy.deepcopy({})", "copy.copy({})", "pickled({})", "{}.to(torch.float32)",
+            "{}.contiguous()", "{}.clone()",
+        ))  # fmt: skip
         return f"{p.new_name()} = {form.format(p.tensor())}"
 
     def forget(self) -> str:

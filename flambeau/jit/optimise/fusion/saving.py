@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.graph import Alias, Node, SavedResult, short_title
+from flambeau.autograd.graph import AliasBackward0, Node, SavedResult, short_title
 
 
 @dataclass(slots=True)
@@ -123,5 +123,5 @@ def put_back(results: Sequence[Any], end: Sequence[Node], arrays: dict[Slot, np.
 def with_history(tensor: Tensor, edge: Any) -> Tensor:
     """A tensor over the same memory, with the history that an argument had before any write."""
     found: Tensor = tensor.detach()  # type: ignore[attr-defined]
-    found._node, found._requires_grad = Alias(edge), True
+    found._node, found._requires_grad = AliasBackward0(edge), True
     return found
