@@ -83,9 +83,7 @@ class Side:
         sent = [self.bridge.send(c) for c in cotangents]
         grad = self.bridge.get("autograd.grad")
         try:
-            self.grads = grad(
-                self.outputs, self.inputs, sent, create_graph=True, allow_unused=True
-            )
+            self.grads = grad(self.outputs, self.inputs, sent, create_graph=True, allow_unused=True)
         except Exception as error:
             self.error = error
             return
