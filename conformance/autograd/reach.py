@@ -176,3 +176,99 @@ def gradients_in_inference_mode(t):
     with t.inference_mode():
         y.backward(t.ones(2), create_graph=True)
     return x.grad.requires_grad, x.grad
+
+
+def hooks_of_nodes_with_results_that_have_no_gradient(t):
+    notes = []
+    for function in (lambda x: x.max(0), lambda x: x.topk(1), t.frexp, t.std_mean, t.slogdet):
+        x = t.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+        value = function(x)[0]
+        value.grad_fn.register_prehook(lambda gs: notes.append(gs))
+        value.grad_fn.register_hook(lambda ins, outs: notes.append((ins, outs)))
+        value.sum().backward()
+        notes.append(x.grad)
+    return notes
+
+
+def prehooks_that_replace(t):
+    x = t.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    values, _ = x.max(0)
+    values.grad_fn.register_prehook(lambda gs: (gs[0] * 3,))
+    values.sum().backward()
+    return x.grad
+
+
+def hooks_see_what_was_asked_for(t):
+    notes = []
+    x, y = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    product = x * y
+    product.grad_fn.register_hook(lambda ins, outs: notes.append((ins, outs)))
+    t.autograd.grad(product.sum(), [y], retain_graph=True)
+    product.sum().backward(inputs=[product], retain_graph=True)
+    product.sum().backward(inputs=[x])
+    return notes
+
+
+def hooks_of_leaves_that_are_sent_nothing(t):
+    class Silent(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    notes = []
+    x = t.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: notes.append(leaf.grad))
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    node.register_prehook(lambda *gs: notes.append(gs))
+    node.register_hook(lambda *gs: notes.append(gs))
+    Silent.apply(x).sum().backward()
+    return notes, x.grad
+
+
+def hooks_of_leaves_by_backward(t):
+    notes = []
+    x = t.ones(2, requires_grad=True)
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    node.register_hook(lambda ins, outs: notes.append((ins, outs[0].clone())))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    return notes
+
+
+def views_that_nothing_flows_through(t):
+    x = t.ones(1, 3, requires_grad=True)
+    found = []
+    for mode in (t.no_grad, t.inference_mode):
+        with mode():
+            view = x.squeeze()
+        x.sum().backward(inputs=[view])
+        view.retain_grad()
+        found.append((view.requires_grad, view.is_leaf, view.retains_grad, view.grad, x.grad))
+    return found
+
+
+def saved_numbers_where_nothing_learns(t):
+    class Weighted(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x, factor)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    plain = Weighted.apply(t.ones(2), 2.0)
+    return plain, Weighted.apply(t.ones(2, requires_grad=True), 2.0)
+
+
+def names_of_nodes_as_types(t):
+    x = t.ones(2, 3, requires_grad=True)
+    y = x * 1
+    view, other = y[0], y[1]
+    view.mul_(2)
+    return [type(value.grad_fn).__name__ for value in (x.t(), y, view, other, x[0], x.unbind()[0])]

@@ -326,8 +326,17 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     lists = {name for name, argument in plan.arguments.items() if argument.is_list}
     return type(title, (RowNode,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
+        "shown": None if inplace or plan.lists else _shown(plan),
         **fields(list(plan.saved), lists, plan.values),
     })  # fmt: skip
+
+
+def _shown(plan: Plan) -> tuple[int, ...] | None:
+    """The places of results that have gradients; None if all have."""
+    found = plan.differentiable_results
+    if len(found) == len(plan.results):
+        return None
+    return tuple(plan.results.index(name) for name in found)
 
 
 def _renamed(made: type[RowNode], title: str | None) -> type[RowNode]:

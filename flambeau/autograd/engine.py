@@ -103,7 +103,7 @@ class Task:
             watched = modes.watch.nodes or self.gaps
             grads = self._applied(node, grad) if watched else node.apply(grad)
             if node.hooks is not None:
-                grads = run_post_hooks(node, grads, grad)
+                grads = run_post_hooks(node, self._only_wanted(node, grads), grad)
             if not self.keep:
                 node.release()
             for edge, part in zip(node.edges, grads, strict=False):
@@ -132,6 +132,14 @@ class Task:
             self.captured[node] = grad
         for edge in self.parts.get(node, ()):
             self.captured[edge] = grad[edge.index]
+
+    def _only_wanted(self, node: Node, grads: Sequence[Any]) -> tuple[Any, ...]:
+        """A node's gradients without those that nobody asked for, as hooks see them."""
+        if self.needed is None or node.of_user:
+            return tuple(grads)
+        wanted = self.needed | self.captures.keys()
+        pairs = zip(node.edges, grads, strict=False)
+        return tuple([part if edge in wanted else None for edge, part in pairs])
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
@@ -304,11 +312,28 @@ def _run_output_hooks(node: Node, grads: list[Any]) -> list[Any]:
 def run_pre_hooks(node: Node, grad: Any) -> Any:
     """Node pre-hooks, before a node runs."""
     for hook in list(node.hooks.get("pre", {}).values()):
-        many = tuple(grad) if isinstance(grad, list) else (grad,)
-        replaced = hook(many)
+        replaced = hook(outputs_of(node, grad))
         if replaced is not None:
-            grad = list(replaced) if isinstance(grad, list) else replaced[0]
+            grad = _replaced(node, grad, replaced)
     return grad
+
+
+def outputs_of(node: Node, grad: Any) -> tuple[Any, ...]:
+    """The gradients of a node's outputs as hooks see them: of those that have one."""
+    if not isinstance(grad, list):
+        return (grad,)
+    return tuple(grad) if node.shown is None else tuple([grad[index] for index in node.shown])
+
+
+def _replaced(node: Node, grad: Any, replaced: Sequence[Any]) -> Any:
+    if not isinstance(grad, list):
+        return replaced[0]
+    if node.shown is None:
+        return list(replaced)
+    grads = list(grad)
+    for index, part in zip(node.shown, replaced, strict=True):
+        grads[index] = part
+    return grads
 
 
 def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
@@ -324,7 +349,7 @@ def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
 
 def run_post_hooks(node: Node, grads: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
     """Node hooks, after a node has run: they may replace the gradients it sends."""
-    outputs = tuple(grad) if isinstance(grad, list) else (grad,)
+    outputs = outputs_of(node, grad)
     for hook in list(node.hooks.get("post", {}).values()):
         replaced = hook(tuple(grads), outputs)
         if replaced is not None:

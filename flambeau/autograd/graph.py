@@ -77,6 +77,8 @@ class Node:
     outputs = 1
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
+    shown: tuple[int, ...] | None = None
+    """Which of several outputs hooks are told of; None for all."""
     edges: tuple[Any, ...]
     saved: Any  # tensors and values for the formulas; None once freed
     versions: Any  # of each saved tensor: the count of in-place writes when it was saved

@@ -29,11 +29,12 @@ KEPT_ERRORS = 0.12
 
 LEFT_OUT = frozenset(
     """svd linalg_svd eigh linalg_eigh eig linalg_eig linalg_eigvals pca_lowrank svd_lowrank
-    lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort""".split()
+    lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue conj adjoint
+    _weight_norm _weight_norm_interface""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,
-`histogram` wants sorted bins."""
+`histogram` wants sorted bins, `_weight_norm` another shape. `conj` is no view here yet."""
 
 
 class Drawing(Expressions):
@@ -77,7 +78,7 @@ class Drawing(Expressions):
 
     def tensor(self, fits: Callable[[Any], bool] | None = None) -> str:
         """The name of a tensor."""
-        names = [n for n in self.names_of(T.TENSOR) if fits is None or fits(self.env[n])]
+        names = [n for n in self.names_of(T.TENSOR) if fits is None or _fits(self.env[n], fits)]
         if not names:
             raise Refused("no such tensor")
         return self.picked(names, T.TENSOR).text
@@ -137,6 +138,13 @@ class Drawing(Expressions):
                 self.define(name, T.TENSOR, value)
             elif isinstance(value, (tuple, list)) and value and all(map(_plain_tensor, value)):
                 self.define(name, LIST, list(value))
+
+
+def _fits(value: Any, fits: Callable[[Any], bool]) -> bool:
+    try:
+        return fits(value)
+    except RuntimeError:  # a stale view, which may not be asked
+        return False
 
 
 @cache

@@ -79,9 +79,16 @@ def _values(names: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _has_memory(tensor: Any) -> bool:
+    try:
+        return bool(tensor.numel() and tensor.untyped_storage().data_ptr())
+    except RuntimeError:  # zeros that PyTorch has not made yet
+        return False
+
+
 def _lent(names: dict[str, Any]) -> bool:
     """Whether a gradient lies in the memory of a variable."""
-    tensors = [value for value in names.values() if is_tensor(value) and value.numel()]
+    tensors = [value for value in names.values() if is_tensor(value) and _has_memory(value)]
     held = {value.untyped_storage().data_ptr() for value in tensors}
     grads = [_grad(value) for value in tensors]
     grads = [g for g in grads if g is not None and not any(g is value for value in tensors)]

@@ -19,9 +19,6 @@ from conformance.jit.generated.making import laid
 
 from .functions import functions
 
-SHOWN = 6
-"""How deep into the graph a program looks."""
-
 
 class Words:
     """The words of a program, and what it has noted with them.
@@ -36,7 +33,7 @@ class Words:
 
     def names(self) -> dict[str, Any]:
         """The names that programs see."""
-        own = ("make", "note", "told", "scaled", "nothing", "graph", "threads", "pickled",
+        own = ("make", "note", "told", "scaled", "nothing", "threads", "pickled",
                "shape_of")  # fmt: skip
         return {
             "torch": self.torch, "F": self.torch.nn.functional, "copy": copy,
@@ -91,10 +88,6 @@ class Words:
 
     # ---- the rest
 
-    def graph(self, tensor: Any) -> str:
-        """The graph behind a tensor, in names."""
-        return _named(tensor.grad_fn, SHOWN)
-
     def shape_of(self, tensor: Any) -> list[int]:
         return list(tensor.shape)
 
@@ -122,16 +115,6 @@ def _guarded(action: Callable[[], Any], failed: list[BaseException]) -> None:
         action()
     except Exception as error:  # noqa: BLE001  # raised again where it is waited for
         failed.append(error)
-
-
-def _named(node: Any, depth: int) -> str:
-    if node is None:
-        return "-"
-    name = node.name()
-    if not depth:
-        return name
-    parts = ", ".join(_named(inner, depth - 1) for inner, _ in node.next_functions)
-    return f"{name}({parts})" if parts else name
 
 
 PACKS: dict[str, Callable[[Any], Any]] = {
