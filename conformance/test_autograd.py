@@ -46,7 +46,19 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, backward, orders, slopes, ownership, hooks, views, versions, modes, functions, other)
+TOPICS = (
+    leaves,
+    backward,
+    orders,
+    slopes,
+    ownership,
+    hooks,
+    views,
+    versions,
+    modes,
+    functions,
+    other,
+)
 
 
 @pytest.mark.filterwarnings("ignore")
