@@ -16,10 +16,12 @@ import torch as reference
 
 import flambeau
 from conformance.autograd import (
+    HEAD,
     backward,
     checkpoints,
     copies,
     functions,
+    gg,
     hooks,
     leaves,
     modes,
@@ -31,6 +33,7 @@ from conformance.autograd import (
     slopes,
     versions,
     views,
+    work,
 )
 from conformance.autograd.observing import observe
 
@@ -66,6 +69,9 @@ TOPICS = (
     checkpoints,
     saved,
     slopes,
+    HEAD,
+    gg,
+    work,
 )
 
 

@@ -6,6 +6,7 @@ Each function is a scenario; `t` is the library.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 
 def _climb(t, function, *inputs):
@@ -21,6 +22,14 @@ def _climb(t, function, *inputs):
         inputs = inputs + along
         found.append([None if g is None else (g.detach() + 0.0, g.requires_grad) for g in outputs])
     return found
+
+
+def _climbs(t, functions, x):
+    return {name: _climb(t, partial(f, t.nn.functional), x) for name, f in functions.items()}
+
+
+def _of_clone(function):
+    return lambda f, x: function(f, x.clone())
 
 
 def _cotangent(t, like, order):
@@ -47,7 +56,7 @@ STEPS = {
 
 def steps(t):
     x = _numbers(t, 6)
-    return {name: _climb(t, lambda x: f(t.nn.functional, x), x) for name, f in STEPS.items()}
+    return _climbs(t, STEPS, x)
 
 
 IN_PLACE = {
@@ -60,9 +69,7 @@ IN_PLACE = {
 
 def steps_in_place(t):
     x = _numbers(t, 6)
-    return {
-        name: _climb(t, lambda x: f(t.nn.functional, x.clone()), x) for name, f in IN_PLACE.items()
-    }
+    return _climbs(t, {name: _of_clone(f) for name, f in IN_PLACE.items()}, x)
 
 
 def leaky_slopes_in_place_need_the_result(t):
@@ -91,8 +98,7 @@ LINEAR = {
     "adaptive_avg_pool3d": lambda f, x: f.adaptive_avg_pool3d(x, (1, 2, 3)),
     "to one": lambda f, x: f.adaptive_avg_pool2d(x, 1),
     "area": lambda f, x: f.interpolate(x, size=2, mode="area"),
-    "reflect": lambda f, x: f.pad(x, (1, 2), "reflect") if x.dim() < 4 else f.pad(
-        x, (1, 2, 1, 0), "reflect"),
+    "reflect": lambda f, x: f.pad(x, (1, 2, 1, 0), "reflect"),
     "replicate": lambda f, x: f.pad(x, (1, 2, 0, 1), "replicate"),
     "constant": lambda f, x: f.pad(x, (1, 2)),
     "circular": lambda f, x: f.pad(x, (1, 2, 0, 1), "circular"),
@@ -103,7 +109,7 @@ LINEAR = {
 
 def linear_operators(t):
     x = _numbers(t, 1, 2, 4, 4)
-    return {name: _climb(t, lambda x: f(t.nn.functional, x), x) for name, f in LINEAR.items()}
+    return _climbs(t, LINEAR, x)
 
 
 def linear_operators_keep_their_input(t):

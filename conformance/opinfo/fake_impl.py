@@ -166,6 +166,36 @@ def flipped(function, *positions):
     return call
 
 
+def nothing(x, power):
+    """Zeros, whose derivatives of orders below `power` are zeros, too."""
+    return (x - x.detach()) ** power * 0.1
+
+
+def overwritten(x, function, power):
+    before = x.clone()
+    return x.copy_(function(before) + nothing(before, power))
+
+
+def only_once(function):
+    """As `function`, but derivatives of its gradient are refused."""
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return function(x)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                x = x.detach().requires_grad_()
+                return torch.autograd.grad(function(x), x, grad)[0]
+
+    return Once.apply
+
+
 class LeakyLinear(torch.nn.Linear):
     def forward(self, input):
         return super().forward(input) * 1.01
@@ -186,6 +216,11 @@ FAULTS = {
     "sum": lambda x, *args, **kwargs: torch.sum(x, *args, **kwargs).reshape(-1),  # wrong shape
     "sin": lambda x: x.sin() + (x - x.detach()) * 0.1,  # right values, wrong gradient
     "exp": lambda x: x.detach().exp(),  # cut from the graph
+    "square": lambda x: x.square() + nothing(x, 2),  # wrong from the second order on
+    "sinh": lambda x: x.sinh() + nothing(x, 3),  # wrong from the third order on
+    "Tensor.tanh_": lambda x: overwritten(x, torch.tanh, 2),  # the same, in place
+    "Tensor.erf_": lambda x: overwritten(x, torch.erf, 1),
+    "cosh": only_once(torch.cosh),  # has no second order
     "Tensor.neg": lambda x: x.neg().abs(),  # wrong method
     "Tensor.abs_": lambda x: x.abs(),  # in-place variant that is not in place
     "cat": silent(torch.cat),  # swallows errors
@@ -217,6 +252,24 @@ EXPECTED = {  # (kind, name): category -> status
     ("ops", "sum"): {"forward": "partial"},
     ("ops", "sin"): {"forward": "pass", "grad": "fail"},
     ("ops", "exp"): {"forward": "fail", "grad": "fail"},
+    ("ops", "square"): {
+        "forward": "pass",
+        "grad": "pass",
+        "gradgrad": "partial",  # some samples are empty
+        "inplace grad": "pass",
+        "gradgradcheck": "fail",
+        "inplace gradgradcheck": "pass",
+    },
+    ("ops", "sinh"): {"grad": "pass", "gradgrad": "fail", "gradgradcheck": "pass"},
+    ("ops", "tanh"): {
+        "inplace": "pass",
+        "gradgrad": "pass",
+        "inplace grad": "fail",
+        "gradgradcheck": "pass",
+        "inplace gradgradcheck": "fail",
+    },
+    ("ops", "erf"): {"inplace": "pass", "gradgrad": "pass", "inplace grad": "fail"},
+    ("ops", "cosh"): {"grad": "pass", "gradgrad": "partial", "gradgradcheck": "fail"},
     ("ops", "neg"): {"forward": "pass", "method": "fail"},
     ("ops", "abs"): {"forward": "pass", "inplace": "fail"},
     ("ops", "cat"): {"forward": "pass", "errors": "fail"},
@@ -254,6 +307,8 @@ def check_faults_are_seen():
             "--ops",
             rf"^({names})\b",
             "--grad",
+            "--gradgrad",
+            "--gradgradcheck",
             "--modules",
             "--optims",
             "--timeout",

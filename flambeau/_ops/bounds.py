@@ -67,7 +67,7 @@ def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     "self": lambda grad: grad,
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
 })  # fmt: skip
-def _beside(data: np.ndarray, source: np.ndarray) -> np.ndarray:
+def unmoved(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The same numbers."""
     return data.copy()
 

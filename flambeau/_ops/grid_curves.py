@@ -70,7 +70,7 @@ def _typed(array: np.ndarray, like: Any) -> np.ndarray:
 
 
 def _change(dims: list[Dim], shifts: Sequence[int], kept: int | None = None) -> Any:
-    """How a weight changes with the grid; or, for `kept`, the derivative of that by one fraction."""
+    """How a weight changes with the grid; with `kept`, the derivative of that by one fraction."""
     total: Any = 0
     for moved, dim in enumerate(dims):
         factors = []
@@ -88,7 +88,7 @@ class Neighbour:
     def __init__(self, corner: kernels.Corner, channels: int) -> None:
         images, places = len(corner.index), prod(corner.index.shape[1:])
         index = corner.index.reshape(images, 1, places)
-        self.outside = wrap(~corner.inside.reshape(images, 1, places))
+        self.outside = wrap(np.logical_not(corner.inside).reshape(images, 1, places))
         self.index = wrap(np.repeat(index, channels, 1))
 
     def read(self, planes: Any) -> Any:

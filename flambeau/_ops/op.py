@@ -14,7 +14,8 @@ Kinds differ in what the body gets:
 `backward` maps a parameter (or a tuple of parameters that share work) to its formula. A formula's
 own parameters say what is saved: parameters of the row, `result` or the results' names, `x_shape`
 and `x_dtype` for a tensor x, `grad` (or `grads` for several results, filled up with zeros, and
-`given`, which of them there were), and `wanted`, a tuple of bools for formulas of several parameters.
+`given`, which of them there were), and `wanted`, a tuple of bools for formulas of several
+parameters.
 """
 
 from __future__ import annotations

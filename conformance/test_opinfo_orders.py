@@ -1,0 +1,65 @@
+"""Gradients of gradients of operators drawn at random from PyTorch's operator database.
+
+`conformance/opinfo/opinfo.py` runs all of them. `FLAMBEAU_OPERATORS=100` sets how many are drawn
+here, `FLAMBEAU_SEED=...` draws the same again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
+COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "30"))
+SECONDS = 240
+LEFT = {
+    "addbmm": "torch lets addbmm_ grow the tensor that it writes to",
+    "chalf": "there is no complex32",
+}
+CATEGORIES = ("gradgrad", "inplace grad", "gradgradcheck", "inplace gradgradcheck")
+SLOW = re.compile(r"linalg\.|grid_sampler_3d|svd|pca|ctc_loss|masked\.|_lowrank")
+
+
+def names() -> list[str]:
+    """Operators that have a second gradient, in the database's order."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    known = {op.name for op in op_db if op.supports_gradgrad and not op.name.startswith("_")}
+    return sorted(name for name in known - LEFT.keys() if not SLOW.match(name))
+
+
+def run(chosen: list[str], out: Path) -> list[dict[str, Any]]:
+    pattern = f"^({'|'.join(map(re.escape, chosen))})( |$)"
+    command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--gradgrad", "--gradgradcheck",
+               "--only", ",".join(CATEGORIES), "--grad-dtypes", "float64", "--limit-samples", "4",
+               "--ops", pattern, "--out", str(out)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())["results"]  # type: ignore[no-any-return]
+
+
+def test_gradients_of_gradients(tmp_path: Path) -> None:
+    seed = int(os.environ.get("FLAMBEAU_SEED", "0")) or random.randrange(1, 1 << 30)
+    print(f"FLAMBEAU_SEED={seed} draws these operators again")
+    chosen = random.Random(seed).sample(names(), COUNT)
+    results = run(chosen, tmp_path / "results.json")
+    assert {r["name"].split()[0] for r in results} == set(chosen)
+    failures = [
+        f"{result['name']} {category}: {result['categories'][category]['failure']}"
+        for result in results
+        for category in CATEGORIES
+        if result["categories"][category]["status"] not in ("pass", "skipped")
+    ]
+    assert not failures, "\n".join(failures)
+    passed = sum(result["categories"]["gradgrad"]["passed"] for result in results)
+    assert passed >= COUNT, "hardly anything was compared"
