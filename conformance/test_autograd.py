@@ -24,6 +24,7 @@ from conformance.autograd import (
     orders,
     other,
     ownership,
+    underived,
     versions,
     views,
 )
@@ -45,7 +46,8 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
             yield pytest.param(found, id=name)
 
 
-TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions, other)
+TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions, other,
+          underived)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

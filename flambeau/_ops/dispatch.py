@@ -384,7 +384,8 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
         return [*lines, f"    result = views_of({source}, data)"]
     lines += ["    result = new(Tensor)", "    result._data = data"]
     if not op.backward:  # no gradient is defined: as `detach`, another tensor over the same memory
-        return [*lines, f"    result._root = {source} if {source}._root is None else {source}._root"]
+        root = f"{source} if {source}._root is None else {source}._root"
+        return [*lines, f"    result._root = {root}"]
     return [
         *lines,
         f"    if {source}._root is None:",
