@@ -332,7 +332,7 @@ def functional_soft_margin_loss(
     autocast="float32",
     method=False,
 )
-def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool = False) -> Any:
+def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool = False) -> Any:
     """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said."""
     if log_target:
         values = target.exp() * (target - input)
@@ -464,7 +464,7 @@ def gaussian_nll_loss(
     method=False,
 )
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, reduction: int = MEAN
+    input: Any, target: Any, margin: float = 1.0, reduction: int = NONE
 ) -> Any:
     """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
     zeros = ops.zeros_like(input)

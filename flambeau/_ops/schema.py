@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 REQUIRED: Any = object()
-_CONSTANTS = {"None": None, "True": True, "False": False, "Mean": 1, "long": "long"}
+# The functions of `torch` read a default of `Mean` as 0, no reduction; `jit` has schemas of its own.
+_CONSTANTS = {"None": None, "True": True, "False": False, "Mean": 0, "long": "long"}
 
 
 @dataclass(frozen=True, slots=True)
