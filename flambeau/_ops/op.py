@@ -48,7 +48,7 @@ class Op:
                  dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
                  underived: bool = False, constants: dict[str, str] | None = None,
                  inplace: bool = False, out: bool = False, out_type: str = "",
-                 out_apart: bool = False,
+                 out_apart: bool = False, follows_out: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
@@ -73,6 +73,7 @@ class Op:
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`
+        self.follows_out = follows_out  # whether it computes in the type of `out`
         self.out_apart = out_apart  # whether `out=` may lie nowhere in the inputs' memory
         starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
         self.method = starts_with_self if method is None else method

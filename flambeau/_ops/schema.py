@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 REQUIRED: Any = object()
-# The functions of `torch` read a default of `Mean` as 0, no reduction; `jit` has schemas of its own.
+# Functions of `torch` read a default of `Mean` as 0, no reduction. Scripts have other schemas.
 _CONSTANTS = {"None": None, "True": True, "False": False, "Mean": 0, "long": "long"}
 
 
