@@ -16,12 +16,10 @@ import torch as reference
 
 import flambeau
 from conformance.autograd import (
-    HEAD,
     backward,
     checkpoints,
     copies,
     functions,
-    gg,
     hooks,
     leaves,
     modes,
@@ -31,9 +29,9 @@ from conformance.autograd import (
     reach,
     saved,
     slopes,
+    underived,
     versions,
     views,
-    work,
 )
 from conformance.autograd.observing import observe
 
@@ -69,9 +67,7 @@ TOPICS = (
     checkpoints,
     saved,
     slopes,
-    HEAD,
-    gg,
-    work,
+    underived,
 )
 
 

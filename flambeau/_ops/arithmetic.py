@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
+from flambeau._ops import unformulated
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import REGISTRY, alias, composite, pointwise
@@ -22,10 +23,10 @@ def zero_like(grad: Any) -> Any:
 
 
 def underived(name: str) -> Any:
-    """The formula of an operator that torch has no derivative for: an error when it is needed."""
+    """The formula for an argument that torch has no derivative for: an error when it is needed."""
 
-    def formula(grad: Any) -> Any:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+    def formula() -> Any:
+        raise RuntimeError(unformulated.DECLARED.format(name=name))
 
     return formula
 
@@ -208,11 +209,7 @@ def div_floor(self: Any, other: Any) -> Any:
 
 
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_floor_cpu", numbers="all", exact_number=True, node="NotImplemented",
-           backward={
-    "self": underived("floor_divide"),
-    "other": underived("floor_divide"),
-})  # fmt: skip
+           label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
     """The quotient rounded down. Integer division by zero raises."""
     return E.floor_division(self, other)

@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops import binder
-from flambeau._ops.arithmetic import conj, underived
+from flambeau._ops.arithmetic import conj
 from flambeau._ops.namespace import get_inplace, ops
 from flambeau._ops.number_operands import scalar_tensor
 from flambeau._ops.op import alias, composite, kernel, pointwise
@@ -296,8 +296,7 @@ def fmin(self: Any, other: Any) -> Any:
 
 
 @pointwise("heaviside(Tensor self, Tensor values) -> Tensor", numbers="none",
-           dtypes="bool int float", public="_heaviside", method=False, node="NotImplemented",
-           backward={"self": underived("heaviside"), "values": underived("heaviside")})  # fmt: skip
+           dtypes="bool int float", public="_heaviside", method=False, underived=True)  # fmt: skip
 def heaviside_step(self: Any, values: Any) -> Any:
     """0 below 0, 1 above, `values` at 0."""
     return E.heaviside_step(self, values)

@@ -12,12 +12,13 @@ from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import check_available, device
 from flambeau._ops import outputs, pointwise
+from flambeau._ops.binder import plain_type_name
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.tensor import Tensor, method, provides, storage_of
+from flambeau._tensor.tensor import Tensor, method, provides, storage_of, wrap
 from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
 from flambeau.autograd.versions import stop_requiring_grad, version_of
 
@@ -304,8 +305,7 @@ def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite with the values of `src`, which broadcasts and is cast."""
     if not isinstance(src, Tensor):
-        raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
-                        f"{type(src).__name__}")  # fmt: skip
+        src = _number_to_copy(src)
     recorded = False
     if self._requires_grad or src._requires_grad or self._root is not None or (
         self._inference or modes.watch.results
@@ -325,6 +325,17 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     else:
         bump(self)
     return self
+
+
+def _number_to_copy(value: Any) -> Tensor:
+    """A number as the 0-dim tensor that `copy_` takes it for."""
+    number = pointwise.number_of(value)
+    if number is None:
+        raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
+                        f"{plain_type_name(value)}")  # fmt: skip
+    if isinstance(number, int) and not -(2**63) <= number < 2**63:
+        raise OverflowError("int too big to convert")
+    return wrap(np.array(number))
 
 
 def _record_copy(target: Tensor, src: Tensor) -> None:

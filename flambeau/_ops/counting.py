@@ -13,6 +13,7 @@ from flambeau._ops.dims import wrap_dim
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.reductions import FLOAT64, INT64, finished, refuse, working_array, write
 from flambeau._ops.sort import order
+from flambeau._ops.unformulated import recorded
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -176,7 +177,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     with cpu.quiet():
         counts, edges = _count_points(points, [bins], range, weights, density)
     result = _histogram(wrap(finished(counts, data.dtype)), wrap(np.array(edges[0])))
-    return write(histogram, out, result)
+    return write(histogram, out, recorded(result, (input, bins, weight), "histogram"))
 
 
 @composite(
@@ -205,11 +206,16 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     weights = None if weight is None else weight._data
     with cpu.quiet():
         counts, edges = _count_points(points, each, range, weights, density)
-    tensors = tuple(wrap(np.array(edge)) for edge in edges)
-    return _histogramdd(wrap(finished(counts, data.dtype)), tensors)
+    hist = wrap(finished(counts, data.dtype))
+    if isinstance(each[0], Tensor):
+        recorded(hist, (input, each, weight), "_histogramdd_from_bin_tensors")
+        return _histogramdd(hist, tuple(each))
+    recorded(hist, (input, weight), "_histogramdd_from_bin_cts")
+    tensors = [wrap(np.array(edge)) for edge in edges]
+    return _histogramdd(hist, tuple(recorded(tensors, (input, weight), "_histogramdd_bin_edges")))
 
 
-@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
+@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", underived=True)
 def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     """How often each non-negative integer occurs, or the sum of its weights."""
     refuse(data, "int", "bincount_cpu")
@@ -316,8 +322,11 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
     _check_zero_sizes(input._data, dim)
     if dim is None and not return_inverse and not return_counts:
         refuse(input._data, "bool int float", "unique")
-        return _sorted_values(input)
-    return _chosen(_unique(input, dim, False), return_inverse, return_counts)
+        return recorded(_sorted_values(input), (input,), "_unique2", "Unique2Backward0")
+    found = _unique(input, dim, False)
+    name, title = ("_unique2", "Unique2") if dim is None else ("unique_dim", "UniqueDim")
+    recorded(found, (input,), name, f"{title}Backward0")
+    return _chosen(found, return_inverse, return_counts)
 
 
 @composite(
@@ -328,4 +337,6 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
                        dim: int | None = None) -> Any:  # fmt: skip
     """The elements (or slices along a dim) that differ from the one before."""
     _check_zero_sizes(input._data, dim)
-    return _chosen(_unique(input, dim, True), return_inverse, return_counts)
+    found = _unique(input, dim, True)
+    recorded(found, (input,), "unique_consecutive", "UniqueConsecutiveBackward0")
+    return _chosen(found, return_inverse, return_counts)

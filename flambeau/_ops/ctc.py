@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._ops.loss import MEAN, SUM, reduction_code
+from flambeau._ops.loss import MEAN, NONE, SUM, reduction_code
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.templates.precision import refuse
@@ -230,7 +230,7 @@ def ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = MEAN,
+    reduction: int = NONE,
     zero_infinity: bool = False,
 ) -> Any:
     """Minus the log-probability of each target; a mean divides by the target's length first."""

@@ -382,10 +382,12 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
     source = binder.python_name(op, op.schema.arguments[0])
     if op.schema.return_types[0].endswith("[]"):
         return [*lines, f"    result = views_of({source}, data)"]
+    lines += ["    result = new(Tensor)", "    result._data = data"]
+    if not op.backward:  # no gradient is defined: as `detach`, another tensor over the same memory
+        root = f"{source} if {source}._root is None else {source}._root"
+        return [*lines, f"    result._root = {root}"]
     return [
         *lines,
-        "    result = new(Tensor)",
-        "    result._data = data",
         f"    if {source}._root is None:",
         f"        result._root = result._base = {source}",
         f"        if {source}._version_count:",
@@ -451,13 +453,14 @@ def _view_record_lines(op: Op, listed: str) -> list[str]:
     """Record a view, and note why in-place writes to it may be limited."""
     source = binder.python_name(op, op.schema.arguments[0])
     several = op.schema.return_types[0].endswith("[]")
+    if not op.backward:
+        return []
     lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count "
              "or not grad_state.enabled:"]  # fmt: skip
     if not several:
         lines.append(f"        limit_view({source}, result)")
-    if op.backward:
-        lines += ["        if grad_state.enabled:", f"            recorder.call({listed}, result)"]
-    return lines if len(lines) > 1 else []
+    lines += ["        if grad_state.enabled:", f"            recorder.call({listed}, result)"]
+    return lines
 
 
 def _flag_text(op: Op, argument: Any) -> str:

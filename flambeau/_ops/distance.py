@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.loss import MEAN, reduced, reduction_code, reduction_of
+from flambeau._ops.loss import NONE, reduced, reduction_code, reduction_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.norms import vector_norm
 from flambeau._ops.op import composite, kernel
@@ -245,7 +245,7 @@ def _limited_norm(x: Any, dim: int, eps: float) -> Any:
     method=False,
 )
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = NONE
 ) -> Any:
     """`max(0, -target * (input1 - input2) + margin)`."""
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
@@ -294,7 +294,7 @@ def _check_cosine(input1: Any, input2: Any, target: Any) -> None:
     method=False,
 )
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = NONE
 ) -> Any:
     """`1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1."""
     _check_cosine(input1, input2, target)
@@ -361,7 +361,7 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = MEAN,
+    reduction: int = NONE,
 ) -> Any:
     """`max(0, margin + |anchor - positive| - |anchor - negative|)`."""
     _check_triplet(anchor, positive, negative)

@@ -16,6 +16,7 @@ import numpy as np
 from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
+from flambeau._ops.outputs import EXACT, MATCH
 from flambeau._ops.reductions import (
     INT64,
     compiled,
@@ -234,6 +235,7 @@ def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -
 
 @reduction(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    out_type=MATCH,
     backward={"self": shared_backward},
 )
 def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
@@ -243,6 +245,7 @@ def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
 
 @reduction(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    out_type=MATCH,
     backward={"self": shared_backward},
 )
 def amin(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
@@ -295,13 +298,13 @@ def _index_of(ufunc: Any, data: np.ndarray, dim: int | None, keepdim: bool, name
     return finished(_place_of(ufunc, working_array(data), axis, keepdim), INT64)
 
 
-@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+@reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
 def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first largest element, along a dim or in the flattened tensor."""
     return _index_of(np.maximum, data, dim, keepdim, "argmax")  # type: ignore[no-any-return]
 
 
-@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+@reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
 def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
     """The index of the first smallest element, along a dim or in the flattened tensor."""
     return _index_of(np.minimum, data, dim, keepdim, "argmin")  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.arithmetic import conj
+from flambeau._ops.arithmetic import conj, underived
 from flambeau._ops.linalg import (
     adjoint,
     adjoint_times,
@@ -288,15 +288,11 @@ OLD_QR = (
 
 
 @kernel("geqrf(Tensor self) -> (Tensor a, Tensor tau)", autocast="cpu=float32", out=True, backward={
-    "self": lambda grads: _no_derivative("geqrf"),
+    "self": underived("geqrf"),
 })  # fmt: skip
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
     """(reflectors below R, tau), as LAPACK's geqrf."""
     return fresh_all(kernels.geqrf(a))
-
-
-def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
 # ---- Householder reflectors
@@ -415,6 +411,7 @@ def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,
     public="ldl_factor_ex",
     method=False,
     out=True,
+    underived=True,
 )
 def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
     """(LD, pivots, info) with A = L D L^T (L D L^H): Bunch and Kaufman's pivoting."""
@@ -438,6 +435,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     namespace="linalg",
     public="ldl_solve",
     out=True,
+    underived=True,
 )
 def ldl_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray,
               hermitian: bool) -> np.ndarray:  # fmt: skip

@@ -268,6 +268,7 @@ def _pinv_backward(grad: Any, A: Any, result: Any) -> Any:
     "_linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
     node="LinalgPinvBackward0",
     function=False,
+    constants={"atol": "linalg_pinv", "rtol": "linalg_pinv"},
     backward={"A": _pinv_backward},
 )
 def pinv_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
@@ -277,7 +278,7 @@ def pinv_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 
 def _tolerance(value: Any) -> Any:
     if value is None or isinstance(value, Tensor):
-        return None if value is None else value.detach()
+        return value
     return wrap(np.asarray(value, np.float64))
 
 

@@ -399,7 +399,7 @@ def functional_huber_loss(
     method=False,
     function=False,
 )
-def l1_loss(input: Any, target: Any, reduction: int = MEAN) -> Any:
+def l1_loss(input: Any, target: Any, reduction: int = NONE) -> Any:
     """`|input - target|`, its mean or its sum."""
     return reduced((input - target).abs(), reduction)
 

@@ -73,6 +73,7 @@ def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
     autocast="cpu=float32 cuda=banned",
     method=False,
     function=False,
+    constants={"weight": "binary_cross_entropy"},
     backward={("self", "target"): _bce_gradients},
 )
 def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None,
@@ -199,6 +200,7 @@ def _logit_target_slope(self: Any, pos_weight: Any) -> Any:
     " Tensor? pos_weight=None, int reduction=Mean) -> Tensor",
     method=False,
     autocast="float32",
+    constants=dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits"),
     backward={("self", "target"): _logit_gradients},
 )
 def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
@@ -289,6 +291,7 @@ def functional_logits(
     method=False,
     function=False,
     autocast="float32",
+    constants={"target": "soft_margin_loss"},
     backward={
         "self": lambda grad, self, target, reduction: _share(
             -target * ops.sigmoid(-target * self) * grad, reduction, (self * target).numel()
@@ -329,7 +332,7 @@ def functional_soft_margin_loss(
     autocast="float32",
     method=False,
 )
-def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool = False) -> Any:
+def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool = False) -> Any:
     """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said."""
     if log_target:
         values = target.exp() * (target - input)
@@ -461,7 +464,7 @@ def gaussian_nll_loss(
     method=False,
 )
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, reduction: int = MEAN
+    input: Any, target: Any, margin: float = 1.0, reduction: int = NONE
 ) -> Any:
     """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
     zeros = ops.zeros_like(input)

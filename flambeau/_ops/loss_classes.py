@@ -197,7 +197,7 @@ def _nll(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None, reduct
 def _nll_row(name: str, node: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
            "int ignore_index=-100) -> Tensor", method=False, function=False, node=node,
-           autocast="float32", backward={
+           autocast="float32", constants={"weight": f"{name}_forward"}, backward={
         "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: beside(
             ops.nll_loss_backward(grad, target, weight, self_shape, reduction, ignore_index), self),
     })(_nll)  # fmt: skip
@@ -272,10 +272,11 @@ def _cross_entropy_gradient(grad: Any, self: Any, target: Any, weight: Any, redu
     )
 
 
-def _cross_entropy_row(name: str, node: str) -> None:
+def _cross_entropy_row(name: str, node: str, likelihood: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index)"
            " -> (Tensor, Tensor)", method=False, function=False, node=node, autocast="float32",
-           nondifferentiable=("result1",), backward={"self": _cross_entropy_gradient},
+           nondifferentiable=("result1",), constants={"weight": f"{likelihood}_forward"},
+           backward={"self": _cross_entropy_gradient},
     )(_cross_entropy)  # fmt: skip
 
 
@@ -306,8 +307,8 @@ def _cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | No
     return result, row_data
 
 
-_cross_entropy_row("_cross_entropy", "NllLossBackward0")
-_cross_entropy_row("_cross_entropy2d", "NllLoss2DBackward0")
+_cross_entropy_row("_cross_entropy", "NllLossBackward0", "nll_loss")
+_cross_entropy_row("_cross_entropy2d", "NllLoss2DBackward0", "nll_loss2d")
 
 
 @kernel(

@@ -62,6 +62,7 @@ def _multi_margin_gradient(grad: Any, self: Any, target: Any, p: Any, margin: An
     method=False,
     function=False,
     autocast="float32",
+    constants={"weight": "multi_margin_loss"},
     backward={"self": _multi_margin_gradient},
 )
 def multi_margin_loss(self: np.ndarray, target: np.ndarray, p: Any, margin: Any,

@@ -153,6 +153,7 @@ def _batch_norm_gradients(grad: Any, input: Any, weight: Any, running_mean: Any,
     " -> (Tensor, Tensor, Tensor)",
     method=False,
     nondifferentiable=("result1", "result2"),
+    constants=dict.fromkeys(("running_mean", "running_var"), "native_batch_norm"),
     backward={("input", "weight", "bias"): _batch_norm_gradients},
 )
 def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,

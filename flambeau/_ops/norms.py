@@ -12,6 +12,7 @@ from flambeau._core.promotion import promote_types
 from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.reductions import (
     compiled,
     finished,
@@ -124,6 +125,7 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     "ScalarType? dtype=None) -> Tensor",
     namespace="linalg",
     method=False,
+    out_type=EXACT,
     node="LinalgVectorNormBackward0",
     autocast="cuda=float32_or_dtype",
     backward={
@@ -281,7 +283,8 @@ def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = N
 
 @composite(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
-    "ScalarType dtype) -> Tensor"
+    "ScalarType dtype) -> Tensor",
+    out_type=EXACT,
 )
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
          dtype: Any = None) -> Any:  # fmt: skip

@@ -48,8 +48,9 @@ class Op:
                  node: str | None = None, node_whole: str | None = None,
                  node_inplace: str | None = None, backward_inplace: Backward | None = None,
                  dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
+                 underived: bool = False, constants: dict[str, str] | None = None,
                  inplace: bool = False, out: bool = False, out_type: str = "",
-                 out_apart: bool = False,
+                 out_apart: bool = False, follows_out: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
@@ -62,7 +63,9 @@ class Op:
         self.name, _, self.overload = head.partition(".")
         self.kind = kind
         self.body = body
-        self.backward = backward
+        self.underived = underived  # no derivative is defined: see `unformulated`
+        self.backward = self._refusals() if underived else backward
+        self.constants = constants or {}  # what may not require grad -> the function that says so
         self.node = node or default_title(self.name)
         self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
         self.node_inplace = node_inplace  # the node's name after an in-place call, if another
@@ -72,6 +75,7 @@ class Op:
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`
+        self.follows_out = follows_out  # whether it computes in the type of `out`
         self.out_apart = out_apart  # whether `out=` may lie nowhere in the inputs' memory
         starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
         self.method = starts_with_self if method is None else method
@@ -94,6 +98,10 @@ class Op:
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.
         self.exact_number = exact_number
+
+    def _refusals(self) -> Backward:
+        """Where formulas would be: an operator without derivative records its calls, too."""
+        return dict.fromkeys([a.name for a in self.schema.arguments if a.is_tensor], _no_formula)
 
     @cached_property
     def rounds(self) -> tuple[bool, ...]:
@@ -144,6 +152,10 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<Op {self.full_name}>"
+
+
+def _no_formula(grad: Any) -> Any:
+    raise NotImplementedError("an operator without derivative has no formula to call")
 
 
 REGISTRY: dict[str, Op] = {}

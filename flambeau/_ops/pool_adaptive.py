@@ -167,7 +167,8 @@ def _fractional_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
-            function=False, nondifferentiable=("result1",), autocast="cpu=float32", backward={
+            function=False, nondifferentiable=("result1",), autocast="cpu=float32",
+            constants={"random_samples": name}, backward={
         "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
             grad, result1, self_shape[-spatial:], False), self),
     })  # fmt: skip

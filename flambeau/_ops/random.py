@@ -14,7 +14,7 @@ from flambeau._core import random_fill, random_integer, random_sample
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._ops import outputs
-from flambeau._ops.arithmetic import underived, zero_like
+from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.factories import _like, finish, options, shape_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, default_title, kernel
@@ -274,8 +274,7 @@ def bernoulli(input: Tensor, generator: Any) -> Tensor:
 @composite(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     order=1,
-    node="NotImplemented",
-    backward={"self": underived("bernoulli")},
+    underived=True,
 )
 def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
     """0 or 1 in the shape of a tensor, 1 with probability `p`."""

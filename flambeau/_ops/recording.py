@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._ops import unformulated
 from flambeau._ops.formulas import LargeFormula
 from flambeau._ops.op import Op
 from flambeau._ops.schema import Argument
@@ -119,6 +120,8 @@ def result_names(op: Op) -> list[str]:
 
 def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
     """The function that records one call: `record(*arguments, *results)`."""
+    if op.underived:
+        return unformulated.recorder(op, inplace=inplace)
     plan = Plan(op)
     made = node_class(plan, inplace)
     scope: dict[str, Any] = {
@@ -129,6 +132,7 @@ def build(op: Op, *, inplace: bool = False) -> Callable[..., None]:
         "output_node": graph.output_node,
         "Node": made, "WholeNode": _renamed(made, op.node_whole), "any": _any_edge, "meta": _meta,
         "link_outputs": _link_outputs, "link_list": _link_list, "integers_error": _integers_error,
+        "constant_error": _constant_error,
     }  # fmt: skip
     return compile_function(f"record {op.full_name}", _record_text(plan, inplace), scope, "record")
 
@@ -176,6 +180,9 @@ def _version(name: str) -> str:
 def _record_text(plan: Plan, inplace: bool) -> str:
     parameters = [argument.name for argument in plan.op.schema.arguments]
     lines = [f"def record({', '.join([*parameters, *plan.results])}):"]
+    for name, function in plan.op.constants.items():
+        lines += [f"    if {name} is not None and {name}._requires_grad:",
+                  f"        raise constant_error({function!r}, {name!r})"]  # fmt: skip
     for position, argument in enumerate(plan.targets):
         source = "result" if inplace and position == 0 else argument.name
         lines.append(f"    {plan.edges[argument.name]} = {_edge_text(source, argument)}")
@@ -209,6 +216,13 @@ def _integers_text(plan: Plan) -> str:
 
 def _integers_error(result: Tensor) -> RuntimeError:
     return RuntimeError(f"Autograd not support dtype: {result.dtype.scalar_name}")
+
+
+def _constant_error(function: str, argument: str) -> RuntimeError:
+    return RuntimeError(
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. "
+        "This input cannot have requires_grad True."
+    )
 
 
 def _edge_text(source: str, argument: Argument) -> str:

@@ -16,6 +16,7 @@ from flambeau._ops.dims import wrap_dims
 from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, reduction
+from flambeau._ops.outputs import NANSUM, TRUTH
 from flambeau._ops.pointwise import LETTER
 from flambeau._ops.templates.adding import LONG, add_up, adds_by_pairs, numpy_axis
 from flambeau._runtime import choice
@@ -136,6 +137,7 @@ def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
 @reduction(
     "sum.dim_IntList(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    follows_out=True,
     node="SumBackward1",
     node_whole="SumBackward0",
     autocast="cuda=float32_or_dtype",
@@ -177,6 +179,8 @@ def _compiled_total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, resu
 @reduction(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
     " -> Tensor",
+    follows_out=True,
+    out_type=NANSUM,
     backward={
         "self": lambda grad, self, dim, keepdim: (
             expand_reduced(grad, self.shape, dim, keepdim) * ops.logical_not(ops.isnan(self))
@@ -190,6 +194,7 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
+        refuse(np.empty(0, result), "float", "nansum_cpu")
         kernels = compiled(data, axes) if _alike(data, result) else None
         values = None if kernels is None else kernels.nansum(data, axes, keepdim)
         if values is not None:
@@ -238,6 +243,7 @@ def _mean_type(data: np.ndarray, dtype: dt.dtype | None) -> np.dtype[Any]:
 @reduction(
     "mean.dim(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    follows_out=True,
     node="MeanBackward1",
     node_whole="MeanBackward0",
     backward={
@@ -324,6 +330,7 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
 @reduction(
     "prod.dim_int(Tensor self, int? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    follows_out=True,
     node="ProdBackward1",
     node_whole="ProdBackward0",
     autocast="cpu=float32 cuda=float32_or_dtype",
@@ -375,13 +382,13 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
     return finished(values, result)
 
 
-@reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor")
+@reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
 def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether any element is not 0. The result is bool (uint8 for uint8)."""
     return _logical(np.logical_or, data, dim, keepdim)
 
 
-@reduction("all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor")
+@reduction("all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
 def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     """Whether no element is 0. The result is bool (uint8 for uint8)."""
     return _logical(np.logical_and, data, dim, keepdim)

@@ -15,6 +15,7 @@ from flambeau._ops.arithmetic import conj
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.outputs import SCALAR
 from flambeau._ops.pointwise import LIMIT, wants_grad
 from flambeau._ops.reductions import (
     INT64,
@@ -43,6 +44,9 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
     data = castable(data, result)
     if data.ndim == 0:
         return np.array(data.astype(result))
+    if result.kind == "b":
+        name = "cumprod" if ufunc is np.multiply else "cumsum"
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     if dtype is not None and data.dtype != result:
         given, data = data, np.empty_like(data, result)
         cpu.write(data, given)
@@ -71,6 +75,7 @@ def reverse_cumsum(grad: Any, dim: int) -> Any:
 
 @kernel(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    follows_out=True,
     out=True,
     inplace=True,
     autocast="cuda=float32_or_dtype",
@@ -109,6 +114,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
 @kernel(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    follows_out=True,
     out=True,
     inplace=True,
     autocast="cuda=float32_or_dtype",
@@ -150,6 +156,7 @@ def _running_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
 
 @kernel(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    out_type=SCALAR,
     out=True,
     nondifferentiable=("indices",),
     backward={"self": _running_backward},
@@ -161,6 +168,7 @@ def cummax(data: np.ndarray, dim: int) -> Any:
 
 @kernel(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    out_type=SCALAR,
     out=True,
     nondifferentiable=("indices",),
     backward={"self": _running_backward},
@@ -223,6 +231,7 @@ def _logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
 @kernel(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
+    out_type=SCALAR,
     out=True,
     backward={"self": _logcumsumexp_backward},
 )

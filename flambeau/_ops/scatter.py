@@ -161,7 +161,7 @@ def _reduction(reduce: str) -> Any:
 
 
 def _no_formula(grad: Any) -> Any:
-    raise RuntimeError("derivative for scatter with reduce is not implemented")
+    raise RuntimeError("derivative for aten::scatter is not implemented")
 
 
 @writer(

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 REQUIRED: Any = object()
-_CONSTANTS = {"None": None, "True": True, "False": False, "Mean": 1, "long": "long"}
+# Functions of `torch` read a default of `Mean` as 0, no reduction. Scripts have other schemas.
+_CONSTANTS = {"None": None, "True": True, "False": False, "Mean": 0, "long": "long"}
 
 
 @dataclass(frozen=True, slots=True)

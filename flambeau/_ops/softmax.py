@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.reductions import fused
 from flambeau._ops.templates.precision import narrow, refuse, widen
 
@@ -44,6 +45,7 @@ def _widened(data: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
 
 @reduction(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    out_type=EXACT,
     autocast="cuda=float32_or_dtype",
     backward={
         "self": lambda grad, result, dim: ops._softmax_backward_data(
@@ -91,6 +93,7 @@ def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> 
 
 @reduction(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    out_type=EXACT,
     autocast="cuda=float32_or_dtype",
     backward={
         "self": lambda grad, result, dim: ops._log_softmax_backward_data(

@@ -185,7 +185,7 @@ _primitive("zeta")
     label="zeta_cpu",
     node="SpecialZetaBackward0",
     backward={
-        "self": underived("special_zeta"),
+        "self": underived("zeta"),
         "other": lambda grad, self, other: grad * -self * ops.special.zeta(self + 1, other),
     },
 )

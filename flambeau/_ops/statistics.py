@@ -266,16 +266,17 @@ def _arranged(values: Any, q: Any, position: int | None, keepdim: bool, ndim: in
 
 _QUANTILE = ('(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, '
              'str interpolation="linear") -> Tensor')  # fmt: skip
+_OF_INPUT = "quantile() out tensor must be same dtype as the input tensor"
 
 
-@composite(f"quantile{_QUANTILE}", autocast="cpu=float32")
+@composite(f"quantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
 def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The q-th quantiles of everything or along a dim; several `q` come first in the result."""
     return write(quantile, out, _quantile(input, q, dim, keepdim, interpolation, False))
 
 
-@composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32")
+@composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
     """The quantiles of the elements that are not NaN."""

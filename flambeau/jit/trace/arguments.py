@@ -73,8 +73,14 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]) ->
     for parameter in parameters:
         if parameter.name not in given and parameter.default is REQUIRED:
             return None
-        values.append(given.get(parameter.name, REQUIRED))
+        values.append(given.get(parameter.name, _eager_default(parameter)))
     return values
+
+
+def _eager_default(parameter: Parameter) -> Any:
+    """The functions of `torch` read the default `Mean` of a reduction as 0, none."""
+    is_reduction = parameter.name == "reduction" and parameter.type == T.INT
+    return 0 if is_reduction and parameter.default is not REQUIRED else REQUIRED
 
 
 def _gathered(parameters: list[Parameter], args: Sequence[Any]) -> Sequence[Any]:
