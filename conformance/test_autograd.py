@@ -22,6 +22,7 @@ from conformance.autograd import (
     hooks,
     leaves,
     modes,
+    mutation,
     orders,
     other,
     ownership,
@@ -48,7 +49,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
 
 
 TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions,
-          checkpoints, saved, other)  # fmt: skip
+          checkpoints, saved, mutation, other)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -42,6 +42,7 @@ class Tools:
     zeros: Any
     ones_like: Any
     is_number: Any
+    redirection: Any
     view_as_real: Any
     view_as_complex: Any
 
@@ -358,8 +359,15 @@ class Packed:
             raise RuntimeError(PACK_WRITES)
 
     def unpacked(self, node: Node | None) -> Tensor:
-        """What the user's unpack hook gives, as a tensor of its own."""
-        found = self.unpack(self.packed)
+        """What the user's unpack hook gives, as a tensor of its own. Hooks that it begins or ends
+        meanwhile are as they were afterwards."""
+        stack = modes.stacks.saved_hooks
+        before = list(stack)
+        try:
+            found = self.unpack(self.packed)
+        finally:
+            watch.saving += len(before) - len(stack)
+            stack[:] = before
         if not isinstance(found, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
                             f"result of type {type(found).__name__}")  # fmt: skip
