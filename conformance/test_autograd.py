@@ -19,6 +19,7 @@ from conformance.autograd import (
     backward,
     checkpoints,
     functions,
+    gradchecks,
     hooks,
     leaves,
     modes,
@@ -49,7 +50,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
 
 
 TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions,
-          checkpoints, saved, mutation, other)  # fmt: skip
+          checkpoints, saved, mutation, gradchecks, other)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

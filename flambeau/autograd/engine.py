@@ -92,10 +92,10 @@ class Task:
         while heap:
             node = heappop(heap)[1]
             grad = pending.pop(node)
-            if node.hooks is not None:
-                grad = run_pre_hooks(node, grad)
-            if captures and self._ends_at(node, grad):
-                continue
+            if captures or node.hooks is not None:
+                grad, ends = self._before(node, grad)
+                if ends:
+                    continue
             if type(node) is OutputNode:
                 self.send_output(node, grad)
                 continue
@@ -113,12 +113,16 @@ class Task:
                 self._pass_nothing(node, grad, grads)
         return self.captured
 
-    def _ends_at(self, node: Node, grad: Any) -> bool:
-        """Keep a gradient that was asked for; whether nothing behind its node was."""
-        if node not in self.captures:
-            return False
-        self.captured[node] = grad
-        return node not in self.needed
+    def _before(self, node: Node, grad: Any) -> tuple[Any, bool]:
+        """The gradient as hooks leave it, and whether the pass ends here: a gradient that was asked
+        for is kept, before the node's own hooks run, and nothing behind the node may be wanted."""
+        if node.hooks is not None:
+            grad = run_tensor_hooks(node, grad)
+        if node in self.captures:
+            self.captured[node] = grad
+            if node not in self.needed:
+                return grad, True
+        return (grad if node.hooks is None else run_node_hooks(node, grad)), False
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
@@ -253,13 +257,23 @@ def _warn(text: str) -> None:
         sys.stderr.write(f"{type(warning).__name__}: {warning}\n")
 
 
-def run_pre_hooks(node: Node, grad: Any) -> Any:
-    """Tensor hooks, retain_grad and node pre-hooks, before a node runs."""
+def run_tensor_hooks(node: Node, grad: Any) -> Any:
+    """Hooks of the tensor that a node made, and retain_grad, before anything else."""
     for kind in ("tensor", "retain"):
         for hook in list(node.hooks.get(kind, {}).values()):
             replaced = hook(grad)
             if replaced is not None:
                 grad = _check_replacement(replaced, grad, hook)
+    for index, hook in list(node.hooks.get("outputs", {}).values()):
+        if grad[index] is None:  # any other was with the hook before it came here
+            replaced = hook(None)
+            if replaced is not None:
+                _check_replacement(replaced, None, hook)
+    return grad
+
+
+def run_node_hooks(node: Node, grad: Any) -> Any:
+    """Pre-hooks of a node, before it runs."""
     for hook in list(node.hooks.get("pre", {}).values()):
         many = tuple(grad) if isinstance(grad, list) else (grad,)
         replaced = hook(many)
@@ -271,7 +285,9 @@ def run_pre_hooks(node: Node, grad: Any) -> Any:
 def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
     if not isinstance(replaced, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
-    if grad is not None and replaced.shape != grad.shape:
+    if grad is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if replaced.shape != grad.shape:
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
@@ -305,6 +321,8 @@ def backward(
     for position, edge in enumerate(inputs or ()):
         captures.setdefault(edge, []).append(position)
     needed = None if inputs is None else nodes_leading_to(roots, captures)
+    if needed is not None and accumulate:  # nodes of inputs run, too
+        needed.update(edge for edge in captures if isinstance(edge, Node))
     task = Task(roots, keep_graph, captures, needed)
     state = modes.grad
     before, outer = state.enabled, running.task
@@ -331,7 +349,7 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
     for leaf in list(task.leaves):
         grad = task.leaves.pop(leaf)
         if leaf._hooks is not None:
-            grad = run_leaf_hooks(leaf, grad)
+            grad = run_leaf_hooks(leaf, grad, accumulate)
         if not accumulate:
             captured[leaf] = grad
         elif leaf._requires_grad and grad is not None:  # it may have been frozen since
@@ -344,13 +362,13 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
     return results
 
 
-def run_leaf_hooks(leaf: Tensor, grad: Any) -> Any:
-    """Hooks of a leaf, before its gradient is accumulated."""
+def run_leaf_hooks(leaf: Tensor, grad: Any, accumulate: bool) -> Any:
+    """Hooks of a leaf, before its gradient is accumulated; those of its node if that runs."""
     for hook in list(leaf._hooks.get("tensor", {}).values()):
         replaced = hook(grad)
         if replaced is not None:
             grad = _check_replacement(replaced, grad, hook)
-    for hook in list(leaf._hooks.get("node_pre", {}).values()):
+    for hook in list(leaf._hooks.get("node_pre", {}).values()) if accumulate else ():
         replaced = hook((grad,))
         if replaced is not None:
             grad = replaced[0]

@@ -11,7 +11,7 @@ from typing import Any
 from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
 from flambeau.autograd import engine
-from flambeau.autograd.graph import Node, RemovableHandle, add_hook, tools
+from flambeau.autograd.graph import Node, OutputNode, RemovableHandle, add_hook, tools
 from flambeau.autograd.history import edge_of
 
 NOT_LEAF = (
@@ -121,7 +121,20 @@ def register_hook(self: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(grad)` when the gradient of this tensor is known; it may return another."""
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    return add_hook(edge_of(self), "tensor", hook)
+    edge = edge_of(self)
+    handle = add_hook(edge, "tensor", hook)
+    if type(edge) is OutputNode:  # the hook is called when other outputs have gradients, too
+        handle.extra_dict = _of_outputs(edge.source)
+        handle.extra_dict[handle.id] = edge.index, hook
+    return handle
+
+
+def _of_outputs(source: Node) -> dict[int, Any]:
+    """The hooks of single outputs of a node, each with the number of the output."""
+    if source.hooks is None:
+        source.hooks = {}
+    found: dict[int, Any] = source.hooks.setdefault("outputs", {})
+    return found
 
 
 @method
