@@ -20,9 +20,11 @@ from conformance.autograd import (
     checkpoints,
     copies,
     functions,
+    gradchecks,
     hooks,
     leaves,
     modes,
+    mutation,
     orders,
     other,
     ownership,
@@ -68,6 +70,8 @@ TOPICS = (
     saved,
     slopes,
     underived,
+    gradchecks,
+    mutation,
 )
 
 

@@ -26,6 +26,7 @@ FILES = {
         "set_flush_denormal use_deterministic_algorithms are_deterministic_algorithms_enabled "
         "is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode "
         "set_deterministic_debug_mode get_float32_matmul_precision set_float32_matmul_precision "
+        "set_warn_always is_warn_always_enabled "
         "has_lapack has_mkl has_openmp has_spectral"
     ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",

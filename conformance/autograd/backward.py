@@ -218,3 +218,50 @@ def grad_by_position(t):
 def grad_only_inputs(t):
     x = t.tensor([1.0, 2.0], requires_grad=True)
     return [t.autograd.grad((x * x).sum(), x, only_inputs=only) for only in (True, False)]
+
+
+def grad_of_nothing(t):
+    x = t.ones(1, requires_grad=True)
+    t.autograd.grad(x * 2, [])
+
+
+def batched_gradients_of_a_wrong_shape(t):
+    x = t.ones(2, 2, requires_grad=True)
+    try:
+        t.autograd.grad(x.clone(), x, t.ones(2, 3), is_grads_batched=True)
+    except RuntimeError as error:
+        return str(error).partition("a shape of")[0]
+    return None
+
+
+def batched_gradients_of_another_type(t):
+    x = t.ones(2, requires_grad=True)
+    return t.autograd.grad(x.sum(), x, t.arange(3), is_grads_batched=True)
+
+
+def edges_as_roots(t):
+    edge = t.autograd.graph.get_gradient_edge
+    x = t.ones(2, requires_grad=True)
+    found = [t.autograd.grad(edge((x * 2).sum()), x)[0]]
+    t.autograd.backward(edge((x * 3).sum()))
+    found.append(x.grad)
+    for root, start in (
+        (x * 2, None), (x * 2, t.ones(4)), (x * 2j, t.ones(2)), ((x * 2j).sum(), None),
+    ):  # fmt: skip
+        try:
+            found.append(t.autograd.grad(edge(root), x, start))
+        except RuntimeError as error:
+            found.append(str(error))
+    return found
+
+
+def edges_of_another_type_than_their_gradient(t):
+    x = t.ones(2, requires_grad=True)
+    edge = t.autograd.graph.get_gradient_edge(x * 2)
+    return t.autograd.grad(edge, x, t.ones(2, dtype=t.float64))
+
+
+def materialized_edges(t):
+    x, y = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    edge = t.autograd.graph.get_gradient_edge(y)
+    t.autograd.grad(x.sum(), (x, edge), materialize_grads=True, allow_unused=True)

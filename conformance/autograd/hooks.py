@@ -5,6 +5,8 @@ Each function is a scenario; `t` is the library.
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.autograd.observing import plain
 
 
@@ -210,3 +212,89 @@ def numbers_go_through_no_hook(t):
         y = (x * 2) ** 2 / 4
     y.sum().backward()
     return [p.shape for p in packed], x.grad
+
+
+def _watched(t: Any) -> Any:
+    """A leaf, a non-leaf, and what was called on them, in order."""
+    log: list[str] = []
+
+    def tensor(name: str) -> Any:
+        return lambda g: log.append(f"{name} tensor")
+
+    def before(name: str) -> Any:
+        return lambda gs: log.append(f"{name} before")
+
+    def after(name: str) -> Any:
+        return lambda outs, ins: log.append(f"{name} after")
+
+    x = t.tensor(1.0, requires_grad=True)
+    y = x.clone()
+    leaf = y.grad_fn.next_functions[0][0]
+    for name, of, node in (("x", x, leaf), ("y", y, y.grad_fn)):
+        of.register_hook(tensor(name))
+        node.register_prehook(before(name))
+        node.register_hook(after(name))
+    return x, y, leaf, log
+
+
+def hooks_of_inputs(t):
+    found = []
+    for wanted in ("x", "y", "xy"):
+        for call in ("grad", "backward"):
+            x, y, leaf, log = _watched(t)
+            inputs = [{"x": x, "y": y}[name] for name in wanted]
+            if call == "grad":
+                t.autograd.grad(y.sum(), inputs)
+            else:
+                y.sum().backward(inputs=inputs)
+            found.append((wanted, call, list(log)))
+    return found
+
+
+def inputs_of_backward_run(t):
+    x = t.ones(2, requires_grad=True)
+    y = x.exp()
+    y.sum().backward(inputs=[y])
+    y.sum().backward(inputs=[y])
+
+
+def hooks_of_outputs_without_gradient(t):
+    seen = []
+    x = t.arange(3.0).requires_grad_()
+    first, second, _ = x.unbind()
+    handle = first.register_hook(lambda g: seen.append(g))
+    second.backward(retain_graph=True)
+    first.backward(retain_graph=True)
+    handle.remove()
+    second.backward()
+    return seen, x.grad
+
+
+def hooks_that_fill_in_for_outputs_without_gradient(t):
+    x = t.ones(2, 2, requires_grad=True)
+    first, second = x.unbind()
+    first.register_hook(lambda g: t.full((2,), 7.0) if g is None else g * 2)
+    second.sum().backward(retain_graph=True)
+    (first + second).sum().backward()
+    return x.grad
+
+
+def nodes_are_functions(t):
+    x, y = t.tensor([2.0, 3.0], requires_grad=True), t.ones(2)
+    node = (x * y).grad_fn
+    return node(t.ones(2))
+
+
+def nodes_of_several_outputs_are_functions(t):
+    x = t.ones(2, 2, requires_grad=True)
+    return x.unbind()[0].grad_fn(t.ones(2), t.zeros(2))
+
+
+def nodes_called_with_too_much(t):
+    x = t.ones(2, requires_grad=True)
+    (x * x).grad_fn(t.ones(2), t.ones(2))
+
+
+def nodes_called_with_numbers(t):
+    x = t.ones(2, requires_grad=True)
+    (x * x).grad_fn(1)

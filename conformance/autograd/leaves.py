@@ -111,3 +111,24 @@ def numpy_array_of_grad_tensor(t):
 
 def float_of_grad_tensor(t):
     return float(t.ones((), requires_grad=True) * 2)
+
+
+def deleted_attributes(t):
+    x, said = t.ones(2, requires_grad=True), []
+    for name in ("data", "requires_grad", "grad"):
+        try:
+            delattr(x, name)
+            said.append(name)
+        except RuntimeError as error:
+            said.append(str(error))
+    return said
+
+
+def data_of_integers_for_a_leaf_that_learns(t):
+    x = t.ones(2, requires_grad=True)
+    x.data = t.tensor([1, 2])
+
+
+def data_that_is_sparse(t):
+    x = t.ones(2)
+    x.data = t.ones(2).to_sparse()

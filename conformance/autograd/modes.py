@@ -273,3 +273,44 @@ def anomaly_switch(t):
     with t.autograd.set_detect_anomaly(True):
         inside = t.is_anomaly_enabled(), t.is_anomaly_check_nan_enabled()
     return before, inside, t.is_anomaly_enabled()
+
+
+def decorated_class(t):
+    @t.no_grad()
+    class Made:
+        def __init__(self):
+            self.made = t.is_grad_enabled()
+
+        def method(self):
+            return t.is_grad_enabled()
+
+    made = Made()
+    return made.made, made.method()
+
+
+def numpy_without_recording(t):
+    x = t.ones(2, requires_grad=True)
+    with t.no_grad():
+        return x.numpy().tolist(), (x * 2).numpy().tolist()
+
+
+def multithreading(t):
+    before = t.autograd.is_multithreading_enabled()
+    with t.autograd.set_multithreading_enabled(False):
+        within = t.autograd.is_multithreading_enabled()
+    return before, within, t.autograd.is_multithreading_enabled()
+
+
+def views_of_inference_tensors(t):
+    with t.inference_mode():
+        x = t.ones(2, 3, requires_grad=True)
+        views = [x.view(-1), x[0], x.t(), x.expand(2, 2, 3)]
+        return [(v.requires_grad, v._is_view(), v.is_leaf) for v in views]
+
+
+def views_that_a_write_made_useless(t):
+    x = t.ones(1, requires_grad=True)
+    with t.no_grad():
+        y = x[:]
+        y *= 2
+    return repr(y)

@@ -191,3 +191,23 @@ def around_a_part_without_elements(t):
     v = x[0:0].as_strided((2,), (1,), 1)
     v.sum().backward()
     return v, x.grad
+
+
+def views_made_in_functions_of_what_does_not_learn(t):
+    class View(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    said = []
+    b = t.ones(1, requires_grad=True)
+    for write in (lambda v: v.add_(b), lambda v: v.copy_(b)):
+        try:
+            write(View.apply(t.ones(1, 2)))
+        except RuntimeError as error:
+            said.append(str(error))
+    return said

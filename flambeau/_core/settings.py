@@ -90,6 +90,12 @@ def set_flush_denormal(mode: bool) -> bool:
 # ---- determinism: on the CPU every operator gives the same bits from run to run
 
 
+class Warnings:
+    """What `set_warn_always` has set."""
+
+    always = False
+
+
 class Determinism:
     """What `use_deterministic_algorithms` was told."""
 
@@ -106,6 +112,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be "
                         f"bool, not {type(mode).__name__}")  # fmt: skip
     Determinism.enabled, Determinism.warn_only = mode, warn_only
+
+
+def set_warn_always(mode: bool, /) -> None:
+    """Whether warnings that PyTorch gives once per process are given each time. All warnings are
+    given each time here, and Python's filters decide which are shown; the setting is remembered."""
+    Warnings.always = mode
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` has set."""
+    return Warnings.always
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -18,6 +18,7 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
+from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, method, provides, storage_of, wrap
 from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
 from flambeau.autograd.versions import stop_requiring_grad, version_of
@@ -276,6 +277,12 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     """`tensor.data = other`: another memory, the same history."""
     if not isinstance(other, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if isinstance(other, SparseTensor) != isinstance(tensor, SparseTensor):
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                           "`tensor` have incompatible tensor type.")  # fmt: skip
+    if tensor._requires_grad and other._data.dtype.kind not in "fcV":
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
+                           "complex dtype")  # fmt: skip
     if tensor._root is not None and tensor._base is None:  # an alias leaves its family
         tensor._version_count = version_of(tensor)
         tensor._root = None

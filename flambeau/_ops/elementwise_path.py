@@ -143,6 +143,8 @@ class Path:
             return False
         outputs.check_overlap(data)
         outputs.check_partial_overlap(out, operands)
+        if modes.watch.saving or modes.watch.active:
+            check_inplace(out, False, leaf=False)
         if plan.write(operands, self.large, data) is None:
             return False
         bump(out)

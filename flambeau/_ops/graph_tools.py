@@ -52,6 +52,15 @@ def _is_number(tensor: Tensor) -> bool:
 
 
 tools.is_number = _is_number
+
+
+def _redirection() -> Any:
+    from flambeau._ops.redirection import Redirection
+
+    return Redirection()
+
+
+tools.redirection = _redirection
 tools.as_strided_grad = _as_strided_grad
 tools.zeros = _zeros
 tools.new_empty_strided = _empty_strided

@@ -15,7 +15,7 @@ from flambeau._core.promotion import FLOAT, category
 from flambeau._ops.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.history import bump
+from flambeau.autograd.history import bump, check_inplace
 
 
 def can_cast(source: dt.dtype, target: dt.dtype) -> bool:
@@ -70,6 +70,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     check_overlap(out._data)
     if op.kind == "pointwise":
         check_partial_overlap(out, inputs)
+    if modes.watch.saving or modes.watch.active:
+        check_inplace(out, False, leaf=False)
     write(out._data, result._data)
     bump(out)
     return out

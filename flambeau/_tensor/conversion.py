@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.storage import Storage
@@ -236,7 +237,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The memory of this tensor as an ndarray; `force` detaches first."""
-    if self.requires_grad and not force:
+    if self.requires_grad and modes.grad.enabled and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
     if self._data.dtype.kind == "V":
@@ -246,7 +247,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @method
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    if self.requires_grad:
+    if self.requires_grad and modes.grad.enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
     if copy:

@@ -196,6 +196,14 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
 # ---- text
 
 
+def _history_title(tensor: Tensor) -> str | None:
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view that a write has made useless
+        return "Invalid"
+    return None if node is None else _node_title(node)
+
+
 @method
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     function = getattr(self.__class__, "_prefix", None)
@@ -203,7 +211,7 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     marked = "_is_param" in self.__dict__  # a Parameter of the user's subclass
     if self.__class__ is not Tensor and (marked or not self._is_param) and function is None:
         prefix = f"{self.__class__.__name__}("
-    title = None if self.grad_fn is None else _node_title(self.grad_fn)
+    title = _history_title(self)
     return printing.format_tensor(
         self._data,
         prefix=prefix,

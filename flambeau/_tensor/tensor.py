@@ -116,6 +116,10 @@ class Tensor(metaclass=_TensorMeta):
     def requires_grad(self, value: bool) -> None:
         constructors["set_requires_grad"](self, value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was made by the user and not by a recorded operator."""
@@ -148,6 +152,10 @@ class Tensor(metaclass=_TensorMeta):
     @data.setter
     def data(self, other: Tensor) -> None:
         constructors["set_data"](self, other)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = False
     is_xpu = is_mps = is_sparse_csr = is_vulkan = is_ipu = is_hpu = is_xla = is_maia = is_mtia = (

@@ -14,13 +14,13 @@ from flambeau.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from flambeau.autograd.gradcheck import gradcheck, gradgradcheck  # replaces the module's name
 
 _LAZY = {
     "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved_fields",
     "detect_anomaly": "saved", "set_detect_anomaly": "saved",
-    "set_multithreading_enabled": "grad_mode",
+    "set_multithreading_enabled": "grad_mode", "is_multithreading_enabled": "grad_mode",
     "_unsafe_preserve_version_counter": "grad_mode",
-    "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
     "DeviceType": "profiler", "ProfilerActivity": "profiler", "kineto_available": "profiler",
 }  # fmt: skip
 _MODULES = ("forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.dtype import BY_NUMPY
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
@@ -84,6 +86,8 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(roots, wanted, _as_tuple(grad_outputs, len(roots)), create_graph,
@@ -111,6 +115,8 @@ def grad(
 def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unused: Any,
              keep: bool) -> tuple[Any, ...]:  # fmt: skip
     """One backward per entry of the leading dim of `grad_outputs`, results stacked."""
+    for position, (root, given) in enumerate(zip(roots, grads, strict=True)):
+        _check_batch(root, given, position)
     count = next(g for g in grads if g is not None)._data.shape[0]
     rows = []
     for position in range(count):
@@ -120,6 +126,18 @@ def _batched(roots: Any, wanted: Any, grads: Any, create_graph: bool, allow_unus
                          allow_unused=allow_unused))  # fmt: skip
     columns = zip(*rows, strict=True)
     return tuple(None if c[0] is None else tools.stack(list(c)) for c in columns)
+
+
+def _check_batch(root: Any, given: Any, position: int) -> None:
+    if given is None or isinstance(root, GradientEdge) or given.shape[1:] == root.shape:
+        return
+    raise RuntimeError(
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the "
+        "batch dimension. The sizes of the remaining dimensions are expected to match the shape of "
+        f"corresponding output, but a mismatch was detected: grad_output[{position}] has a shape "
+        f"of {given.shape[1:]} and output[{position}] has a shape of {root.shape}. If you only "
+        "want some tensors in `grad_output` to be considered batched, consider using vmap."
+    )
 
 
 def _as_wanted(found: Any, tensor: Any) -> Any:
@@ -132,6 +150,9 @@ def _as_wanted(found: Any, tensor: Any) -> Any:
 def _or_zeros(found: Any, tensor: Tensor, learns: bool) -> Any:
     if found is not None:
         return found
+    if isinstance(tensor, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge"
+                           )  # fmt: skip
     zeros = tools.zeros(tensor._data.shape, tensor._data.dtype)
     zeros._requires_grad = learns
     return zeros
@@ -173,35 +194,50 @@ def _start_grads(roots: Any, grads: Any) -> list[Any]:
 
 
 def _start_grad(root: Any, given: Any) -> Tensor:
-    if isinstance(root, GradientEdge):
-        if given is None:
-            raise RuntimeError("a gradient to start with is needed for a GradientEdge")
-        return given  # type: ignore[no-any-return]
     if given is None:
-        if root._data.size != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if root._data.dtype.kind == "c":
-            raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
-                               f"got {root.dtype}")  # fmt: skip
-        return wrap(np.ones(root._data.shape, root._data.dtype))
+        return _ones_for(root)
+    if isinstance(root, GradientEdge):
+        token = root.ownership_token
+        if token is not None and given._data.shape != token.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has "
+                f"a shape of torch.Size({list(token.shape)})."
+            )
+        return given if token is None else _of_dtype(given, token.dtype)
     if given.shape != root.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
             f"shape of {root.shape}."
         )
-    return _of_dtype(given, root)
+    return _of_dtype(given, root._data.dtype)
 
 
-def _of_dtype(given: Tensor, root: Tensor) -> Tensor:
+def _ones_for(root: Any) -> Tensor:
+    """The gradient to start with for a tensor (or an edge) of one real element."""
+    if not isinstance(root, GradientEdge):
+        shape, dtype = root._data.shape, root._data.dtype
+    elif root.ownership_token is not None:
+        _, shape, dtype = root.ownership_token
+    else:
+        raise RuntimeError("a gradient to start with is needed for a GradientEdge of a user's")
+    if math.prod(shape) != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if dtype.kind == "c":
+        raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
+                           f"got {BY_NUMPY[dtype]}")  # fmt: skip
+    return wrap(np.ones(shape, dtype))
+
+
+def _of_dtype(given: Tensor, want: Any) -> Tensor:
     """A gradient to start with in the type of what it is a gradient of."""
-    have, want = given._data.dtype, root._data.dtype
+    have = given._data.dtype
     if have == want:
         return given
     if "c" in (have.kind, want.kind):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
             f"Mismatch in dtype: grad_output[0] has a dtype of {given.dtype} and output[0] has a "
-            f"dtype of {root.dtype}."
+            f"dtype of {BY_NUMPY[want]}."
         )
     return tools.to_dtype(given, want)  # type: ignore[no-any-return]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor import overriding
+from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import (
     FREED,
@@ -195,6 +196,8 @@ class CustomNode(Node):
             return part
         if not isinstance(part, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
+        if isinstance(part, SparseTensor):
+            return part
         shape, dtype = self.input_metas[index]
         if part._data.shape != shape:
             if not _expands(shape, part._data.shape):
@@ -377,10 +380,9 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
     if any(result is t for t in inputs):
         if result.requires_grad and not recording:
             return alias_of(result)
-        view = view_of(result, result._data)
-        if modes.grad.enabled:
-            view._creation = "custom"
-        return view
+        result = view_of(result, result._data)
+    if result._base is not None and modes.grad.enabled:
+        result._creation = "custom"
     return result
 
 

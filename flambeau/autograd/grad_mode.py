@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,20 @@ from flambeau.autograd.versions import set_version, version_of
 state = modes.grad
 
 
+CLASSES = (
+    "Decorating classes is deprecated and will be disabled in future versions. You should only "
+    "decorate functions or methods. To preserve the current behavior of class decoration, you can "
+    "directly decorate the `__init__` method and nothing else."
+)
+
+
 class _Region:
     """A context manager that is also a decorator, for functions and generator functions."""
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):
-            raise TypeError("Cannot decorate classes with a grad mode; decorate their methods")
+            warnings.warn(CLASSES, FutureWarning, stacklevel=2)
+            return self._wrap_class(function)
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
 
@@ -33,6 +42,15 @@ class _Region:
     def again(self) -> Any:
         """A fresh region of the same kind: decorated functions may recurse."""
         return type(self)()
+
+    def _wrap_class(self, kind: type) -> Callable[..., Any]:
+        """What makes instances of a class within a region of the same kind."""
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return kind(*args, **kwargs)
+
+        return make
 
     def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The region holds while the generator runs, not while its consumer does."""

@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.backward import grad
-from flambeau.autograd.grad_mode import enable_grad, no_grad
+from flambeau.autograd.backward_checks import (
+    GradcheckError,
+    check_is_linear,
+    check_perturbed,
+    check_without_gradients,
+)
+from flambeau.autograd.grad_mode import enable_grad
 
-
-class GradcheckError(RuntimeError):
-    """A formula and its numerical check disagree."""
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 def gradcheck(
@@ -39,12 +44,17 @@ def gradcheck(
 
     Each entry of each Jacobian is compared with (f(x + eps) - f(x - eps)) / (2 eps), within
     atol + rtol * |numerical|; complex inputs are perturbed in both parts. Use float64 inputs.
+    `fast_mode` changes nothing, and batched gradients are found one by one here.
     """
     if check_forward_ad:
         raise NotImplementedError("check_forward_ad is not implemented in flambeau 0.1")
     given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        _check(func, tuple(given), eps, atol, rtol, nondet_tol)
+        outputs, wanted = _check(func, tuple(given), eps, atol, rtol, nondet_tol)
+        if outputs:
+            check_is_linear(outputs, wanted)
+        if outputs and check_undefined_grad:
+            check_without_gradients(outputs, wanted)
     except GradcheckError:
         if raise_exception:
             raise
@@ -53,16 +63,18 @@ def gradcheck(
 
 
 def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-           nondet_tol: float) -> None:  # fmt: skip
+           nondet_tol: float) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+    """Compare numbers; the outputs that have gradients, and the inputs that want them."""
     wanted = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but "
-                         "none of the them have requires_grad=True.")  # fmt: skip
+                         "none of them have requires_grad=True.")  # fmt: skip
     _warn_precision(wanted)
+    _check_overlap(inputs)
     outputs = _outputs(func(*inputs))
     if not any(output.requires_grad for output in outputs):
         _check_no_gradient(func, inputs, wanted, eps, atol, rtol)
-        return
+        return [], wanted
     for output_index, output in enumerate(outputs):
         if not output.requires_grad:
             continue
@@ -70,6 +82,9 @@ def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: fl
         again = _analytical(output, wanted)
         for input_index, x in enumerate(wanted):
             where = (output_index, input_index)
+            numerical = _numerical(func, inputs, x, output_index, eps)
+            is_complex = output._data.dtype.kind == "c"
+            _compare(analytical[input_index], numerical, atol, rtol, where, is_complex)
             if not np.allclose(analytical[input_index], again[input_index], 0, nondet_tol,
                                equal_nan=True):  # fmt: skip
                 raise GradcheckError(
@@ -78,8 +93,21 @@ def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: fl
                     f"gradient matches numerical gradient. The tolerance for nondeterminism was "
                     f"{nondet_tol}."
                 )
-            numerical = _numerical(func, inputs, x, output_index, eps)
-            _compare(analytical[input_index], numerical, atol, rtol, where)
+    return [output for output in outputs if output.requires_grad], wanted
+
+
+def _check_overlap(inputs: tuple[Any, ...]) -> None:
+    for position, x in enumerate(inputs):
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            continue
+        sizes_and_strides = zip(x._data.shape, x._data.strides, strict=True)
+        if any(size > 1 and not stride for size, stride in sizes_and_strides):
+            raise RuntimeError(
+                f"The {position}th input has a dimension with stride 0. gradcheck only supports "
+                "inputs that are non-overlapping to be able to compute the numerical gradients "
+                "correctly. You should call .contiguous on the input before passing it to "
+                "gradcheck."
+            )
 
 
 def _warn_precision(wanted: list[Tensor]) -> None:
@@ -115,9 +143,14 @@ def _analytical(output: Tensor, inputs: list[Tensor]) -> list[np.ndarray]:
         start[index] = part
         found = grad(output, inputs, wrap(start), retain_graph=True, allow_unused=True)
         for row, x, g in zip(rows, inputs, found, strict=True):
-            data = np.zeros(x._data.shape, x._data.dtype) if g is None else g._data
+            data = np.zeros(x._data.shape, x._data.dtype) if g is None else _dense(g)
             row.append(_real_parts(data))
     return [np.stack(row) if row else np.zeros((0, 0)) for row in rows]
+
+
+def _dense(grad: Tensor) -> Any:
+    sparse = isinstance(grad, SparseTensor)
+    return grad.to_dense()._data if sparse else grad._data  # type: ignore[attr-defined]
 
 
 def _real_parts(data: np.ndarray) -> np.ndarray:
@@ -133,26 +166,42 @@ def _numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int,
     for index, part in _entries(data):
         before = data[index]
         step = eps * (part if data.dtype.kind == "c" else 1)
-        data[index] = before + step
-        above = _value(func, inputs, output_index)
-        data[index] = before - step
-        below = _value(func, inputs, output_index)
-        data[index] = before
-        columns.append((above - below) / (2 * eps))
+        try:
+            data[index] = before + step
+            above = _outputs(func(*inputs))
+            value = _values(above[output_index])
+            data[index] = before - step
+            below = _outputs(func(*inputs))
+            check_perturbed(below, above, index, eps)
+            difference = value - _values(below[output_index])
+        finally:
+            data[index] = before
+        columns.append(difference / (2 * eps))
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
 
-def _value(func: Any, inputs: tuple[Any, ...], output_index: int) -> np.ndarray:
-    with no_grad():
-        return _real_parts(_outputs(func(*inputs))[output_index]._data).copy()
+def _values(output: Tensor) -> np.ndarray:
+    """A copy of an output's values: it may be a view of the input that is changed."""
+    return _real_parts(output._data).copy()
+
+
+PARTS = (
+    ("While considering the imaginary part of complex outputs only, ", slice(1, None, 2)),
+    ("While considering the real part of complex outputs only, ", slice(0, None, 2)),
+)
 
 
 def _compare(analytical: np.ndarray, numerical: np.ndarray, atol: float, rtol: float,
-             where: tuple[int, int]) -> None:  # fmt: skip
+             where: tuple[int, int], is_complex: bool) -> None:  # fmt: skip
     if analytical.size == 0 or np.allclose(analytical, numerical, rtol, atol):
         return
+    prefix = ""
+    for text, rows in PARTS if is_complex else ():
+        if not np.allclose(analytical[rows], numerical[rows], rtol, atol):
+            prefix, analytical, numerical = text, analytical[rows], numerical[rows]
+            break
     raise GradcheckError(
-        f"Jacobian mismatch for output {where[0]} with respect to input {where[1]},\n"
+        f"{prefix}Jacobian mismatch for output {where[0]} with respect to input {where[1]},\n"
         f"numerical:{wrap(numerical.T.copy())}\nanalytical:{wrap(analytical.T.copy())}\n"
     )
 
@@ -179,6 +228,7 @@ def gradgradcheck(
     gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
     **options: Any,
 ) -> bool:
     """`gradcheck` of the gradients themselves, by the inputs and by the output gradients."""
@@ -198,7 +248,8 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     return gradcheck(gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol,
-                     raise_exception=raise_exception, nondet_tol=nondet_tol)  # fmt: skip
+                     raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad)  # fmt: skip
 
 
 def _random_start(output: Tensor) -> Tensor:

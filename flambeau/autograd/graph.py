@@ -42,6 +42,7 @@ class Tools:
     zeros: Any
     ones_like: Any
     is_number: Any
+    redirection: Any
     view_as_real: Any
     view_as_complex: Any
 
@@ -115,6 +116,16 @@ class Node:
         """Call `hook(grad_outputs)` before this node runs."""
         return add_hook(self, "pre", hook)
 
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients that this node makes of gradients of its outputs; no hooks run."""
+        if len(grads) != self.outputs:
+            raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
+        for position, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Tensor):
+                raise TypeError(f"argument {position} is not a Variable")
+        found = self.apply(list(grads) if self.outputs > 1 else grads[0])
+        return found[0] if len(found) == 1 else tuple(found)
+
     def _sequence_nr(self) -> int:
         return self.sequence_number
 
@@ -186,11 +197,19 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
     return (edge, 0)
 
 
+class Token(NamedTuple):
+    """What the engine knows of the tensor that a GradientEdge stands for."""
+
+    edge: Any
+    shape: tuple[int, ...]
+    dtype: Any
+
+
 class GradientEdge(NamedTuple):
     """A place in the graph that gradients flow through: an output of a node.
 
-    Stands for a tensor in `backward` and `grad`, and does not keep its memory. `ownership_token` is
-    the edge as the engine knows it, and keeps the node alive.
+    Stands for a tensor in `backward` and `grad`, and does not keep its memory. `ownership_token`
+    keeps the node alive: it is a `Token`.
     """
 
     node: Node
@@ -206,13 +225,14 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     from flambeau.autograd.history import edge_of
 
     edge = edge_of(tensor)
-    return GradientEdge(*_public_edge(edge), edge)
+    token = Token(edge, tensor._data.shape, tensor._data.dtype)
+    return GradientEdge(*_public_edge(edge), token)
 
 
 def inner_edge(edge: GradientEdge) -> Any:
     """A public edge as the engine knows it."""
     if edge.ownership_token is not None:
-        return edge.ownership_token
+        return edge.ownership_token.edge
     if isinstance(edge.node, AccumulateGrad):
         return edge.node.variable
     return edge.node if edge.node.outputs == 1 else output_node(edge.node, edge.output_nr)
@@ -373,8 +393,15 @@ class Packed:
             raise RuntimeError(PACK_WRITES)
 
     def unpacked(self, node: Node | None) -> Tensor:
-        """What the user's unpack hook gives, as a tensor of its own."""
-        found = self.unpack(self.packed)
+        """What the user's unpack hook gives, as a tensor of its own. Hooks that it begins or ends
+        meanwhile are as they were afterwards."""
+        stack = modes.stacks.saved_hooks
+        before = list(stack)
+        try:
+            found = self.unpack(self.packed)
+        finally:
+            watch.saving += len(before) - len(stack)
+            stack[:] = before
         if not isinstance(found, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
                             f"result of type {type(found).__name__}")  # fmt: skip

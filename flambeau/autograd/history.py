@@ -350,6 +350,9 @@ def join_family(source: Tensor, view: Tensor) -> None:
 
 def limit_view(source: Tensor, view: Tensor) -> None:
     """Note on a view of a tensor why in-place writes to it may be wrong."""
+    if source._inference:  # autograd knows nothing of what was made in inference mode
+        view._base = None
+        return
     if not modes.grad.enabled:
         if source._requires_grad:
             view._requires_grad = True

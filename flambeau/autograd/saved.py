@@ -23,8 +23,9 @@ class saved_tensors_hooks:
         modes.watch.saving += 1
 
     def __exit__(self, *exc: object) -> None:
-        modes.stacks.saved_hooks.pop()
-        modes.watch.saving -= 1
+        if modes.stacks.saved_hooks:
+            modes.stacks.saved_hooks.pop()
+            modes.watch.saving -= 1
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -47,6 +48,8 @@ class disable_saved_tensors_hooks:
         self.error_message = error_message
 
     def __enter__(self) -> None:
+        if modes.stacks.saved_hooks:
+            raise RuntimeError(self.error_message)
         self.before = saved_tensors_hooks.__enter__
         message = self.error_message
 

@@ -62,6 +62,7 @@ class SavedTensor:
         if node.saved is None:
             raise RuntimeError(FREED_BEFORE)
         field, versions = node.saved[position], node.versions[position]
+        kept: Any
         if index is None:
             kept = _packed(node, field, versions, hooks)
         else:

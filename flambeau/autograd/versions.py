@@ -12,6 +12,7 @@ those two only, and leave the write to `bump` then.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 from flambeau._core import modes
@@ -63,6 +64,16 @@ def bump(tensor: Tensor) -> None:
     counter = root._counter
     if counter is not None:
         counter.count += 1
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write that was made behind autograd's back, to one tensor or to several."""
+    if isinstance(tensor, Tensor):
+        tensor = (tensor,)
+    elif not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for one in tensor:
+        bump(one)
 
 
 def set_version(tensor: Tensor, count: int) -> None:
