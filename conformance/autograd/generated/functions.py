@@ -11,7 +11,7 @@ Note = Callable[..., None]
 def functions(torch: Any, note: Note) -> dict[str, Any]:
     """The functions of a library by name: each takes tensors, and is called as `Name.apply`."""
     found: dict[str, Any] = {}
-    for family in (_plain, _several, _writing, _of_views):
+    for family in (_plain, _odd, _several, _writing, _of_views):
         found |= family(torch, note)
     return found
 
@@ -64,6 +64,12 @@ def _plain(torch: Any, note: Note) -> dict[str, Any]:
             note("Later", ctx.needs_input_grad, ctx.saved_tensors[0])
             return grad * ctx.factor, None
 
+    return {c.__name__: c for c in (Cube, Exp, Later)}
+
+
+def _odd(torch: Any, note: Note) -> dict[str, Any]:
+    Function = torch.autograd.Function
+
     class Once(Function):
         """Its gradients may not be differentiated."""
 
@@ -110,7 +116,7 @@ def _plain(torch: Any, note: Note) -> dict[str, Any]:
         def backward(ctx: Any, grad: Any) -> Any:
             return torch.stack([grad, grad])
 
-    return {c.__name__: c for c in (Cube, Exp, Later, Once, Silent, Wrong, Wide)}
+    return {c.__name__: c for c in (Once, Silent, Wrong, Wide)}
 
 
 def _several(torch: Any, note: Note) -> dict[str, Any]:
