@@ -81,3 +81,41 @@ def views_of_inference_tensors(t):
     with t.inference_mode():
         view = t.ones(3).view(1, 3)
     return view.detach_().is_inference()
+
+
+def the_flag_of_an_unrecorded_view(t):
+    x = t.ones(3, requires_grad=True)
+    with t.no_grad():
+        view = x.view(3, 1)
+    view.requires_grad_(False)
+    return view.requires_grad, view.is_leaf
+
+
+def detached_in_inference_mode(t):
+    x = t.ones(3, requires_grad=True)
+    y = x * 2
+    with t.inference_mode():
+        x.detach_()
+        y.detach_()
+    return x.requires_grad, y.requires_grad, y.grad_fn.name()
+
+
+def data_from_inference_mode(t):
+    x = t.ones(3)
+    with t.inference_mode():
+        x.data = t.zeros(3)
+    return x.is_inference()
+
+
+def a_squeeze_of_nothing_gives_the_gradient_on(t):
+    x = t.ones(2, 3, requires_grad=True)
+    y = x * 1
+    grad = t.ones(2, 3)
+    found = t.autograd.grad(y.squeeze(0), [y], grad)
+    return found[0].data_ptr() == grad.data_ptr()
+
+
+def pointed_elsewhere_and_asked_for(t):
+    x = t.ones(3, requires_grad=True)
+    y = t.zeros(3).set_(x)
+    return t.autograd.grad(y.sum(), [x])

@@ -169,3 +169,37 @@ def slopes_of_weights_are_steps(t):
         [slope.requires_grad for slope in slopes],
         t.autograd.grad(slopes[0].sum(), (x, w)),
     )
+
+
+def squares_know_that_they_end(t):
+    found = []
+    for function in (lambda x: x**2, lambda x: x.pow(2.0), lambda x: x.square(), lambda x: x * x):
+        value = x = t.tensor([1.0, 2.0], requires_grad=True)
+        value = function(x).sum()
+        for _ in range(4):
+            (slope,) = t.autograd.grad(value, x, create_graph=True, allow_unused=True)
+            found.append((slope, slope is not None and slope.requires_grad))
+            if slope is None or not slope.requires_grad:
+                break
+            value = slope.sum()
+    return found
+
+
+def divisions_in_place(t):
+    found = []
+    for mode in (None, "floor", "trunc"):
+        x = t.tensor([1.0, 2.5], requires_grad=True)
+        y = t.tensor([3.0, 0.5], requires_grad=True)
+        z = x.sin() * 7
+        z.div_(y, rounding_mode=mode)
+        slopes = t.autograd.grad((z * z).sum(), [x, y], create_graph=True, allow_unused=True)
+        found.append([None if slope is None else slope.detach() for slope in slopes])
+    return found
+
+
+def parts_of_a_joined_gradient_may_be_written_to(t):
+    x, y = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    x.register_hook(lambda g: g.mul_(2))
+    joined = t.cat([x * 1, y])
+    (joined * joined).sum().backward(create_graph=True)
+    return x.grad, y.grad, x.grad.requires_grad

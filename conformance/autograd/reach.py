@@ -272,3 +272,22 @@ def names_of_nodes_as_types(t):
     view, other = y[0], y[1]
     view.mul_(2)
     return [type(value.grad_fn).__name__ for value in (x.t(), y, view, other, x[0], x.unbind()[0])]
+
+
+def several_and_captured_roots(t):
+    def run(named):
+        for inputs in ("y", "z", "x"):
+            t.autograd.grad(named["y"], [named[inputs]], t.ones(2), retain_graph=True,
+                            allow_unused=True)  # fmt: skip
+
+    found = {}
+    for name in ("y", "yy", "yz"):
+        x, y = _pair(t)
+        named = {"x": x * 1, "y": y, "z": y * 3}
+        notes = []
+        t.autograd.graph.register_multi_grad_hook(
+            [named[letter] for letter in name],
+            lambda gs, notes=notes: notes.append(_there(gs)))  # fmt: skip
+        run(named)
+        found[name] = notes
+    return list(found.items())

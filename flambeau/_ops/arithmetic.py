@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
+from flambeau._core import modes
 from flambeau._ops import unformulated
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
@@ -260,7 +261,7 @@ add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 
 @pointwise("square(Tensor self) -> Tensor", node="PowBackward0", promote="int", backward={
-    "self": lambda grad, self: grad * conj(2 * self),
+    "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip
 def square(self: Any) -> Any:
     """`input * input`."""

@@ -241,6 +241,8 @@ def detach(self: Tensor) -> Tensor:
 @method
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor off from its history."""
+    if modes.grad.inference and not is_inference(self):
+        return self  # inference mode leaves histories as they are
     if self._base is not None and not is_inference(self):
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
                            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
@@ -286,8 +288,8 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     if tensor._root is not None and tensor._base is None:  # an alias leaves its family
         tensor._version_count = version_of(tensor)
         tensor._root = None
-    tensor._data = other._data
-    tensor._storage = storage_of(other)
+    tensor._data, tensor._storage = other._data, storage_of(other)
+    tensor._inference = other._inference
 
 
 # ---- writes

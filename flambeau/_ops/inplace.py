@@ -130,8 +130,8 @@ class KernelInplace:
 
     def _through_copy(self, values: tuple[Any, ...]) -> Tensor:
         """A composite without formulas: its recorded result is copied into the target."""
-        result = self.plain(*values)
         target: Any = values[0]
+        result = self.plain(snapshot(target), *values[1:])
         return target.copy_(result)  # type: ignore[no-any-return]
 
 

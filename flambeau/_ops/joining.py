@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.promotion import promote_types
 from flambeau._ops.copying import assign
@@ -78,11 +80,20 @@ def cat_grads(grad: Any, shapes: Any, dim: int) -> Any:
     ndim = grad._data.ndim
     dim = wrap_dim(dim, ndim)
     sizes = [0 if _is_skipped(shape) and ndim != 1 else shape[dim] for shape in shapes]
-    parts = ops.split_with_sizes(grad, sizes, dim)
+    parts = _parts(grad, sizes, dim)
     return [
         ops.new_zeros(grad, shape) if len(shape) != ndim or _is_skipped(shape) else part
         for part, shape in zip(parts, shapes, strict=True)
     ]
+
+
+def _parts(grad: Any, sizes: list[int], dim: int) -> Any:
+    """Views of a gradient. Where they are recorded, each is one of its own, which may be written
+    to."""
+    if not modes.grad.enabled:
+        return ops.split_with_sizes(grad, sizes, dim)
+    ends = itertools.accumulate(sizes)
+    return [ops.narrow(grad, dim, end - size, size) for end, size in zip(ends, sizes, strict=True)]
 
 
 FEW = 8

@@ -222,8 +222,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {names[0]} to a tensor of type "
                                f"{names[1]}")  # fmt: skip
         if size is None:
-            return _point_to(self, source._data, storage_of(source),
-                             source.requires_grad)  # fmt: skip
+            return _point_to(self, source._data, storage_of(source), edge_of(source))
         source = storage_of(source)
     storage = getattr(source, "_untyped_storage", source)
     flat = _elements(storage, element)
@@ -242,25 +241,24 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 class WithoutFormula(Node):
     """The history of a tensor that was made to look at other memory."""
 
-    __slots__ = ("operator",)
+    __slots__ = ()
     title = "NotImplemented"
 
-    def __init__(self, edge: Any, operator: str) -> None:
-        self.operator = operator
+    def __init__(self, *edges: Any) -> None:
         self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = (edge,), None, ()
+        self.edges, self.hooks, self.saved = edges, None, ()
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        raise RuntimeError(f"derivative for {self.operator} is not implemented")
+        raise RuntimeError("derivative for set_ is not implemented")
 
 
 def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None,
-              learns: bool = False) -> Tensor:  # fmt: skip
-    """`learns`: whether it is the memory of a tensor that requires grad."""
-    recorded = bool(modes.grad.enabled) and (learns or target.requires_grad)
+              edge: Any = None) -> Tensor:  # fmt: skip
+    """`edge`: of the tensor whose memory it is."""
+    recorded = bool(modes.grad.enabled) and (edge is not None or target.requires_grad)
     check_inplace(target, recorded)
     if recorded:
-        target._node = WithoutFormula(edge_of(target), "set_")
+        target._node = WithoutFormula(edge_of(target), edge)
         target._requires_grad = True
     bump(target)
     target._version_count = version_of(target)

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._core import modes
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
@@ -235,7 +236,7 @@ def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
     """d/dx x**n = n * x**(n-1), and 0 for n = 0 even where x is 0."""
     if exponent == 0:
         return ops.zeros_like(self)
-    if exponent == 2 and not isinstance(exponent, complex):
+    if exponent == 2 and not modes.grad.enabled and not isinstance(exponent, complex):
         return grad * (2 * conj(self))
     slope = exponent * ops.pow(self, exponent - 1)
     return grad * conj(slope)

@@ -284,7 +284,7 @@ def unsqueeze(data: np.ndarray, dim: int) -> np.ndarray:
 
 def _restored(grad: Any, shape: Any) -> Any:
     """A squeezed gradient in its shape before."""
-    return grad.reshape(shape)
+    return grad if grad._data.shape == shape else grad.reshape(shape)
 
 
 @view(

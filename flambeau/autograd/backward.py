@@ -266,7 +266,7 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
     """Change the flag: leaves of float or complex type may require grad."""
     value = bool(value)
     if tensor._node is not None or (tensor._base is not None and tensor._base._requires_grad):
-        if not value:
+        if not value and not tensor.is_leaf:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in a subgraph that doesn't require differentiation use "

@@ -182,13 +182,10 @@ running = Running()
 
 def edges_reached(task: Task) -> set[Any]:
     """The nodes and leaves that a backward pass sends gradients to."""
-    if task.needed is not None:
-        return task.needed | {getattr(edge, "source", edge) for edge in task.captures}
+    roots = [getattr(edge, "source", edge) for edge in task.roots if edge is not None]
+    only = set(roots) if len(roots) == 1 else set()  # torch does not wait for an only root
     reached: set[Any] = set()
-    stack = [edge for edge in task.roots if edge is not None]
-    if len(stack) == 1:  # as in torch, the only root is not one of those that are waited for
-        only = getattr(stack[0], "source", stack[0])
-        stack = [edge for edge in getattr(only, "edges", ()) if edge is not None]
+    stack = list(roots)
     while stack:
         edge = stack.pop()
         if edge in reached:
@@ -196,7 +193,9 @@ def edges_reached(task: Task) -> set[Any]:
         reached.add(edge)
         if isinstance(edge, Node):
             stack.extend(e for e in edge.edges if e is not None and e not in reached)
-    return reached
+    if task.needed is not None:
+        reached &= task.needed.union(getattr(edge, "source", edge) for edge in task.captures)
+    return reached - only
 
 
 class Anomaly:

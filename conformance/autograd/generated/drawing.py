@@ -30,11 +30,17 @@ KEPT_ERRORS = 0.12
 LEFT_OUT = frozenset(
     """svd linalg_svd eigh linalg_eigh eig linalg_eig linalg_eigvals pca_lowrank svd_lowrank
     lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue conj adjoint
-    _weight_norm _weight_norm_interface""".split()
+    _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,
-`histogram` wants sorted bins, `_weight_norm` another shape. `conj` is no view here yet."""
+`histogram` wants sorted bins, `_weight_norm` another shape, `unsafe_split` makes views in
+inference mode. `conj` is no view here yet."""
+
+
+def is_left_out(operator: operators.Operator) -> bool:
+    """Whether an operator is not drawn; those that copy views are several nodes here."""
+    return operator.name in LEFT_OUT or operator.name.endswith("_copy")
 
 
 class Drawing(Expressions):
@@ -52,7 +58,7 @@ class Drawing(Expressions):
     def _pool(self, source: str, type: T.Type) -> list[operators.Operator]:
         if (source, type, 0) not in self.pools:
             found = super()._pool(source, type)
-            found[:] = [operator for operator in found if operator.name not in LEFT_OUT]
+            found[:] = [operator for operator in found if not is_left_out(operator)]
         return self.pools[source, type, 0]
 
     # ---- expressions, evaluated by PyTorch

@@ -91,7 +91,8 @@ def _lent(names: dict[str, Any]) -> bool:
     tensors = [value for value in names.values() if is_tensor(value) and _has_memory(value)]
     held = {value.untyped_storage().data_ptr() for value in tensors}
     grads = [_grad(value) for value in tensors]
-    grads = [g for g in grads if g is not None and not any(g is value for value in tensors)]
+    grads = [g for g in grads if g is not None and _has_memory(g)]
+    grads = [g for g in grads if not any(g is value for value in tensors)]
     return any(g.untyped_storage().data_ptr() in held for g in grads)
 
 

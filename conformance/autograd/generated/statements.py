@@ -9,7 +9,7 @@ from conformance.jit.generated import operators
 from conformance.jit.generated.expressions import Refused
 from flambeau.jit.ir import types as T
 
-from .drawing import LEFT_OUT, LIST, TRIES, Drawing
+from .drawing import LIST, TRIES, Drawing, is_left_out
 from .words import PACKS
 
 SHAPES = ("(3,)", "(2, 3)", "(3,)", "(2, 3)", "(3, 3)", "()", "(1, 3)", "(3, 1)", "(4,)",
@@ -350,7 +350,7 @@ _EVERYDAY = frozenset(
 @cache
 def _with_several_results() -> list[operators.Operator]:
     found = [o for o in operators.catalogue() if _several(o) and not o.writes]
-    return [operator for operator in found if operator.name not in LEFT_OUT]
+    return [operator for operator in found if not is_left_out(operator)]
 
 
 def _several(operator: operators.Operator) -> bool:
