@@ -179,3 +179,14 @@ def empty_batches(t):
 
 def running_sums_in_logarithms(t):
     return _climb(t, lambda x: t.logcumsumexp(x, 0), _numbers(t, 4))[:2]
+
+
+def losses_at_their_edges(t):
+    x = t.tensor([-2.0, -0.5, -0.25, 0.0, 0.5, 2.0, float("nan")], dtype=t.float64)
+    f = t.nn.functional
+    zeros = t.zeros(7, dtype=t.float64)
+    return [
+        _climb(t, lambda x, y: f.smooth_l1_loss(x, y, beta=0.5), x, zeros),
+        _climb(t, lambda x, y: f.huber_loss(x, y, delta=0.5), x, zeros),
+        _climb(t, lambda x, y: f.l1_loss(x, y, reduction="sum"), x, zeros),
+    ]

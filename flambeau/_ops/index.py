@@ -88,6 +88,7 @@ tril_indices triu_indices unravel_index
 _affine_grid_backward affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_2d_backward
 grid_sampler_3d grid_sampler_3d_backward nn.functional.affine_grid nn.functional.grid_sample
 """,
+    "grid_curves": "",
     "grids": """
 _block_diag atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
 cartesian_prod combinations meshgrid
