@@ -39,8 +39,8 @@ def kept(grad: Tensor, condition: Tensor) -> Any:
 
 
 def reached(tensor: Any, condition: Any) -> Any:
-    """The tensor where a condition holds, else 0: for a slope that `where` takes only there. What is
-    infinite elsewhere would make nan of the zeros that come back from `where`.
+    """The tensor where a condition holds, else 0: for a slope that `where` takes only there. What
+    is infinite elsewhere would make nan of the zeros that come back from `where`.
     """
     return ops.masked_fill(tensor, ops.logical_not(condition), 0)
 
