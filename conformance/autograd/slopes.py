@@ -20,8 +20,13 @@ def _climb(t, function, *inputs):
         along = [_cotangent(t, y, order) for y in outputs]
         outputs = t.autograd.grad(outputs, inputs, along, create_graph=True, allow_unused=True)
         inputs = inputs + along
-        found.append([None if g is None else (g.detach() + 0.0, g.requires_grad) for g in outputs])
+        found.append([None if g is None else (_rounded(g), g.requires_grad) for g in outputs])
     return found
+
+
+def _rounded(tensor):
+    """Without what roundings leave of 0, and without its sign."""
+    return (tensor.detach() * 2.0**40).round() / 2.0**40 + 0.0
 
 
 def _climbs(t, functions, x):
@@ -179,3 +184,47 @@ def empty_batches(t):
 
 def running_sums_in_logarithms(t):
     return _climb(t, lambda x: t.logcumsumexp(x, 0), _numbers(t, 4))[:2]
+
+
+def losses_at_their_edges(t):
+    x = t.tensor([-2.0, -0.5, -0.25, 0.0, 0.5, 2.0, float("nan")], dtype=t.float64)
+    f = t.nn.functional
+    zeros = t.zeros(7, dtype=t.float64)
+    return [
+        _climb(t, lambda x, y: f.smooth_l1_loss(x, y, beta=0.5), x, zeros),
+        _climb(t, lambda x, y: f.huber_loss(x, y, delta=0.5), x, zeros),
+        _climb(t, lambda x, y: f.l1_loss(x, y, reduction="sum"), x, zeros),
+    ]
+
+
+def slopes_far_out_and_at_kinks(t):
+    far = [-float("inf"), -1e3, -3.0, -0.5, 0.0, 0.5, 3.0, 1e3, float("inf"), float("nan")]
+    x = t.tensor(far, dtype=t.float64)
+    names = "elu selu celu hardswish hardtanh relu6 softplus silu gelu softsign".split()
+    return {name: _climb(t, getattr(t.nn.functional, name), x) for name in names}
+
+
+PAIRS = {
+    "pow": lambda t, x, y: t.pow(x, y), "copysign": lambda t, x, y: t.copysign(x, y),
+    "hypot": lambda t, x, y: t.hypot(x, y), "atan2": lambda t, x, y: t.atan2(x, y),
+    "xlogy": lambda t, x, y: t.xlogy(x, y), "maximum": lambda t, x, y: t.maximum(x, y),
+    "fmod": lambda t, x, y: t.fmod(x, y), "remainder": lambda t, x, y: t.remainder(x, y),
+    "logaddexp": lambda t, x, y: t.logaddexp(x, y), "lerp": lambda t, x, y: t.lerp(x, y, y),
+}  # fmt: skip
+
+
+def pairs_at_their_edges(t):
+    points = [-2.0, -1.0, 0.0, 0.5, 1.0, 2.0]
+    x = t.tensor([a for a in points for _ in points], dtype=t.float64)
+    y = t.tensor(points * len(points), dtype=t.float64)
+    return {name: _climb(t, partial(f, t), x, y) for name, f in PAIRS.items()}
+
+
+def powers_of_zero(t):
+    return _climb(t, lambda x: 0.0**x, t.tensor([-1.0, 0.5, 1.0, 2.0], dtype=t.float64))[:1]
+
+
+def right_answers_without_doubt(t):
+    x = t.tensor([0.0, 1.0, 0.5], dtype=t.float64)
+    y = t.tensor([0.0, 1.0, 1.0], dtype=t.float64)
+    return _climb(t, lambda x: t.nn.functional.binary_cross_entropy(x, y), x)[:2]

@@ -10,10 +10,10 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
-from flambeau._core import random_sample
+from flambeau._core import modes, random_sample
 from flambeau._core.generator import default_generator
 from flambeau._ops.arithmetic import conj
-from flambeau._ops.bounds import beside, kept, stepped
+from flambeau._ops.bounds import beside, kept, reached, stepped
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor, wrap
@@ -101,7 +101,8 @@ def hardsigmoid(self: Any) -> Any:
 
 
 def _hardswish_grad(grad: Any, self: Any) -> Any:
-    inside = ops.where(self < 3, grad * (self / 3 + 0.5), grad)
+    bent = reached(self, ops.abs(self) <= 3) if modes.grad.enabled else self
+    inside = ops.where(self < 3, grad * (bent / 3 + 0.5), grad)
     return ops.where(self <= -3, 0.0, inside)
 
 
@@ -134,7 +135,8 @@ def softshrink(self: Any, lambd: Any) -> Any:
 
 
 def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    slope = input_scale * alpha * scale * ops.exp(self * input_scale)
+    below = reached(self, self < 0) if modes.grad.enabled else self
+    slope = input_scale * alpha * scale * ops.exp(below * input_scale)
     return ops.where(self <= 0, grad * slope, grad * scale)
 
 

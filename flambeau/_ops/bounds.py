@@ -38,6 +38,13 @@ def kept(grad: Tensor, condition: Tensor) -> Any:
     return ops._where(condition, grad, wrap(np.zeros((), grad._data.dtype)))
 
 
+def reached(tensor: Any, condition: Any) -> Any:
+    """The tensor where a condition holds, else 0: for a slope that `where` takes only there. What
+    is infinite elsewhere would make nan of the zeros that come back from `where`.
+    """
+    return ops.masked_fill(tensor, ops.logical_not(condition), 0)
+
+
 def stepped(grad: Any, source: Any) -> Any:
     """A gradient that is a step function of a tensor, whose own gradient therefore exists and is 0;
     and so for gradients of any order. Only where gradients are recorded does it make a difference.

@@ -88,6 +88,7 @@ tril_indices triu_indices unravel_index
 _affine_grid_backward affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_2d_backward
 grid_sampler_3d grid_sampler_3d_backward nn.functional.affine_grid nn.functional.grid_sample
 """,
+    "grid_curves": "",
     "grids": """
 _block_diag atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
 cartesian_prod combinations meshgrid
@@ -138,11 +139,11 @@ nn.functional.l1_loss nn.functional.mse_loss nn.functional.smooth_l1_loss smooth
 smooth_l1_loss_backward
 """,
     "loss_binary": """
-_binary_cross_entropy_with_logits_backward binary_cross_entropy binary_cross_entropy_backward
-binary_cross_entropy_with_logits hinge_embedding_loss kl_div nn.functional.binary_cross_entropy
-nn.functional.binary_cross_entropy_with_logits nn.functional.gaussian_nll_loss
-nn.functional.hinge_embedding_loss nn.functional.kl_div nn.functional.poisson_nll_loss
-nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
+_binary_cross_entropy_slope _binary_cross_entropy_with_logits_backward binary_cross_entropy
+binary_cross_entropy_backward binary_cross_entropy_with_logits hinge_embedding_loss kl_div
+nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits
+nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional.kl_div
+nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
 """,
     "loss_classes": """
 _cross_entropy _cross_entropy2d _cross_entropy_backward nll_loss nll_loss2d nll_loss_backward

@@ -326,11 +326,16 @@ def _smooth_slope(gap: np.ndarray, beta: float) -> np.ndarray:
     return np.clip(gap / beta, -1, 1)
 
 
+def _kept_within(gap: Any, edge: float) -> Any:
+    """The gap from -edge to edge. Its own slope is 0 at the edges, where `clamp` has 1."""
+    return ops.where(ops.abs(gap) < edge, gap, gap.detach().clamp(-edge, edge))
+
+
 HUBER = DifferenceLoss("huber_loss", "huber_cpu", _huber_value,
                        lambda gap, delta: np.clip(gap, -delta, delta),
-                       lambda gap, delta: gap.clamp(-delta, delta))  # fmt: skip
+                       _kept_within)  # fmt: skip
 SMOOTH_L1 = DifferenceLoss("smooth_l1_loss", "smooth_l1_cpu", _smooth_value, _smooth_slope,
-                           lambda gap, beta: (gap / beta).clamp(-1, 1))  # fmt: skip
+                           lambda gap, beta: _kept_within(gap, beta) / beta)  # fmt: skip
 
 kernel("huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
        method=False, function=False, autocast="float32", backward={

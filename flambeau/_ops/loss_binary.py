@@ -44,7 +44,7 @@ def _bce_gradients(grad: Any, self: Any, target: Any, weight: Any, reduction: in
                    wanted: Any) -> Any:  # fmt: skip
     of_self = of_target = None
     if wanted[0] and wants_grad((grad, self, target)):
-        slope = (self - target) / ((1 - self) * self).clamp_min(1e-12)
+        slope = ops._binary_cross_entropy_slope(self, target)
         of_self = _share(grad * slope, reduction, self.numel())
         of_self = of_self if weight is None else of_self * weight
     elif wanted[0]:
@@ -53,6 +53,30 @@ def _bce_gradients(grad: Any, self: Any, target: Any, weight: Any, reduction: in
         of_target = _share(((1 - self).log() - self.log()) * grad, reduction, self.numel())
         of_target = of_target if weight is None else of_target * weight
     return of_self, of_target
+
+
+def _spread(self: Any) -> Any:
+    return (1 - self) * self + 1e-12
+
+
+@kernel(
+    "_binary_cross_entropy_slope(Tensor self, Tensor target) -> Tensor",
+    method=False,
+    function=False,
+    node="BinaryCrossEntropyBackwardBackward0",
+    backward={
+        "self": lambda grad, self, target: grad
+        * (self * self - 2 * self * target + target) / _spread(self) ** 2,
+        "target": lambda grad, self: -grad / _spread(self),
+    },
+)
+def binary_cross_entropy_slope(self: np.ndarray, target: np.ndarray) -> Any:
+    """`(input - target) / max(input * (1 - input), 1e-12)`.
+
+    The slope of this leaves out what the 1e-12 would add, so that it is 0 where a probability of
+    exactly 0 or 1 is right.
+    """
+    return (self - target) / np.maximum((1 - self) * self, self.dtype.type(1e-12))
 
 
 def _check_unit(values: np.ndarray, name: str) -> None:

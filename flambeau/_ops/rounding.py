@@ -261,7 +261,7 @@ def _replaced(x: np.ndarray, values: tuple[float, float, float]) -> np.ndarray:
 
 
 def _copysign_grad(grad: Any, self: Any, result: Any) -> Any:
-    return ops.where(self == 0, 0.0, grad * (result / self))
+    return grad * ops.where(self == 0, 0.0, result / self)
 
 
 @pointwise("copysign.Tensor(Tensor self, Tensor other) -> Tensor", promote="float",

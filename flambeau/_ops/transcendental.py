@@ -256,15 +256,15 @@ def _not_negative(exponent: Any) -> Any:
 def _power_grad_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """d/dn x**n = x**n * log(x), and 0 where x is 0 and the power is defined."""
     flat = ops.logical_and(self == 0, _not_negative(exponent))
-    slope = grad * conj(result * ops.log(self))
-    return ops.where(flat, ops.zeros_like(slope), slope)
+    slope = result * ops.log(self)
+    return grad * conj(ops.where(flat, ops.zeros_like(slope), slope))
 
 
 def _power_grad_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     base = complex(self) if isinstance(self, complex) else self
     if base == 0:
-        slope = grad * conj(result * float("-inf"))
-        return ops.where(_not_negative(exponent), ops.zeros_like(slope), slope)
+        slope = result * float("-inf")
+        return grad * conj(ops.where(_not_negative(exponent), ops.zeros_like(slope), slope))
     return grad * conj(result * _log_of_number(base, result))
 
 
