@@ -16,6 +16,7 @@ import torch as reference
 
 import flambeau
 from conformance.autograd import (
+    again,
     backward,
     functions,
     hooks,
@@ -47,7 +48,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
 
 
 TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions, other,
-          underived)  # fmt: skip
+          again, underived)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

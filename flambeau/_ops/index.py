@@ -10,8 +10,8 @@ softshrink threshold
 """,
     "advanced": "_index_backward index index_put",
     "arithmetic": """
-_div_floor _div_trunc _rsub add div divide floor_divide fmod mul multiply neg negative positive
-reciprocal remainder rsub square sub subtract true_divide
+_div_floor _div_trunc _over_number _rsub _times_number add div divide floor_divide fmod mul
+multiply neg negative positive reciprocal remainder rsub square sub subtract true_divide
 """,
     "attention": """
 _attention _attention_backward nn.functional.scaled_dot_product_attention
