@@ -274,6 +274,10 @@ def frobenius_norm(A: Any, dim: Any = (), keepdim: bool = False, *, out: Any = N
            autocast="cuda=float32", method=False)  # fmt: skip
 def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of matrices, which lie in two dims: the last, by default."""
+    if isinstance(dim, bool):  # the form without dims
+        dim, keepdim = None, dim
+    elif isinstance(dim, int):
+        dim = (dim, dim)
     dims = (-2, -1) if dim is None else tuple(dim)
     return write(nuclear_norm, out, ops.linalg.matrix_norm(A, "nuc", dims, keepdim))
 

@@ -66,10 +66,11 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     if op.out_apart:
         check_overlap(out._data)
         check_no_overlap(out._data, [tensor._data for tensor in tensors_in(inputs)])
+    if op.kind == "pointwise":  # what `out` is before it is resized counts
+        check_overlap(out._data)
+        check_partial_overlap(out, inputs)
     resize_output(out, result._data.shape)
     check_overlap(out._data)
-    if op.kind == "pointwise":
-        check_partial_overlap(out, inputs)
     write(out._data, result._data)
     bump(out)
     return out
