@@ -190,7 +190,7 @@ def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
     """The p-norm of `x1 - x2 + eps` along the last dim."""
-    return ops.norm(x1 - x2 + eps, p, -1, keepdim)
+    return ops._norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 @composite(

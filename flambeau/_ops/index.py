@@ -174,7 +174,7 @@ native_layer_norm_backward nn.functional.group_norm nn.functional.local_response
 nn.functional.normalize
 """,
     "norms": """
-dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
+_norm dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
 """,
     "overrides": "",
     "padding": """

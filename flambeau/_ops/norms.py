@@ -285,6 +285,26 @@ def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = N
 # ---- norm and dist
 
 
+def _old_norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    """As of `linalg.vector_norm`; a count of elements has no gradient at all."""
+    return None if float(ord) == 0 else norm_backward(grad, self, ord, result, dim, keepdim)
+
+
+@reduction(
+    "_norm(Tensor self, Scalar ord, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    method=False,
+    function=False,
+    out=False,
+    node="NormBackward1",
+    node_whole="NormBackward0",
+    autocast="cuda=float32_or_dtype",
+    backward={"self": _old_norm_backward},
+)
+def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
+    """The vector norm as composites of older days take it."""
+    return vector_norm.body(data, ord, dim, keepdim, None)  # type: ignore[no-any-return]
+
+
 @composite(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
     "ScalarType dtype) -> Tensor",

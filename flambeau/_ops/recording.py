@@ -85,7 +85,7 @@ class Plan:
         self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
     def _classify(self, name: str, formula: Formula) -> None:
-        if name in ("grad", "grads", "wanted"):
+        if name in ("grad", "grads", "given", "wanted"):
             return
         is_result = name in self.results
         if is_result or (name in self.arguments and self.arguments[name].is_tensor):
@@ -374,7 +374,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
     if outputs > 1 or plan.lists:
-        lines += ["    grads = grad", "    grad = grads[0]"]
+        lines += ["    given = grads = grad", "    grad = grads[0]"]
         if _wants_all_grads(plan):
             lines.append("    grads = fill(node, grads)")
     if plan.values:

@@ -278,7 +278,7 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 @composite("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", namespace="special")
-def special_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def special_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """`torch.softmax`."""
     return ops.softmax(input, dim, dtype)
 

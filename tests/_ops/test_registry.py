@@ -57,7 +57,7 @@ def test_a_row_is_well_formed(name: str) -> None:
 def check_formulas(op: Op) -> None:
     """What formulas ask for exists: parameters, results, shapes, strides and types of tensors."""
     plan = Plan(op)
-    known = {*plan.arguments, *plan.results, "grad", "grads", "wanted"}
+    known = {*plan.arguments, *plan.results, "grad", "grads", "given", "wanted"}
     for name in [*plan.arguments, *plan.results]:
         known |= {f"{name}_{suffix}" for suffix in ("shape", "strides", "dtype")}
     for formula in plan.formulas:
