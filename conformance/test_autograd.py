@@ -16,6 +16,7 @@ import torch as reference
 
 import flambeau
 from conformance.autograd import (
+    again,
     backward,
     checkpoints,
     copies,
@@ -72,6 +73,7 @@ TOPICS = (
     underived,
     gradchecks,
     mutation,
+    again,
 )
 
 

@@ -209,6 +209,27 @@ def div_floor(self: Any, other: Any) -> Any:
     return E.floor_division(self, other)
 
 
+# Products and quotients by numbers inside of composites, of which a history keeps the number only.
+
+
+@composite("_times_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           node="MulBackward1", backward={
+    "self": lambda grad, other: grad * other.conjugate(),
+})  # fmt: skip
+def times_number(input: Tensor, number: Any) -> Any:
+    """`input * number`."""
+    return input * number
+
+
+@composite("_over_number(Tensor self, Scalar other) -> Tensor", method=False, function=False,
+           node="DivBackward1", backward={
+    "self": lambda grad, other: grad / other.conjugate(),
+})  # fmt: skip
+def over_number(input: Tensor, number: Any) -> Any:
+    """`input / number`."""
+    return input / number
+
+
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:

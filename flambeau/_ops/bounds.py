@@ -489,7 +489,8 @@ def _where_operand(value: Any, name: str, position: int) -> Any:
     return number
 
 
-@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", method=False)
+@composite("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", method=False,
+           elementwise=True)  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, else of `other`; numbers are allowed.
 
@@ -505,11 +506,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     input, other = _beside(input, other), _beside(other, input)
     if input.__class__ is other.__class__ is Tensor and input._data.dtype == other._data.dtype:
         result = ops._where(condition, input, other)
-        return result if out is None else write_out(where, out, result)
+        return result if out is None else write_out(where, out, result, (condition, input, other))
     input, other = _where_operand(input, "input", 2), _where_operand(other, "other", 3)
     element = common_dtype([input, other])
     result = ops._where(condition, _of_type(input, element), _of_type(other, element))
-    return result if out is None else write_out(where, out, result)
+    return result if out is None else write_out(where, out, result, (condition, input, other))
 
 
 @method

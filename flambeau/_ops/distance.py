@@ -190,7 +190,7 @@ def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
     """The p-norm of `x1 - x2 + eps` along the last dim."""
-    return ops.norm(x1 - x2 + eps, p, -1, keepdim)
+    return ops._norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 @composite(
@@ -200,12 +200,21 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """`x1 . x2 / (max(|x1|, eps) max(|x2|, eps))` along a dim, broadcasting."""
     first, second = x1._data, x2._data
     if first.shape != second.shape or first.dtype is not second.dtype or first.dtype.kind != "f":
-        x1, x2 = _alike(x1, x2)
+        return _mixed_cosine(x1, x2, dim, eps)
     if x1._data.size < SMALL and not is_recorded(x1, x2):
         found = _cosine(x1._data, x2._data, dim, eps)
         if found is not None:
             return wrap(found)
     return (x1 / _limited_norm(x1, dim, eps) * (x2 / _limited_norm(x2, dim, eps))).sum(dim)
+
+
+def _mixed_cosine(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    """The same of tensors of other shapes and types: each is divided by its norm in its own."""
+    parts = []
+    for x, same in zip((x1, x2), _alike(x1, x2), strict=True):
+        own = x.expand(same._data.shape) if x.is_floating_point() else same
+        parts.append(own / _limited_norm(own, dim, eps))
+    return (parts[0] * parts[1]).sum(dim)
 
 
 def _cosine(x1: np.ndarray, x2: np.ndarray, dim: int, eps: float) -> np.ndarray | None:
@@ -218,9 +227,9 @@ def _cosine(x1: np.ndarray, x2: np.ndarray, dim: int, eps: float) -> np.ndarray 
 
 
 def _alike(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Both in their common shape and type, which is a float or complex one."""
+    """Both in their common shape and type, which is a float one."""
     element = common_dtype([x1, x2])
-    if element.numpy_dtype.kind not in "fVc":
+    if element.numpy_dtype.kind not in "fV":
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{element.scalar_name}")  # fmt: skip
     shape = broadcast_shape([x1._data.shape, x2._data.shape])

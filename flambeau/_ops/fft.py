@@ -18,6 +18,7 @@ from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import write_out
+from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
 
 Array = np.ndarray
@@ -344,8 +345,9 @@ def _frequencies(name: str, n: int, d: float, numpy_dtype: Any, count: int) -> A
     if count == n:
         places[(n + 1) // 2 :] -= n
     working = np.dtype(np.float32) if numpy_dtype in dt.NUMPY_HALVES else numpy_dtype
-    factor = 1.0 / (n * d) if n else 0.0
-    return (places.astype(working) * np.asarray(factor, working)).astype(numpy_dtype)
+    with cpu.quiet():
+        factor = np.divide(1.0, n * d)
+        return (places.astype(working) * np.asarray(factor, working)).astype(numpy_dtype)
 
 
 def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:

@@ -55,7 +55,7 @@ def _rows(spatial: int) -> None:
         sampled = getattr(ops, name)(of_input, grid, *options)
         slope = getattr(ops, f"{name}_backward")(grad_output, of_input, grid, *options)[1]
         if kernels.MODES[interpolation_mode] == "nearest":
-            return sampled if given[0] else None, None, slope
+            return sampled if given[0] is not None else None, None, slope
         of_grad, of_read, bend = curves(grad_output, input, grid, of_grid, options)
         return sampled + of_grad, of_read, slope + bend
 

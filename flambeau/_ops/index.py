@@ -10,8 +10,8 @@ softshrink threshold
 """,
     "advanced": "_index_backward index index_put",
     "arithmetic": """
-_div_floor _div_trunc _rsub add div divide floor_divide fmod mul multiply neg negative positive
-reciprocal remainder rsub square sub subtract true_divide
+_div_floor _div_trunc _over_number _rsub _times_number add div divide floor_divide fmod mul
+multiply neg negative positive reciprocal remainder rsub square sub subtract true_divide
 """,
     "attention": """
 _attention _attention_backward nn.functional.scaled_dot_product_attention
@@ -175,7 +175,7 @@ native_layer_norm_backward nn.functional.group_norm nn.functional.local_response
 nn.functional.normalize
 """,
     "norms": """
-dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
+_norm dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm nuclear_norm
 """,
     "overrides": "",
     "padding": """

@@ -168,11 +168,11 @@ def det(input: Any) -> Any:
     return ops.linalg.det(input)
 
 
-def _slogdet_backward(grads: Any, A: Any, sign: Any, given: list[bool]) -> Any:
+def _slogdet_backward(grads: Any, A: Any, sign: Any, given: Any) -> Any:
     """w A^-H with w = g_log - i Im(conj(g_sign) sign): see d log det = tr(A^-1 dA).
 
     The sign of a real matrix has no gradient."""
-    if not given[1] and A._data.dtype.kind != "c":
+    if given[1] is None and A._data.dtype.kind != "c":
         return None
     of_sign, of_log = grads
     weight = of_log

@@ -274,11 +274,35 @@ def frobenius_norm(A: Any, dim: Any = (), keepdim: bool = False, *, out: Any = N
            autocast="cuda=float32", method=False)  # fmt: skip
 def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of matrices, which lie in two dims: the last, by default."""
+    if isinstance(dim, bool):  # the form without dims
+        dim, keepdim = None, dim
+    elif isinstance(dim, int):
+        dim = (dim, dim)
     dims = (-2, -1) if dim is None else tuple(dim)
     return write(nuclear_norm, out, ops.linalg.matrix_norm(A, "nuc", dims, keepdim))
 
 
 # ---- norm and dist
+
+
+def _old_norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    """As of `linalg.vector_norm`; a count of elements has no gradient at all."""
+    return None if float(ord) == 0 else norm_backward(grad, self, ord, result, dim, keepdim)
+
+
+@reduction(
+    "_norm(Tensor self, Scalar ord, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    method=False,
+    function=False,
+    out=False,
+    node="NormBackward1",
+    node_whole="NormBackward0",
+    autocast="cuda=float32_or_dtype",
+    backward={"self": _old_norm_backward},
+)
+def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
+    """The vector norm as composites of older days take it."""
+    return vector_norm.body(data, ord, dim, keepdim, None)  # type: ignore[no-any-return]
 
 
 @composite(

@@ -78,8 +78,17 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
     if isinstance(other, Tensor) and other.dtype is not common:
         other = other.to(common)  # type: ignore[attr-defined]
     if common is not kind.dt.bool_:
-        return other * alpha
+        return times_number(other, alpha)
     return other * bool(alpha) if isinstance(other, Tensor) else bool(other and alpha)
+
+
+def times_number(tensor: Any, number: Any) -> Any:
+    """`tensor * number`, of which a history keeps nothing but the number."""
+    if isinstance(tensor, Tensor) and tensor.requires_grad:
+        from flambeau._ops.namespace import ops
+
+        return ops._times_number(tensor, number)
+    return tensor * number
 
 
 def _check_operands(op: Any, operands: list[Any], common: Any, target: Any) -> None:

@@ -13,8 +13,8 @@ Kinds differ in what the body gets:
 
 `backward` maps a parameter (or a tuple of parameters that share work) to its formula. A formula's
 own parameters say what is saved: parameters of the row, `result` or the results' names, `x_shape`
-and `x_dtype` for a tensor x, `grad` (or `grads` for several results, filled up with zeros, and
-`given`, which of them there were), and `wanted`, a tuple of bools for formulas of several
+and `x_dtype` for a tensor x, `grad` (or, for several results, `grads` with zeros where none came
+back, or `given` with None there), and `wanted`, a tuple of bools for formulas of several
 parameters.
 """
 
@@ -51,6 +51,7 @@ class Op:
                  underived: bool = False, constants: dict[str, str] | None = None,
                  inplace: bool = False, out: bool = False, out_type: str = "",
                  out_apart: bool = False, follows_out: bool = False,
+                 elementwise: bool = False,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
                  nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
@@ -76,6 +77,8 @@ class Op:
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`
         self.follows_out = follows_out  # whether it computes in the type of `out`
+        # whether it goes over elements as rows of the pointwise kind do: see `outputs.write_out`
+        self.elementwise = elementwise or kind == "pointwise"
         self.out_apart = out_apart  # whether `out=` may lie nowhere in the inputs' memory
         starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
         self.method = starts_with_self if method is None else method

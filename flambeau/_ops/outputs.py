@@ -66,10 +66,11 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     if op.out_apart:
         check_overlap(out._data)
         check_no_overlap(out._data, [tensor._data for tensor in tensors_in(inputs)])
+    if op.elementwise:  # what `out` is before it is resized counts
+        check_overlap(out._data)
+        check_partial_overlap(out, inputs)
     resize_output(out, result._data.shape)
     check_overlap(out._data)
-    if op.kind == "pointwise":
-        check_partial_overlap(out, inputs)
     if modes.watch.saving or modes.watch.active:
         check_inplace(out, False, leaf=False)
     write(out._data, result._data)
@@ -175,9 +176,9 @@ def _resize(out: Tensor, shape: tuple[int, ...]) -> None:
 def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False) -> None:
     """Overwrite a tensor with a result that broadcasts to it and casts to its type."""
     mine = target._data
-    check_cast(data.dtype, mine.dtype)
     if data.shape != mine.shape:
         check_inplace_shape(mine.shape, data.shape)
+    check_cast(data.dtype, mine.dtype)
     if not repeatable:
         check_overlap(mine)
     write(mine, data)

@@ -41,6 +41,19 @@ class RowNode(Node):
     __slots__ = ("metas", "values")
 
 
+class SparingNode(RowNode):
+    """A node for which nothing may have been saved. It can then be run again."""
+
+    __slots__ = ()
+
+    def release(self) -> None:
+        """Forget what was saved, if anything was."""
+        for kept in self.saved or ():
+            if kept is not None:
+                self.saved = None
+                return
+
+
 class Formula:
     """One formula: the parameters that it differentiates and the names that it uses."""
 
@@ -104,6 +117,14 @@ class Plan:
     def differentiable_results(self) -> list[str]:
         """Results that gradients come back for."""
         return [name for name in self.results if name not in self.op.nondifferentiable]
+
+    def may_save_nothing(self) -> bool:
+        """Whether there is a parameter whose gradient alone needs nothing that is saved."""
+        conditions = self.saved.values()
+        if not conditions or "True" in conditions:
+            return False
+        tests = [self.has_edge(argument.name) for argument in self.targets]
+        return any(all(test not in condition for condition in conditions) for test in tests)
 
     def uses_self(self) -> bool:
         """Whether a formula needs the first parameter's value from before an in-place write."""
@@ -338,7 +359,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     )
     title = plan.op.node_inplace if inplace and plan.op.node_inplace else plan.op.node
     lists = {name for name, argument in plan.arguments.items() if argument.is_list}
-    return type(title, (RowNode,), {
+    kind = SparingNode if plan.may_save_nothing() else RowNode
+    return type(title, (kind,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
         "shown": None if inplace or plan.lists else _shown(plan),
         **fields(list(plan.saved), lists, plan.values),
@@ -363,9 +385,7 @@ def _apply_text(plan: Plan, outputs: int) -> str:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
     if outputs > 1 or plan.lists:
-        lines += ["    grads = grad", "    grad = grads[0]"]
-        if any("given" in formula.names for formula in plan.formulas):
-            lines.append("    given = [g is not None for g in grads]")
+        lines += ["    given = grads = grad", "    grad = grads[0]"]
         if _wants_all_grads(plan):
             lines.append("    grads = fill(node, grads)")
     if plan.values:

@@ -221,7 +221,7 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @kernel("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)"
-        " -> Tensor", inplace=True, out=True, backward={
+        " -> Tensor", inplace=True, out=True, elementwise=True, backward={
     "self": lambda grad, self: grad * ops.isfinite(self),
 })  # fmt: skip
 def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:

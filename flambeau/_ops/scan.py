@@ -309,8 +309,8 @@ def _widths(y: Any, x: Any, dim: int, name: str) -> Any:
     return x.narrow(dim, 1, x._data.shape[dim] - 1) - x.narrow(dim, 0, x._data.shape[dim] - 1)
 
 
-def _steps(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Any, int]:
-    """The areas under neighbouring samples, and the dim they lie along."""
+def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
+    """Torch's errors for samples, their positions `x` or distance `dx`; the dim, wrapped."""
     if not y._data.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if x is not None and dx is not None:
@@ -322,13 +322,18 @@ def _steps(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Any, int]:
     if y._data.dtype.kind == "b" or (x is not None and x._data.dtype.kind == "b"):
         raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x'}`, but "
                            "bool is not supported")  # fmt: skip
+    return dim
+
+
+def _pairs(y: Any, dim: int) -> Any:
+    """The sums of neighbouring samples."""
     count = max(y._data.shape[dim] - 1, 0)
-    behind = y.narrow(dim, min(1, y._data.shape[dim]), count)
-    sums = y.narrow(dim, 0, count) + behind
-    if x is None:
-        return sums * (1 if dx is None else dx) / 2, dim
-    width = _widths(y, x, dim, name)
-    return sums * width / 2, dim - y._data.ndim
+    return y.narrow(dim, 0, count) + y.narrow(dim, min(1, y._data.shape[dim]), count)
+
+
+def _trapezoids(y: Any, x: Any, dim: int, name: str) -> Any:
+    """Twice the areas under neighbouring samples, which stand at positions `x`."""
+    return _widths(y, x, dim, name) * _pairs(y, dim)
 
 
 @composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
@@ -338,8 +343,12 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """
     if y._data.ndim and not y._data.shape[wrap_dim(dim, y._data.ndim)] and x is None:
         return ops.zeros_like(y).sum(dim)
-    areas, dim = _steps(y, x, dx, dim, "trapezoid")
-    return areas.sum(dim)
+    dim = _check_integral(y, x, dx, dim, "trapezoid")
+    if x is not None:
+        twice = _trapezoids(y, x, dim, "trapezoid").sum(dim - y._data.ndim)
+        return ops._over_number(twice, 2.0)
+    ends = y.select(dim, 0) + y.select(dim, -1)
+    return ops._times_number(y.sum(dim) - ops._times_number(ends, 0.5), 1 if dx is None else dx)
 
 
 @composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
@@ -351,8 +360,12 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 @composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running integrals by the trapezoidal rule."""
-    areas, dim = _steps(y, x, dx, dim, "cumulative_trapezoid")
-    return ops.cumsum(areas, dim)
+    dim = _check_integral(y, x, dx, dim, "cumulative_trapezoid")
+    if x is not None:
+        twice = _trapezoids(y, x, dim, "cumulative_trapezoid")
+        return ops._over_number(ops.cumsum(twice, dim - y._data.ndim), 2.0)
+    half = (1.0 if dx is None else dx) / 2
+    return ops.cumsum(ops._times_number(_pairs(y, dim), half), dim)
 
 
 # ---- gradient
@@ -418,7 +431,8 @@ def _derivative(tensor: Any, dim: int, spacing: Any, edge_order: int) -> Any:
     """The derivative along one dim; `spacing` is a step or the positions of the samples."""
     length = tensor._data.shape[dim]
     if not isinstance(spacing, Tensor):
-        inner = (_at(tensor, dim, 2, length - 2) - _at(tensor, dim, 0, length - 2)) / (2 * spacing)
+        inner = _at(tensor, dim, 2, length - 2) - _at(tensor, dim, 0, length - 2)
+        inner = ops._over_number(inner, 2 * spacing)
         steps: Any = (spacing, spacing, spacing, spacing)
     else:
         width = ops.diff(spacing)
@@ -439,14 +453,25 @@ def _uneven(tensor: Any, width: Any, dim: int, length: int) -> Any:
             + _at(tensor, dim, 2, length - 2) * (before / (after * both)))  # fmt: skip
 
 
+def _edge_of_numbers(outer: Any, second: Any, third: Any, sign: int, step: Any) -> Any:
+    """`sign * (-3 outer + 4 second - third) / (2 step)`."""
+    outer = ops._times_number(outer, -1.5 * sign / step)
+    second = ops._times_number(second, 2.0 * sign / step)
+    return outer + second - ops._times_number(third, 0.5 * sign / step)
+
+
 def _edge(tensor: Any, dim: int, edge_order: int, near: Any, far: Any, *, start: bool) -> Any:
     """The one-sided derivative at an end; `near` and `far` are the two steps next to it."""
     sign = 1 if start else -1
     at = (0, 1, 2) if start else (-1, -2, -3)
     outer, second = _at(tensor, dim, at[0], 1), _at(tensor, dim, at[1], 1)
     if edge_order == 1:
-        return (second - outer) / (sign * near)
+        rise = second - outer
+        return rise / (sign * near) if isinstance(near, Tensor) else (
+            ops._over_number(rise, sign * near))  # fmt: skip
     third = _at(tensor, dim, at[2], 1)
     both = near + far
+    if not isinstance(near, Tensor):
+        return _edge_of_numbers(outer, second, third, sign, near)
     return sign * (outer * (-(2 * near + far) / (near * both)) + second * (both / (near * far))
                    - third * (near / (far * both)))  # fmt: skip

@@ -30,6 +30,13 @@ def _checked(data: np.ndarray, dim: int, dtype: dt.dtype | None, name: str) -> A
     return dim, result
 
 
+def _rounded(data: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
+    """The values in a half type that was asked for: `dtype` casts the input first."""
+    if result in dt.NUMPY_HALVES and data.dtype != result:
+        return narrow(data, result)
+    return data
+
+
 def _kernels(data: np.ndarray, result: np.dtype[Any]) -> Any:
     """The compiled forms, where they are the faster ones; else None."""
     return fused("softmax", data, result) if data.ndim else None
@@ -61,6 +68,8 @@ def softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
     dim, result = _checked(data, dim, dtype, "softmax")
+    if dtype is not None:
+        data = _rounded(data, result)
     kernels = _kernels(data, result)
     if kernels is not None:
         return kernels.softmax(data, dim, result)
@@ -104,6 +113,8 @@ def _in_blocks(function: Callable[..., None], dim: int, *arrays: np.ndarray) -> 
 def log_softmax(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
     """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
     dim, result = _checked(data, dim, dtype, "log_softmax")
+    if dtype is not None:
+        data = _rounded(data, result)
     kernels = _kernels(data, result)
     if kernels is not None:
         return kernels.log_softmax(data, dim, result)
@@ -267,7 +278,7 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 @composite("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", namespace="special")
-def special_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def special_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """`torch.softmax`."""
     return ops.softmax(input, dim, dtype)
 

@@ -156,7 +156,7 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
         self._data = result._data
         bump(self)
         if result._node is not None:
-            self._node = _renamed(result._node, node)
+            self._node = renamed(result._node, node)
         if self._base is not None:
             self._view_version = root._version_count
         return self
@@ -169,8 +169,8 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
 _RENAMED: dict[tuple[type, str], type] = {}
 
 
-def _renamed(node: Any, title: str) -> Any:
-    """The node under the name that torch gives the in-place form."""
+def renamed(node: Any, title: str) -> Any:
+    """The node under the name that torch gives another form of its operator."""
     key = (type(node), title)
     if key not in _RENAMED:
         _RENAMED[key] = type(title, (type(node),), {"__slots__": (), "title": title})

@@ -115,20 +115,19 @@ def _mean_backward(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return expand_reduced(grad, shape, dim, keepdim) / reduced_count(shape, dim)
 
 
-def _var_mean_backward(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool,
-                       given: list[bool]) -> Any:  # fmt: skip
-    if not given[0]:
-        return _mean_backward(grads[1], self, dim, keepdim)
-    first = _var_backward(grads[0], self, dim, correction, keepdim)
-    return first + _mean_backward(grads[1], self, dim, keepdim) if given[1] else first
+def _var_mean_backward(given: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    if given[0] is None:
+        return _mean_backward(given[1], self, dim, keepdim)
+    found = _var_backward(given[0], self, dim, correction, keepdim)
+    return found if given[1] is None else found + _mean_backward(given[1], self, dim, keepdim)
 
 
-def _std_mean_backward(grads: Any, self: Any, result0: Any, dim: Any, correction: Any,
-                       keepdim: bool, given: list[bool]) -> Any:  # fmt: skip
-    if not given[0]:
-        return _mean_backward(grads[1], self, dim, keepdim)
-    first = _std_backward(grads[0], self, result0, dim, correction, keepdim)
-    return first + _mean_backward(grads[1], self, dim, keepdim) if given[1] else first
+def _std_mean_backward(given: Any, self: Any, result0: Any, dim: Any, correction: Any,
+                       keepdim: bool) -> Any:  # fmt: skip
+    if given[0] is None:
+        return _mean_backward(given[1], self, dim, keepdim)
+    found = _std_backward(given[0], self, result0, dim, correction, keepdim)
+    return found if given[1] is None else found + _mean_backward(given[1], self, dim, keepdim)
 
 
 @reduction(

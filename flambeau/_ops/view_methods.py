@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from flambeau._core import modes
 from flambeau._core.layout import contiguous_format
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
 from flambeau._ops.outputs import EXACT, write_out
+from flambeau._ops.storage_views import renamed
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.graph import OutputNode
 
 
 @composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
@@ -253,9 +256,9 @@ def _copy_of_view(name: str) -> None:
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = getattr(ops, name)(input, *args, **kwargs)
         if isinstance(result, tuple):
-            result = tuple([_fresh(part) for part in result])
+            result = tuple([_copied(part) for part in result])
         else:
-            result = _fresh(result)
+            result = _copied(result)
         return result if out is None else write_out(function_row, out, result)
 
     function.__name__ = f"{name}_copy"
@@ -264,8 +267,21 @@ def _copy_of_view(name: str) -> None:
     function_row = row(function)
 
 
-def _fresh(tensor: Tensor) -> Tensor:
-    return ops.clone(tensor, memory_format=contiguous_format)  # type: ignore[no-any-return]
+def _copied(view: Tensor, title: str = "") -> Tensor:
+    """A view as new memory: its node becomes that of the copy, and is called so."""
+    node = view._node
+    if node is None or not modes.grad.enabled:
+        return ops.clone(view, memory_format=contiguous_format)  # type: ignore[no-any-return]
+    modes.grad.enabled = False
+    try:
+        result = ops.clone(view, memory_format=contiguous_format)
+    finally:
+        modes.grad.enabled = True
+    source = node.source if isinstance(node, OutputNode) else node
+    if not source.title.endswith("_copy"):  # outputs share a node
+        renamed(source, title or f"{source.title}_copy")
+    result._node, result._requires_grad = node, True
+    return result  # type: ignore[no-any-return]
 
 
 @composite("narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
@@ -280,7 +296,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     if shape and length < 0:
         size = shape[wrap_dim(dim, len(shape))]
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    result = _fresh(ops.narrow(input, dim, start, length))
+    result = _copied(ops.narrow(input, dim, start, length), "NarrowCopyBackward0")
     return result if out is None else write_out(narrow_copy, out, result)
 
 

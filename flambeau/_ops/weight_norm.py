@@ -19,15 +19,17 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
             [13.]])
     """
     if dim == -1:
-        return v.norm(pow)
+        return ops._norm(v, pow)
     if not v.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     kept = wrap_dim(dim, v.ndim)
-    others = [n for n in range(v.ndim) if n != kept]
-    if not others:
-        # A norm over no dims would be taken over all of them.
-        return v.unsqueeze(1).norm(pow, 1)
-    return v.norm(pow, others, True)
+    if 0 < kept < v.ndim - 1:
+        return norm_except_dim.body(v.transpose(0, kept), pow, 0).transpose(0, kept)
+    size = v.shape[kept]
+    shape = [size if n == kept else 1 for n in range(v.ndim)]
+    v = v.contiguous()
+    rows = v.view(size, -1) if kept == 0 else v.view(-1, size)
+    return ops._norm(rows, pow, 1 if kept == 0 else 0).view(shape)
 
 
 @composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", method=False)

@@ -198,7 +198,7 @@ def lu_unpack(
 ) -> tuple[Array, Array, Array]:
     """(P, L, U) with A = P L U; what is not unpacked comes back as an empty array."""
     rows, columns = factors.shape[-2:]
-    if pivots.dtype != np.int32:
+    if unpack_pivots and pivots.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype."
         )

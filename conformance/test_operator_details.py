@@ -1,0 +1,158 @@
+"""Details of operators that programs drawn at random found: overlap of `out`, rounding, arguments,
+which error comes first."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+
+from conformance.side_by_side import Raised, attempt, compare
+
+# ---- memory that is read and written
+
+PLACES = {
+    "rows": "x[1:], x[:-1]", "shifted": "x[0, 1:], x[0, :-1]", "transposed": "s, s.T",
+    "reshaped": "x[0, :3], x[0, :3].reshape(1, 3)", "same": "x, x.detach()",
+    "flattened": "x.view(-1)[:4], x[0]", "unsqueezed": "x.unsqueeze(0)[0], x",
+    "every other": "x[:, ::2], x[:, 1::2]", "element": "x, x[0, 0]", "row": "x, x[0]",
+}  # fmt: skip
+"""What is written to, and what is read."""
+WRITES = {
+    "add": "t.add(b, b, out=a)", "maximum": "t.maximum(a, b, out=a)", "exp": "t.exp(b, out=a)",
+    "clamp": "t.clamp(b, 1.0, 5.0, out=a)", "where": "t.where(a > 0, b, a, out=a)",
+    "sigmoid": "t.sigmoid(b, out=a)", "addcdiv": "t.addcdiv(a, b, b, out=a)", "add_": "a.add_(b)",
+    "lerp_": "a.lerp_(b, 0.5)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("places", sorted(PLACES))
+@pytest.mark.parametrize("write", sorted(WRITES))
+@pytest.mark.filterwarnings("ignore")
+def test_shared_memory(write: str, places: str) -> None:
+    def scenario(t: Any) -> Any:
+        x, s = t.arange(12.0).reshape(3, 4) + 1, t.arange(9.0).reshape(3, 3) + 1
+        names = {"t": t, "x": x, "s": s}
+        names["a"], names["b"] = eval(PLACES[places], names)  # noqa: S307
+        found = attempt(lambda: eval(WRITES[write], names))  # noqa: S307
+        return found if isinstance(found, Raised) else (found, x, s)
+
+    compare(scenario)
+
+
+@pytest.mark.parametrize("name", ["add_", "copy_", "maximum", "atan2_", "masked_fill_"])
+def test_shape_before_type(name: str) -> None:
+    def scenario(t: Any) -> Any:
+        target = t.ones(3, dtype=t.int64)
+        if name == "maximum":
+            return attempt(lambda: t.maximum(target, t.ones(2, 4), out=target))
+        arguments = (t.ones(2, 3) > 0, 2.5) if name == "masked_fill_" else (t.ones(2, 3),)
+        return attempt(lambda: getattr(target, name)(*arguments))
+
+    compare(scenario)
+
+
+# ---- rounding and types
+
+
+PAIRS = list(itertools.product(("float64", "float32", "float16"), repeat=2))
+
+
+@pytest.mark.parametrize("types", PAIRS)
+def test_cosine_of_two_types(types: tuple[str, str]) -> None:
+    def scenario(t: Any) -> Any:
+        first, second = (getattr(t, name) for name in types)
+        x = (t.arange(12).double() * 1.37).sin().reshape(4, 3).to(first).requires_grad_()
+        y = (t.arange(12).double() * 0.77).cos().reshape(4, 3).to(second).requires_grad_()
+        found = t.cosine_similarity(x, y, -1)
+        found.sum().backward()
+        return found, x.grad.dtype == x.dtype, y.grad.dtype == y.dtype
+
+    compare(scenario, rtol=1e-6)
+
+
+def test_cosine_of_other_types() -> None:
+    def scenario(t: Any) -> Any:
+        x = t.arange(6).reshape(2, 3) + 1
+        y = (t.arange(6).double() * 0.77).cos().reshape(2, 3)
+        pairs = ((x, y), (y, x), (x, x), (y * 1j, y), (y, y[:1]), (y, y.float()[:, :1]))
+        return [attempt(lambda p=pair: t.cosine_similarity(*p, -1)) for pair in pairs]
+
+    compare(scenario, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_half_result_of_wider_input(name: str, half: str) -> None:
+    """The input is rounded first: as if it had come in the half type."""
+
+    def scenario(t: Any) -> Any:
+        kind, function = getattr(t, half), getattr(t, name)
+        x = (t.arange(600).double() * 1.37).sin().reshape(200, 3)
+        found = function(x, 1, kind)
+        return found.dtype == kind, t.equal(found, function(x.to(kind), 1)), found.double()
+
+    compare(scenario, rtol=2e-2)
+
+
+# ---- arguments
+
+
+def test_arguments() -> None:
+    def scenario(t: Any) -> Any:
+        x = (t.arange(6).double() * 1.37).sin().reshape(2, 3)
+        factors, pivots = t.linalg.lu_factor(x @ x.T)
+        calls = (
+            lambda: t.nuclear_norm(x, True), lambda: t.nuclear_norm(x, False),
+            lambda: t.nuclear_norm(x[None], True), lambda: t.nuclear_norm(x, (0, 1), True),
+            lambda: t.nuclear_norm(x, 1), lambda: t.special.softmax(x, 1, t.float32),
+            lambda: t.fft.rfftfreq(1, 0.0), lambda: t.fft.fftfreq(4, 0.0),
+            lambda: t.fft.rfftfreq(0), lambda: t.fft.fftfreq(4, -2.0),
+            lambda: t.lu_unpack(factors, pivots.double(), unpack_pivots=False)[1:],
+        )  # fmt: skip
+        with warnings.catch_warnings():  # torch speaks of `nuclear_norm` once in a process
+            warnings.simplefilter("ignore")
+            return [attempt(call) for call in calls]
+
+    compare(scenario)
+
+
+# ---- gradients
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_norms_of_older_days(order: int) -> None:
+    def scenario(t: Any) -> Any:
+        seen = []
+        calls = [lambda x, d=dim: t.norm_except_dim(x, order, d) for dim in (-1, 0, 1, 2, -2)]
+        calls.append(lambda x: t.nn.functional.pairwise_distance(x[0], x[1].detach(), order))
+        for call in calls:
+            x = ((t.arange(12).double() * 1.37).sin() + 2).reshape(2, 3, 2).requires_grad_()
+            found = attempt(call, x)
+            if not isinstance(found, Raised):
+                found.sum().backward()
+                found = found, found.grad_fn.name(), x.grad
+            seen.append(found)
+        return seen
+
+    compare(scenario)
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+def test_one_of_two_results(name: str) -> None:
+    """Where no gradient comes to the variance, that of the mean is constant."""
+
+    def scenario(t: Any) -> Any:
+        x = (t.arange(12).double() * 1.37).sin().reshape(3, 4).requires_grad_()
+        seen = []
+        for dim, factors in itertools.product((None, 1), ((1, 0), (0, 1), (1, 2))):
+            parts = getattr(t, name)(x, dim)
+            chosen = [part * factor for part, factor in zip(parts, factors, strict=True) if factor]
+            (grad,) = t.autograd.grad(sum(chosen).sum(), x, create_graph=True)
+            second = t.autograd.grad(grad.sin().sum(), x)[0] if grad.requires_grad else None
+            seen.append((grad, second))
+        return seen
+
+    compare(scenario)
