@@ -169,3 +169,35 @@ def slopes_of_weights_are_steps(t):
         [slope.requires_grad for slope in slopes],
         t.autograd.grad(slopes[0].sum(), (x, w)),
     )
+
+
+def power_of_negative_numbers_to_complex_ones(t):
+    found = []
+    exponent = t.tensor([0.3 + 0.2j, -0.1 + 1j, 2j], dtype=t.complex128, requires_grad=True)
+    for base in (t.tensor([-1.0, -2.5, 3.0], dtype=t.float64), -1):
+        y = t.pow(base, exponent)
+        (first,) = t.autograd.grad(y.real.sum(), exponent, create_graph=True)
+        (second,) = t.autograd.grad(first.imag.sum(), exponent)
+        found.append((y, first, second))
+    return found
+
+
+def second_order_through_results_of_writes_to_views(t):
+    found = []
+    for write in ("relu_", "sigmoid_", "tanh_", "exp_", "sqrt_"):
+        x = t.tensor([[0.5, 1.0], [2.0, 3.0]], requires_grad=True)
+        y = (x * 1.5)[:, 1:]
+        getattr(y, write)()
+        (first,) = t.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+        (second,) = t.autograd.grad(first.sum(), x)
+        found.append((first, second))
+    return found
+
+
+def second_order_through_a_result_whose_view_is_gone(t):
+    x = t.tensor([0.5, 1.0], requires_grad=True)
+    y = x * 1.5
+    y[1:].exp_()
+    (first,) = t.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    return first, second

@@ -61,7 +61,7 @@ def check_without_gradients(outputs: list[Tensor], inputs: list[Tensor]) -> None
     _check_forgotten([Forgotten.apply(output) for output in outputs], inputs)
     for position in range(len(outputs)) if len(outputs) > 1 else ():
         some = [o for i, o in enumerate(outputs) if i != position]
-        zeros = [o * 0 for o in some]  # type: ignore[operator]
+        zeros: list[Any] = [o * 0 for o in some]  # type: ignore[operator]
         _check_forgotten([Forgotten.apply(outputs[position]), *zeros], inputs)
 
 

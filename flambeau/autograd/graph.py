@@ -289,13 +289,14 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 class SavedResult:
     """The result of a node that a formula needs, kept without keeping the tensor alive.
 
-    `of_view`, unset but after a write to a view: the node that the view then had, which errors
-    name while it lives.
+    Both unset but after a write to a view: `of_view` is the node that the view then had, which
+    errors name while it lives, `history` a function that makes another like it.
     """
 
-    __slots__ = ("counter", "data", "of_view")
+    __slots__ = ("counter", "data", "history", "of_view")
     counter: Counter
     data: Any
+    history: Callable[[], Node]
     of_view: Callable[[], Node | None]
     index = 0
 
@@ -481,6 +482,10 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
             return tensor  # type: ignore[no-any-return]
     alias = new(Tensor)
     alias._data = kept.data
+    if hasattr(kept, "history"):  # the node itself is part of the one behind the view's
+        alias._node = kept.of_view() or kept.history()
+        alias._requires_grad = True
+        return alias  # type: ignore[no-any-return]
     return _with_history(alias, node, kept.index)
 
 
