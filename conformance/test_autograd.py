@@ -24,6 +24,7 @@ from conformance.autograd import (
     leaves,
     modes,
     mutation,
+    nesting,
     orders,
     other,
     ownership,
@@ -50,7 +51,7 @@ def scenarios(topic: ModuleType) -> Iterator[Any]:
 
 
 TOPICS = (leaves, backward, orders, ownership, hooks, views, versions, modes, functions,
-          checkpoints, saved, mutation, gradchecks, other)  # fmt: skip
+          checkpoints, saved, mutation, gradchecks, nesting, other)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

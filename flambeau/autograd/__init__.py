@@ -15,6 +15,7 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
 )
 from flambeau.autograd.gradcheck import gradcheck, gradgradcheck  # replaces the module's name
+from flambeau.autograd.nesting import ExecutionEngine
 
 _LAZY = {
     "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved_fields",
@@ -31,6 +32,8 @@ __all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_
 
 class Variable:
     """The old name of Tensor: `Variable(tensor, requires_grad=False)` returns the tensor."""
+
+    _execution_engine = ExecutionEngine()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
         result = data.detach()

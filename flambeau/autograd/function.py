@@ -200,7 +200,7 @@ class CustomNode(Node):
             return part
         if not isinstance(part, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
-        if isinstance(part, SparseTensor):
+        if isinstance(part, SparseTensor) or self.input_metas[index] is None:
             return part
         shape, dtype = self.input_metas[index]
         if part._data.shape != shape:
@@ -316,11 +316,17 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         context = node.context = Context(node, needs_input_grad)
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
         node.sequence_number = next_sequence_number()
-        node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
+        node.input_metas = tuple(_meta(t) for t in tensors)
         if modes.watch.anomaly:
             note(node, 1)
         output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
+
+
+def _meta(tensor: Tensor) -> Any:
+    if isinstance(tensor, SparseTensor):
+        return None
+    return tensor._data.shape, tensor._data.dtype
 
 
 def _with_defaults(forward: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...]:

@@ -127,6 +127,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence_number
 
+    def _set_sequence_nr(self, number: int) -> None:
+        self.sequence_number = number
+
     def __repr__(self) -> str:
         return f"<{self.title} object at {id(self):#x}>"
 
