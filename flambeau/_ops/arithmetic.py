@@ -14,6 +14,7 @@ from flambeau._ops.op import REGISTRY, alias, composite, pointwise
 from flambeau._ops.outputs import FOUND
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd import graph
 
 
 def zero_like(grad: Any) -> Any:
@@ -22,10 +23,19 @@ def zero_like(grad: Any) -> Any:
 
 
 def underived(name: str) -> Any:
-    """The formula of an operator that torch has no derivative for: an error when it is needed."""
+    """The formula of an operator that torch does not record: an error when it is needed."""
 
     def formula(grad: Any) -> Any:
         raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return formula
+
+
+def unwritten(name: str) -> Any:
+    """The same for a derivative that torch names and has not written down."""
+
+    def formula(grad: Any) -> Any:
+        raise graph.not_implemented(name)
 
     return formula
 

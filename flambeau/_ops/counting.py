@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
+from flambeau._ops.arithmetic import underived
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.reductions import FLOAT64, INT64, finished, refuse, working_array, write
 from flambeau._ops.sort import order
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.graph import lead_nowhere
+from flambeau.autograd.history import edge_of
 
 # ---- histograms
 
@@ -209,7 +213,8 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     return _histogramdd(wrap(finished(counts, data.dtype)), tensors)
 
 
-@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
+@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+        node="NotImplemented", backward={"weights": underived("bincount")})  # fmt: skip
 def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     """How often each non-negative integer occurs, or the sum of its weights."""
     refuse(data, "int", "bincount_cpu")
@@ -284,7 +289,7 @@ def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Ten
             wrap(finished(groups.counts, INT64)))  # fmt: skip
 
 
-def _chosen(found: tuple[Tensor, Tensor, Tensor], inverse: bool, counts: bool) -> Any:
+def _chosen(found: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
     chosen = [found[0]]
     chosen += [found[1]] if inverse else []
     chosen += [found[2]] if counts else []
@@ -316,8 +321,12 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
     _check_zero_sizes(input._data, dim)
     if dim is None and not return_inverse and not return_counts:
         refuse(input._data, "bool int float", "unique")
-        return _sorted_values(input)
-    return _chosen(_unique(input, dim, False), return_inverse, return_counts)
+        found: tuple[Tensor, ...] = (_sorted_values(input),)
+    else:
+        found = _unique(input, dim, False)
+    title = ("Unique2", "_unique2") if dim is None else ("UniqueDim", "unique_dim")
+    _record(found[0], input, *title)
+    return _chosen(found, return_inverse, return_counts)
 
 
 @composite(
@@ -328,4 +337,12 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
                        dim: int | None = None) -> Any:  # fmt: skip
     """The elements (or slices along a dim) that differ from the one before."""
     _check_zero_sizes(input._data, dim)
-    return _chosen(_unique(input, dim, True), return_inverse, return_counts)
+    found = _unique(input, dim, True)
+    _record(found[0], input, "UniqueConsecutive", "unique_consecutive")
+    return _chosen(found, return_inverse, return_counts)
+
+
+def _record(values: Tensor, input: Tensor, title: str, name: str) -> None:
+    """Torch has no gradient of different elements: an error, for who asks for it."""
+    if modes.grad.enabled and input.requires_grad:
+        lead_nowhere(values, edge_of(input), f"{title}Backward0", name)

@@ -28,6 +28,7 @@ from flambeau._ops.reductions import write
 from flambeau._ops.templates import linalg as kernels
 from flambeau._ops.templates.linalg_checks import raise_first_failure
 from flambeau._ops.templates.lu import _SINGULAR
+from flambeau.autograd.graph import not_implemented
 
 # ---- LU
 
@@ -296,7 +297,7 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"derivative for aten::{name} is not implemented")
+    raise not_implemented(name)
 
 
 # ---- Householder reflectors

@@ -13,7 +13,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._ops import transcendental, trigonometry  # noqa: F401  aliased below
-from flambeau._ops.arithmetic import underived
+from flambeau._ops.arithmetic import unwritten
 from flambeau._ops.namespace import get_inplace, ops
 from flambeau._ops.op import alias, composite, pointwise
 from flambeau._tensor.tensor import Tensor, method
@@ -185,7 +185,7 @@ _primitive("zeta")
     label="zeta_cpu",
     node="SpecialZetaBackward0",
     backward={
-        "self": underived("special_zeta"),
+        "self": unwritten("zeta"),
         "other": lambda grad, self, other: grad * -self * ops.special.zeta(self + 1, other),
     },
 )
@@ -238,7 +238,7 @@ _primitive("igammac")
     numbers="none",
     label="igamma_cpu",
     backward={
-        "self": underived("igamma: input"),
+        "self": unwritten("igamma: input"),
         "other": _igamma_grad,
     },
 )
@@ -253,7 +253,7 @@ def igamma(self: Any, other: Any) -> Any:
     numbers="none",
     label="igammac_cpu",
     backward={
-        "self": underived("igammac: input"),
+        "self": unwritten("igammac: input"),
         "other": lambda grad, self, other: -_igamma_grad(grad, self, other),
     },
 )

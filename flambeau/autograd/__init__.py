@@ -45,6 +45,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = found
         return found
+    if name == "torch":
+        return importlib.import_module(__name__.partition(".")[0])
     if name in _MODULES and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     from flambeau._core.missing import missing

@@ -58,7 +58,7 @@ FREED = (
 )
 
 
-WRITTEN_OUT = ("CopyBackwards", "NotImplemented")
+WRITTEN_OUT = ("CopyBackwards", "Error", "NotImplemented")
 """Rows' nodes that torch names with the place where they are written."""
 
 
@@ -151,6 +151,30 @@ def note(node: Node, depth: int) -> None:
     node.metadata["traceback_"] = traceback.format_stack()[: -depth - 1]
     if evaluating.node is not None:
         node.metadata["parent_"] = evaluating.node
+
+
+def not_implemented(name: str) -> NotImplementedError:
+    """Torch's error for a derivative that nobody has written down."""
+    return NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+
+class Unwritten(Node):
+    """A node without a formula."""
+
+    __slots__ = ("missing", "title")
+
+    def apply(self, grad: Any) -> tuple[Any, ...]:
+        """Say so."""
+        raise not_implemented(self.missing)
+
+
+def lead_nowhere(result: Tensor, edge: Any, title: str, name: str) -> None:
+    """Record a result whose gradient by its input is not implemented."""
+    node = Unwritten()
+    node.title, node.missing = title, name
+    node.sequence_number = next_sequence_number()
+    node.edges, node.hooks, node.saved = (edge,), None, ()
+    result._node, result._requires_grad = node, True
 
 
 class OutputNode(Node):

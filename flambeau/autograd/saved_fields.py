@@ -117,6 +117,9 @@ def _value(node: Any, position: int) -> Any:
 def _tensor(node: Node, position: int) -> Tensor | None:
     """A saved tensor; of a number, which many nodes share, a copy."""
     found: Tensor | None = unpack(node, position)
+    kept = node.saved[position]
+    if type(kept) is SavedResult and found is not None:
+        found._counter = kept.counter  # so that `_version` tells of writes to the memory
     if found is None or not tools.is_number(found):
         return found
     return wrap(found._data.copy())
