@@ -414,8 +414,9 @@ linalg.linalg_householder_product
 )
 """Kernels and views that are checked with complex numbers too; pointwise rows say it themselves."""
 
-REAL_ONLY = frozenset(("_relu_grad", "_threshold_grad", "logaddexp", "_gelu_slope", "_gelu_tanh_slope", "_mish_slope",
-                       "_softplus_slope", "_log_sigmoid_slope"))  # fmt: skip
+REAL_ONLY = frozenset(("_relu_grad", "_threshold_grad", "logaddexp", "_gelu_slope",
+                       "_gelu_tanh_slope", "_mish_slope", "_softplus_slope",
+                       "_log_sigmoid_slope"))  # fmt: skip
 """Pointwise rows whose formulas are written for real numbers."""
 
 TWICE = frozenset(
