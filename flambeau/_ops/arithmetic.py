@@ -14,7 +14,7 @@ from flambeau._ops.op import REGISTRY, alias, composite, pointwise
 from flambeau._ops.outputs import FOUND
 from flambeau._ops.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd import graph
+from flambeau.autograd.unwritten import not_implemented
 
 
 def zero_like(grad: Any) -> Any:
@@ -35,7 +35,7 @@ def unwritten(name: str) -> Any:
     """The same for a derivative that torch names and has not written down."""
 
     def formula(grad: Any) -> Any:
-        raise graph.not_implemented(name)
+        raise not_implemented(name)
 
     return formula
 

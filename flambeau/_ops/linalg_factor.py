@@ -28,7 +28,7 @@ from flambeau._ops.reductions import write
 from flambeau._ops.templates import linalg as kernels
 from flambeau._ops.templates.linalg_checks import raise_first_failure
 from flambeau._ops.templates.lu import _SINGULAR
-from flambeau.autograd.graph import not_implemented
+from flambeau.autograd.unwritten import not_implemented
 
 # ---- LU
 

@@ -22,8 +22,9 @@ from flambeau._runtime import cpu
 from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided, SparseFirst
 from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.graph import Node, OutputNode, accumulator_of, evaluating, tools
-from flambeau.autograd.nesting import DEPTH, call_back, in_thread
+from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+from flambeau.autograd.nesting import call_back, run_within
+from flambeau.autograd.notes import evaluating
 
 
 def total(known: Any, grad: Any) -> Any:
@@ -37,13 +38,12 @@ def total(known: Any, grad: Any) -> Any:
 class Task:
     """One call of backward or grad."""
 
-    __slots__ = ("captured", "captures", "depth", "gaps", "heap", "keep", "leaves", "needed",
+    __slots__ = ("captured", "captures", "gaps", "heap", "keep", "leaves", "needed",
                  "notes", "pending", "roots")  # fmt: skip
 
     def __init__(self, roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]],
                  needed: Any) -> None:  # fmt: skip
         self.roots = roots
-        self.depth = 0  # how many backward passes this one is within
         self.notes: dict[Any, Any] = {}  # what hooks on several tensors remember
         self.keep = keep  # keep saved values for another backward
         self.captured: dict[Any, Any] = {}  # edge -> its gradient
@@ -328,8 +328,6 @@ def backward(
     task = Task(roots, keep_graph, captures, needed)
     state = modes.grad
     before, outer = state.enabled, running.task
-    if outer is not None:
-        task.depth = outer.depth + 1
     state.enabled, running.task = create_graph, task
     taking_part = modes.watch.overriding  # formulas take what was saved for plain tensors
     if taking_part:
@@ -338,8 +336,7 @@ def backward(
         for edge, grad in zip(roots, grads, strict=True):
             if needed is None or edge in needed or edge in captures:
                 task.send(edge, grad)
-        deep = task.depth and task.depth % DEPTH == 0
-        captured = in_thread(task.run) if deep else task.run()
+        captured = task.run() if outer is None else run_within(task, outer)
         results = _finish(task, captured, len(inputs or ()), accumulate, create_graph)
         if task.notes:
             call_back(task.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 import weakref
@@ -16,7 +17,6 @@ from flambeau.autograd.graph import (
     FREED,
     Node,
     next_sequence_number,
-    note,
     output_node,
     save_part,
     tools,
@@ -33,6 +33,7 @@ from flambeau.autograd.history import (
     rebase,
     view_of,
 )
+from flambeau.autograd.notes import note
 from flambeau.autograd.saved_fields import saved_tensor
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -323,6 +324,9 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         return _finish(cls, node, tensors, output, recording)
 
 
+_signature = functools.lru_cache(maxsize=1024)(inspect.signature)
+
+
 def _meta(tensor: Tensor) -> Any:
     if isinstance(tensor, SparseTensor):
         return None
@@ -331,7 +335,10 @@ def _meta(tensor: Tensor) -> Any:
 
 def _with_defaults(forward: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...]:
     """All arguments by position, those that were left out, too: what `setup_context` gets."""
-    bound = inspect.signature(forward).bind(*args, **kwargs)
+    signature = _signature(forward)
+    if not kwargs and len(args) >= len(signature.parameters):
+        return args  # type: ignore[no-any-return]
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import threading
-import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -132,49 +130,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.title} object at {id(self):#x}>"
-
-
-class Evaluating(threading.local):
-    """The node whose formula runs in this thread, in anomaly mode."""
-
-    node: Node | None = None
-
-
-evaluating = Evaluating()
-
-
-def note(node: Node, depth: int) -> None:
-    """In anomaly mode: remember where the operator was called, and in which node's backward.
-
-    depth: how many of the innermost calls are not the user's.
-    """
-    node.metadata["traceback_"] = traceback.format_stack()[: -depth - 1]
-    if evaluating.node is not None:
-        node.metadata["parent_"] = evaluating.node
-
-
-def not_implemented(name: str) -> NotImplementedError:
-    """Torch's error for a derivative that nobody has written down."""
-    return NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-
-class Unwritten(Node):
-    """A node without a formula."""
-
-    __slots__ = ("missing", "title")
-
-    def apply(self, grad: Any) -> tuple[Any, ...]:
-        """Say so."""
-        raise not_implemented(self.missing)
-
-
-def lead_nowhere(result: Tensor, edge: Any, title: str, name: str) -> None:
-    """Record a result whose gradient by its input is not implemented."""
-    node = Unwritten()
-    node.title, node.missing = title, name
-    node.sequence_number = next_sequence_number()
-    node.edges, node.hooks, node.saved = (edge,), None, ()
-    result._node, result._requires_grad = node, True
 
 
 class OutputNode(Node):
@@ -326,6 +281,12 @@ class SavedResult:
     history: Callable[[], Node]
     of_view: Callable[[], Node | None]
     index = 0
+
+
+class SavedOfView(SavedResult):
+    """The result of a write to a view."""
+
+    __slots__ = ()
 
 
 class SavedPart(SavedResult):
@@ -503,13 +464,14 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     if kept.counter.count != version:
         made_by = getattr(kept, "of_view", _none)() or node
         check_result(kept, version, short_title(made_by))
-    if isinstance(kept, SavedPart):
-        tensor = kept.ref()
+    kind = kept.__class__
+    if kind is SavedPart:
+        tensor = kept.ref()  # type: ignore[attr-defined]
         if tensor is not None and getattr(tensor._node, "source", None) is node:
             return tensor  # type: ignore[no-any-return]
     alias = new(Tensor)
     alias._data = kept.data
-    if hasattr(kept, "history"):  # the node itself is part of the one behind the view's
+    if kind is SavedOfView:  # the node itself is part of the one behind the view's
         alias._node = kept.of_view() or kept.history()
         alias._requires_grad = True
         return alias  # type: ignore[no-any-return]

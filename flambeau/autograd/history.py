@@ -21,6 +21,7 @@ from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
+    SavedOfView,
     SavedResult,
     alias_of,
     next_sequence_number,
@@ -312,6 +313,8 @@ def rebase(tensor: Tensor, node: Node) -> None:
     _refresh(tensor, base)
     for kept in node.saved or ():
         if isinstance(kept, SavedResult):
+            if kept.__class__ is SavedResult:
+                kept.__class__ = SavedOfView  # type: ignore[assignment]
             kept.of_view = weakref.ref(tensor._node)
             kept.history = partial(_view_after, weakref.ref(slices))
 

@@ -16,16 +16,22 @@ from flambeau._tensor import overriding
 DEPTH = 30
 """How many passes there are within one another in one thread."""
 
-CALLBACKS = object()
-"""Where a pass notes what is to be called at its end."""
+CALLBACKS, LEVEL = object(), object()
+"""Where a pass notes what is to be called at its end, and how many passes it is within."""
+
+
+def run_within(task: Any, outer: Any) -> Any:
+    """Run a backward pass within another one."""
+    level = task.notes[LEVEL] = outer.notes.get(LEVEL, 0) + 1
+    return task.run() if level % DEPTH else in_thread(task.run)
 
 
 def states() -> list[Any]:
     """What is set for one thread."""
-    from flambeau.autograd import engine, graph
+    from flambeau.autograd import engine, notes
 
     return [modes.grad, modes.stacks, overriding.state, autocast.settings, engine.running,
-            graph.evaluating]  # fmt: skip
+            notes.evaluating]  # fmt: skip
 
 
 def in_thread(function: Callable[[], Any]) -> Any:
