@@ -26,6 +26,7 @@ from conformance.autograd import (
     leaves,
     modes,
     mutation,
+    nesting,
     orders,
     other,
     ownership,
@@ -74,6 +75,7 @@ TOPICS = (
     gradchecks,
     mutation,
     again,
+    nesting,
 )
 
 

@@ -120,3 +120,21 @@ def the_function_runs_recorded(t):
         return x * 2
 
     return _said(t, function, _learning(t)), all(seen)
+
+
+def sparse_inputs(t):
+    x = t.eye(2, dtype=t.float64)
+    sparse, dense = x.to_sparse().requires_grad_(), _learning(t)
+    wrong = t.eye(2, dtype=t.float64).to_sparse().requires_grad_()
+    full = t.ones(2, 2, dtype=t.float64).to_sparse().requires_grad_()
+
+    def doubled(y):
+        z = y.to_dense()
+        z.register_hook(lambda g: g * 2)
+        return z
+
+    return [
+        _said(t, t.sum, (full,), masked=True),
+        _said(t, lambda a, b: a * b.to_dense(), (dense, sparse), masked=True),
+        _said(t, doubled, (wrong,), masked=True),
+    ]

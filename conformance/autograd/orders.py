@@ -203,3 +203,78 @@ def parts_of_a_joined_gradient_may_be_written_to(t):
     joined = t.cat([x * 1, y])
     (joined * joined).sum().backward(create_graph=True)
     return x.grad, y.grad, x.grad.requires_grad
+
+
+def power_of_negative_numbers_to_complex_ones(t):
+    found = []
+    exponent = t.tensor([0.3 + 0.2j, -0.1 + 1j, 2j], dtype=t.complex128, requires_grad=True)
+    for base in (t.tensor([-1.0, -2.5, 3.0], dtype=t.float64), -1):
+        y = t.pow(base, exponent)
+        (first,) = t.autograd.grad(y.real.sum(), exponent, create_graph=True)
+        (second,) = t.autograd.grad(first.imag.sum(), exponent)
+        found.append((y, first, second))
+    return found
+
+
+def second_order_through_results_of_writes_to_views(t):
+    found = []
+    for write in ("relu_", "sigmoid_", "tanh_", "exp_", "sqrt_"):
+        x = t.tensor([[0.5, 1.0], [2.0, 3.0]], requires_grad=True)
+        y = (x * 1.5)[:, 1:]
+        getattr(y, write)()
+        (first,) = t.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+        (second,) = t.autograd.grad(first.sum(), x)
+        found.append((first, second))
+    return found
+
+
+def second_order_through_a_result_whose_view_is_gone(t):
+    x = t.tensor([0.5, 1.0], requires_grad=True)
+    y = x * 1.5
+    y[1:].exp_()
+    (first,) = t.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    return first, second
+
+
+def derivatives_that_are_not_written_down(t):
+    x, m = t.rand(4, requires_grad=True), t.rand(3, 3, requires_grad=True)
+    found = []
+    for make in (
+        lambda: t.igamma(x, x), lambda: t.igammac(x, x), lambda: t.special.zeta(x + 2, x),
+        lambda: t.geqrf(m)[0], lambda: t.heaviside(x, x), lambda: t.unique(x),
+        lambda: t.unique(x, return_inverse=True)[0], lambda: t.unique(m, dim=0),
+        lambda: t.unique_consecutive(x), lambda: t.unique_consecutive(m, dim=0),
+        lambda: t.bincount(t.tensor([0, 1, 1, 0]), x), lambda: t.unique(x, return_counts=True)[1],
+    ):  # fmt: skip
+        y = make()
+        name = y.grad_fn and y.grad_fn.name()
+        try:
+            y.sum().backward()
+            found.append(name)
+        except RuntimeError as error:
+            found.append((name, type(error).__name__, str(error)))
+    return found
+
+
+def products_with_several_zeros_at_a_place(t):
+    found = []
+    place = t.tensor([0, 0])
+    for values in ([0.0, 0.0], [0.0, 2.0]):
+        for function in (t.scatter_reduce, t.index_reduce):
+            x, source = t.ones(1, requires_grad=True), t.tensor(values, requires_grad=True)
+            y = function(x, 0, place, source, "prod")
+            first = t.autograd.grad(y.sum(), (x, source), create_graph=True)
+            try:
+                found.append((first, t.autograd.grad(first[1].sum(), (x, source))))
+            except RuntimeError as error:
+                found.append((first[1].grad_fn.name(), str(error)))
+    return found
+
+
+def names_behind_threshold(t):
+    x = t.ones(2, requires_grad=True)
+    y = t.nn.functional.threshold(x, 0.5, 0.0)
+    (first,) = t.autograd.grad(y.exp().sum(), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    return first.grad_fn.name(), first, second

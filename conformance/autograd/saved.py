@@ -146,3 +146,13 @@ def context_after_the_graph_is_freed(t):
     y.sum().backward()
     del y
     return keeps.kept[0].saved_tensors
+
+
+def versions_of_fields(t):
+    x = t.ones(2, requires_grad=True)
+    y = x.exp()
+    field = y.grad_fn._saved_result
+    before = field._version
+    with t.no_grad():
+        y += 1
+    return before, field._version, field

@@ -45,10 +45,21 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
     return E.where(output <= 0, 0, grad_output)
 
 
+@pointwise("_threshold_grad(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+           method=False, numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           backward={
+    "grad_output": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
+    "self": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
+def threshold_grad(grad_output: Any, self: Any, threshold: Any) -> Any:
+    """The gradient where the input is above the threshold (or nan)."""
+    return E.where(self <= threshold, 0, grad_output)
+
+
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
            dtypes="int float", method=False, promote="tensors", label="threshold_cpu",
            node_inplace="ThresholdBackward1", backward={
-    "self": lambda grad, self, threshold: stepped(ops.where(self <= threshold, 0.0, grad), self),
+    "self": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
 })  # fmt: skip
 def threshold(self: Any, threshold: Any, value: Any) -> Any:
     """The input where it is above the threshold, else `value`."""

@@ -27,7 +27,7 @@ def underived(name: str) -> Any:
     """The formula for an argument that torch has no derivative for: an error when it is needed."""
 
     def formula() -> Any:
-        raise RuntimeError(unformulated.DECLARED.format(name=name))
+        raise NotImplementedError(unformulated.DECLARED.format(name=name))
 
     return formula
 

@@ -290,7 +290,7 @@ def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Ten
             wrap(finished(groups.counts, INT64)))  # fmt: skip
 
 
-def _chosen(found: tuple[Tensor, Tensor, Tensor], inverse: bool, counts: bool) -> Any:
+def _chosen(found: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
     chosen = [found[0]]
     chosen += [found[1]] if inverse else []
     chosen += [found[2]] if counts else []

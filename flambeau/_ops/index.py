@@ -3,10 +3,10 @@
 NAMES = {
     "activations": """
 _celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
-_relu_grad _rrelu_even _silu_slope _softplus_slope celu elu hardshrink hardsigmoid hardswish
-hardtanh leaky_relu mish nn.functional.glu nn.functional.logsigmoid nn.functional.softplus
-nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
-softshrink threshold
+_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu hardshrink hardsigmoid
+hardswish hardtanh leaky_relu mish nn.functional.glu nn.functional.logsigmoid
+nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu
+rrelu_with_noise selu silu softshrink threshold
 """,
     "advanced": "_index_backward index index_put",
     "arithmetic": """

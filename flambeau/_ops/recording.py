@@ -29,6 +29,7 @@ from flambeau.autograd.graph import (
     tools,
 )
 from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
+from flambeau.autograd.notes import note
 from flambeau.autograd.saved_fields import fields
 
 LIMIT = choice.limit("formula")
@@ -177,7 +178,7 @@ def _meta(tensor: Any) -> Any:
 def _note(node: Node) -> None:
     """In anomaly mode: remember where the operator was called."""
     if modes.watch.anomaly:
-        graph.note(node, 3)
+        note(node, 3)
 
 
 def _link_outputs(node: RowNode, results: tuple[Any, ...]) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core import modes
 from flambeau._ops.namespace import ops
+from flambeau.autograd.function import delayed_error
 
 
 class Access:
     """How values get to positions (`add`), back (`read`), and are reduced or zeroed there."""
 
     def __init__(self, read: Callable[..., Any], add: Callable[..., Any],
-                 reduce: Callable[..., Any], clear: Callable[..., Any]) -> None:  # fmt: skip
+                 reduce: Callable[..., Any], clear: Callable[..., Any],
+                 names: tuple[str, str]) -> None:  # fmt: skip
         self.read = read
         self.add = add
         self.reduce = reduce
         self.clear = clear
+        self.names = names  # of the function and of its values, for errors
 
 
 def scatter_reduce_grads(grad: Any, self: Any, dim: Any, index: Any, src: Any, reduce: Any,
@@ -29,6 +33,7 @@ def scatter_reduce_grads(grad: Any, self: Any, dim: Any, index: Any, src: Any, r
             x, dim, index, values, reduce, include_self=include_self
         ),
         clear=lambda x: ops.scatter(x, dim, index, 0),
+        names=("scatter_reduce", "src"),
     )
     return _grads(access, reduce, grad, self, src, result, include_self)
 
@@ -43,6 +48,7 @@ def index_reduce_grads(grad: Any, self: Any, dim: Any, index: Any, source: Any, 
             x, dim, index, values, reduce, include_self=include_self
         ),
         clear=lambda x: ops.index_fill(x, dim, index, 0),
+        names=("index_reduce", "source"),
     )
     return _grads(access, reduce, grad, self, source, result, include_self)
 
@@ -74,7 +80,16 @@ def _prod(access: Access, grad: Any, self: Any, src: Any, result: Any, include: 
     is_single = ops.logical_and(is_zero, zeros == 1)
     others = access.reduce(self, ops.masked_fill(src, is_single, 1))
     divided = access.read(grad * result) / ops.masked_fill(src, is_zero, 1)
-    return own, ops.where(is_single, access.read(grad * others), divided)
+    theirs = ops.where(is_single, access.read(grad * others), divided)
+    if modes.grad.enabled and bool((ops.logical_and(is_zero, zeros > 1)).any()):
+        (theirs,) = delayed_error(NO_SECOND.format(*access.names), (theirs,))
+    return own, theirs
+
+
+NO_SECOND = (
+    "{0}(): Double backward is unsupported for {1} when >1 zeros in {1} are scattered to the same "
+    "position in self"
+)
 
 
 def _extremum(access: Access, grad: Any, self: Any, src: Any, result: Any, include: bool) -> Any:

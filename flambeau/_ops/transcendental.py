@@ -256,8 +256,15 @@ def _not_negative(exponent: Any) -> Any:
 def _power_grad_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """d/dn x**n = x**n * log(x), and 0 where x is 0 and the power is defined."""
     flat = ops.logical_and(self == 0, _not_negative(exponent))
-    slope = result * ops.log(self)
+    slope = result * ops.log(_as_complex_as(self, result))
     return grad * conj(ops.where(flat, ops.zeros_like(slope), slope))
+
+
+def _as_complex_as(base: Any, result: Any) -> Any:
+    """A real base whose power is complex as a complex number: a negative one has a logarithm."""
+    if result._data.dtype.kind != "c" or base._data.dtype.kind == "c":
+        return base
+    return base.to(result.dtype)
 
 
 def _power_grad_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:

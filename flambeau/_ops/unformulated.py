@@ -21,16 +21,17 @@ DECLARED = "the derivative for '{name}' is not implemented."
 class NotDerived(Node):
     """The history of a result that no gradient gets past."""
 
-    __slots__ = ("message",)
+    __slots__ = ("error",)
     title = "NotImplemented"
 
-    def __init__(self, edges: list[Any], message: str) -> None:
+    def __init__(self, edges: list[Any], error: tuple[type[Exception], str]) -> None:
         self.sequence_number = next_sequence_number()
         self.edges, self.hooks, self.saved = tuple(edges), None, ()
-        self.message = message
+        self.error = error
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
-        raise RuntimeError(self.message)
+        kind, text = self.error
+        raise kind(text)
 
 
 _TITLED: dict[str, type[NotDerived]] = {}
@@ -49,16 +50,23 @@ def recorded(results: Any, inputs: Any, name: str, title: str = "") -> Any:
     `title`: the node's name, if torch has a node of its own for the operator.
     """
     if modes.grad.enabled:
-        text = DECLARED if title else FALLBACK
-        _attach(titled(title or NotDerived.title), results, inputs, text.format(name=name))
+        _attach(titled(title or NotDerived.title), results, inputs, _error(name, bool(title)))
     return results
 
 
-def _attach(made: type[NotDerived], results: Any, inputs: Any, message: str) -> None:
+def _error(name: str, declared: bool = False) -> tuple[type[Exception], str]:
+    """What a backward pass raises that gets to an operator without a formula."""
+    if declared:
+        return NotImplementedError, DECLARED.format(name=name)
+    return RuntimeError, FALLBACK.format(name=name)
+
+
+def _attach(made: type[NotDerived], results: Any, inputs: Any,
+            error: tuple[type[Exception], str]) -> None:  # fmt: skip
     edges = [edge for edge in map(edge_of, tensors_in(inputs)) if edge is not None]
     if not edges:
         return
-    node = made(edges, message)
+    node = made(edges, error)
     if not isinstance(results, (tuple, list)):
         results._node, results._requires_grad = node, True
         return
@@ -75,13 +83,13 @@ def recorder(op: Op, *, inplace: bool) -> Callable[..., None]:
 
     def record(*values: Any) -> None:
         inputs, results = values[:count], values[count:]
-        _attach(made, results[0] if len(results) == 1 else results, inputs, message)
+        _attach(made, results[0] if len(results) == 1 else results, inputs, error)
 
     def record_inplace(*values: Any) -> None:
         target = values[-1]
         edges = [edge_of(tensor) for tensor in (target, *tensors_in(values[1:count]))]
         bump(target)
-        rebase(target, made([edge for edge in edges if edge is not None], message))
+        rebase(target, made([edge for edge in edges if edge is not None], error))
 
-    message = FALLBACK.format(name=f"{op.name}_" if inplace else op.name)
+    error = _error(f"{op.name}_" if inplace else op.name)
     return record_inplace if inplace else record

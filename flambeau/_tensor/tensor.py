@@ -139,7 +139,8 @@ class Tensor(metaclass=_TensorMeta):
     def _version(self) -> int:
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._version_count if self._root is None else self._root._version_count
+        root = self if self._root is None else self._root
+        return root._version_count if root._counter is None else root._counter.count
 
     @property
     def data(self) -> Tensor:

@@ -15,6 +15,7 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
 )
 from flambeau.autograd.gradcheck import gradcheck, gradgradcheck  # replaces the module's name
+from flambeau.autograd.nesting import ExecutionEngine
 
 _LAZY = {
     "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved_fields",
@@ -32,6 +33,8 @@ __all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_
 class Variable:
     """The old name of Tensor: `Variable(tensor, requires_grad=False)` returns the tensor."""
 
+    _execution_engine = ExecutionEngine()
+
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
         result = data.detach()
         return result.requires_grad_(requires_grad)
@@ -42,6 +45,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = found
         return found
+    if name == "torch":
+        return importlib.import_module(__name__.partition(".")[0])
     if name in _MODULES and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     from flambeau._core.missing import missing

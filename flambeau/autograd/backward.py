@@ -230,6 +230,8 @@ def _ones_for(root: Any) -> Tensor:
 
 def _of_dtype(given: Tensor, want: Any) -> Tensor:
     """A gradient to start with in the type of what it is a gradient of."""
+    if isinstance(given, SparseTensor):
+        return given
     have = given._data.dtype
     if have == want:
         return given

@@ -48,7 +48,7 @@ def check_is_linear(outputs: list[Tensor], inputs: list[Tensor]) -> None:
             continue
         if part.layout is not x.layout:
             raise GradcheckError(f"grad is incorrect layout ({part.layout} is not {x.layout})")
-        if (part._data != 0).any():
+        if (getattr(part, "_entries", part)._data != 0).any():
             raise GradcheckError("backward not multiplied by grad_output")
         if part.dtype is not x.dtype:
             raise GradcheckError("grad is incorrect type")
@@ -61,7 +61,7 @@ def check_without_gradients(outputs: list[Tensor], inputs: list[Tensor]) -> None
     _check_forgotten([Forgotten.apply(output) for output in outputs], inputs)
     for position in range(len(outputs)) if len(outputs) > 1 else ():
         some = [o for i, o in enumerate(outputs) if i != position]
-        zeros = [o * 0 for o in some]  # type: ignore[operator]
+        zeros: list[Any] = [o * 0 for o in some]  # type: ignore[operator]
         _check_forgotten([Forgotten.apply(outputs[position]), *zeros], inputs)
 
 
@@ -74,7 +74,7 @@ def _check_forgotten(roots: list[Tensor], inputs: list[Tensor]) -> None:
         text = f"Expected backward function to handle undefined output grads. {SEE}"
         raise GradcheckError(text) from error
     for part in found:
-        if part is not None and (part._data != 0).any():
+        if part is not None and (getattr(part, "_entries", part)._data != 0).any():
             warnings.warn(NEW_CHECK, UserWarning, stacklevel=5)
             raise GradcheckError("Expected all input grads to be undefined or zero when all output "
                                  f"grads are undefined or zero. {SEE}")  # fmt: skip

@@ -22,7 +22,9 @@ from flambeau._runtime import cpu
 from flambeau._tensor import overriding
 from flambeau._tensor.sparse import NotStrided, SparseFirst
 from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.graph import Node, OutputNode, accumulator_of, evaluating, tools
+from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+from flambeau.autograd.nesting import call_back, run_within
+from flambeau.autograd.notes import evaluating
 
 
 def total(known: Any, grad: Any) -> Any:
@@ -386,8 +388,11 @@ def backward(
             # The hooks of an only root run even where it leads to no input.
             if needed is None or len(roots) == 1 or edge in needed or edge in captures:
                 task.send(edge, grad)
-        captured = task.run()
-        return _finish(task, captured, len(inputs or ()), accumulate, create_graph)
+        captured = task.run() if outer is None else run_within(task, outer)
+        results = _finish(task, captured, len(inputs or ()), accumulate, create_graph)
+        if task.notes:
+            call_back(task.notes)
+        return results
     finally:
         state.enabled, running.task = before, outer
         if taking_part:

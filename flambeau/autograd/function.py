@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 import weakref
@@ -16,7 +17,6 @@ from flambeau.autograd.graph import (
     FREED,
     Node,
     next_sequence_number,
-    note,
     output_node,
     save_part,
     tools,
@@ -33,6 +33,7 @@ from flambeau.autograd.history import (
     rebase,
     view_of,
 )
+from flambeau.autograd.notes import note
 from flambeau.autograd.saved_fields import saved_tensor
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -196,7 +197,7 @@ class CustomNode(Node):
             return part
         if not isinstance(part, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
-        if isinstance(part, SparseTensor):
+        if isinstance(part, SparseTensor) or self.input_metas[index] is None:
             return part
         shape, dtype = self.input_metas[index]
         if part._data.shape != shape:
@@ -312,16 +313,28 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         context = node.context = Context(node, needs_input_grad)
         node.edges = tuple(edge_of(t) for t in tensors) if recording else ()
         node.sequence_number = next_sequence_number()
-        node.input_metas = tuple((t._data.shape, t._data.dtype) for t in tensors)
+        node.input_metas = tuple(_meta(t) for t in tensors)
         if modes.watch.anomaly:
             note(node, 1)
         output = _run(cls, context, args, kwargs)
         return _finish(cls, node, tensors, output, recording)
 
 
+_signature = functools.lru_cache(maxsize=1024)(inspect.signature)
+
+
+def _meta(tensor: Tensor) -> Any:
+    if isinstance(tensor, SparseTensor):
+        return None
+    return tensor._data.shape, tensor._data.dtype
+
+
 def _with_defaults(forward: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...]:
     """All arguments by position, those that were left out, too: what `setup_context` gets."""
-    bound = inspect.signature(forward).bind(*args, **kwargs)
+    signature = _signature(forward)
+    if not kwargs and len(args) >= len(signature.parameters):
+        return args  # type: ignore[no-any-return]
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 

@@ -44,7 +44,8 @@ def gradcheck(
 
     Each entry of each Jacobian is compared with (f(x + eps) - f(x - eps)) / (2 eps), within
     atol + rtol * |numerical|; complex inputs are perturbed in both parts. Use float64 inputs.
-    `fast_mode` changes nothing, and batched gradients are found one by one here.
+    `fast_mode` changes nothing, and batched gradients are found one by one here. Sparse inputs are
+    perturbed in their entries, whatever `masked` says.
     """
     if check_forward_ad:
         raise NotImplementedError("check_forward_ad is not implemented in flambeau 0.1")
@@ -98,7 +99,7 @@ def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: fl
 
 def _check_overlap(inputs: tuple[Any, ...]) -> None:
     for position, x in enumerate(inputs):
-        if not isinstance(x, Tensor) or not x.requires_grad:
+        if not isinstance(x, Tensor) or isinstance(x, SparseTensor) or not x.requires_grad:
             continue
         sizes_and_strides = zip(x._data.shape, x._data.strides, strict=True)
         if any(size > 1 and not stride for size, stride in sizes_and_strides):
@@ -112,7 +113,7 @@ def _check_overlap(inputs: tuple[Any, ...]) -> None:
 
 def _warn_precision(wanted: list[Tensor]) -> None:
     for position, x in enumerate(wanted):
-        if x._data.dtype not in (np.float64, np.complex128):
+        if _stored(x).dtype not in (np.float64, np.complex128):
             warnings.warn(
                 f"Input #{position} requires gradient and is not a double precision floating point "
                 "or complex. This check will likely fail if all the inputs are not of double "
@@ -143,14 +144,21 @@ def _analytical(output: Tensor, inputs: list[Tensor]) -> list[np.ndarray]:
         start[index] = part
         found = grad(output, inputs, wrap(start), retain_graph=True, allow_unused=True)
         for row, x, g in zip(rows, inputs, found, strict=True):
-            data = np.zeros(x._data.shape, x._data.dtype) if g is None else _dense(g)
+            data = np.zeros_like(_stored(x)) if g is None else _gradient(g, x)
             row.append(_real_parts(data))
     return [np.stack(row) if row else np.zeros((0, 0)) for row in rows]
 
 
-def _dense(grad: Tensor) -> Any:
-    sparse = isinstance(grad, SparseTensor)
-    return grad.to_dense()._data if sparse else grad._data  # type: ignore[attr-defined]
+def _stored(x: Any) -> Any:
+    """The numbers of a tensor; of a sparse one, its entries."""
+    return x._entries._data if isinstance(x, SparseTensor) else x._data
+
+
+def _gradient(grad: Any, x: Any) -> Any:
+    """A gradient in the form of the numbers that it belongs to."""
+    if isinstance(grad, SparseTensor) and not isinstance(x, SparseTensor):
+        return grad.to_dense()._data  # type: ignore[attr-defined]
+    return _stored(grad)
 
 
 def _real_parts(data: np.ndarray) -> np.ndarray:
@@ -162,7 +170,7 @@ def _numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int,
                eps: float) -> np.ndarray:  # fmt: skip
     """The same Jacobian by central differences; `x` is changed in place and put back."""
     columns = []
-    data = x._data
+    data = _stored(x)
     for index, part in _entries(data):
         before = data[index]
         step = eps * (part if data.dtype.kind == "c" else 1)

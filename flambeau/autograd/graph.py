@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import threading
-import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -58,7 +56,7 @@ FREED = (
 )
 
 
-WRITTEN_OUT = ("CopyBackwards", "NotImplemented")
+WRITTEN_OUT = ("CopyBackwards", "Error", "NotImplemented")
 """Rows' nodes that torch names with the place where they are written."""
 
 
@@ -129,27 +127,11 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence_number
 
+    def _set_sequence_nr(self, number: int) -> None:
+        self.sequence_number = number
+
     def __repr__(self) -> str:
         return f"<{self.title} object at {id(self):#x}>"
-
-
-class Evaluating(threading.local):
-    """The node whose formula runs in this thread, in anomaly mode."""
-
-    node: Node | None = None
-
-
-evaluating = Evaluating()
-
-
-def note(node: Node, depth: int) -> None:
-    """In anomaly mode: remember where the operator was called, and in which node's backward.
-
-    depth: how many of the innermost calls are not the user's.
-    """
-    node.metadata["traceback_"] = traceback.format_stack()[: -depth - 1]
-    if evaluating.node is not None:
-        node.metadata["parent_"] = evaluating.node
 
 
 class OutputNode(Node):
@@ -304,15 +286,22 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
 class SavedResult:
     """The result of a node that a formula needs, kept without keeping the tensor alive.
 
-    `of_view`, unset but after a write to a view: the node that the view then had, which errors
-    name while it lives.
+    Both unset but after a write to a view: `of_view` is the node that the view then had, which
+    errors name while it lives, `history` a function that makes another like it.
     """
 
-    __slots__ = ("counter", "data", "of_view")
+    __slots__ = ("counter", "data", "history", "of_view")
     counter: Counter
     data: Any
+    history: Callable[[], Node]
     of_view: Callable[[], Node | None]
     index = 0
+
+
+class SavedOfView(SavedResult):
+    """The result of a write to a view."""
+
+    __slots__ = ()
 
 
 class SavedPart(SavedResult):
@@ -490,12 +479,17 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     if kept.counter.count != version:
         made_by = getattr(kept, "of_view", _none)() or node
         check_result(kept, version, short_title(made_by))
-    if isinstance(kept, SavedPart):
-        tensor = kept.ref()
+    kind = kept.__class__
+    if kind is SavedPart:
+        tensor = kept.ref()  # type: ignore[attr-defined]
         if tensor is not None and getattr(tensor._node, "source", None) is node:
             return tensor  # type: ignore[no-any-return]
     alias = new(Tensor)
     alias._data = kept.data
+    if kind is SavedOfView:  # the node itself is part of the one behind the view's
+        alias._node = kept.of_view() or kept.history()
+        alias._requires_grad = True
+        return alias  # type: ignore[no-any-return]
     return _with_history(alias, node, kept.index)
 
 

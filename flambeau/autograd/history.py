@@ -8,6 +8,8 @@ Stale views get a fresh node, `AsStridedBackward0` of the base, when they are ne
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
+    SavedOfView,
     SavedResult,
     alias_of,
     next_sequence_number,
@@ -304,12 +307,28 @@ def rebase(tensor: Tensor, node: Node) -> None:
     if base is None:
         _adopt(tensor, node)
         return
-    _adopt(base, CopySlices(base, tensor, node))
+    slices = CopySlices(base, tensor, node)
+    _adopt(base, slices)
     tensor._node = None
     _refresh(tensor, base)
     for kept in node.saved or ():
         if isinstance(kept, SavedResult):
+            if kept.__class__ is SavedResult:
+                kept.__class__ = SavedOfView  # type: ignore[assignment]
             kept.of_view = weakref.ref(tensor._node)
+            kept.history = partial(_view_after, weakref.ref(slices))
+
+
+def _view_after(slices: Callable[[], CopySlices | None]) -> Node:
+    """The view that was written to, as a part of its base after the write. It runs in backward of
+    that very write, which is therefore still there."""
+    written = slices()
+    assert written is not None
+    node = object.__new__(AsStrided)
+    node.sequence_number = next_sequence_number()
+    node.edges, node.hooks, node.saved = (written,), None, ()
+    node.window = written.window
+    return node
 
 
 def _adopt(tensor: Tensor, node: Node) -> None:

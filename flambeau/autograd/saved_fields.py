@@ -15,6 +15,7 @@ from flambeau.autograd.graph import (
     Node,
     Packed,
     PackedResult,
+    SavedOfView,
     SavedResult,
     alias_of,
     check_result,
@@ -117,6 +118,9 @@ def _value(node: Any, position: int) -> Any:
 def _tensor(node: Node, position: int) -> Tensor | None:
     """A saved tensor; of a number, which many nodes share, a copy."""
     found: Tensor | None = unpack(node, position)
+    kept = node.saved[position]
+    if type(kept) in (SavedResult, SavedOfView) and found is not None:
+        found._counter = kept.counter  # so that `_version` tells of writes to the memory
     if found is None or not tools.is_number(found):
         return found
     return wrap(found._data.copy())

@@ -126,12 +126,7 @@ class BackwardHooks:
 
     def _at_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.grad_outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This "
-                "happens because the gradient in your nn.Module flows to the Module's input "
-                "without passing through the Module's output. Make sure that the output depends "
-                "on the input and that the loss is computed based on the output."
-            )
+            return grads  # of a second order: they have not passed through the outputs
         places: Any = self.input_places
         spread = _spread(grads, places, self.input_count, self.constants)
         for hook in self.hooks:

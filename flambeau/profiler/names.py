@@ -44,6 +44,7 @@ CHAINS = {
     "max_pool2d": "max_pool2d max_pool2d_with_indices",
     "max_pool3d": "max_pool3d max_pool3d_with_indices",
     "relu_grad": "threshold_backward",
+    "threshold_grad": "threshold_backward",
     "gelu_slope": "gelu_backward",
     "gelu_tanh_slope": "gelu_backward",
     "silu_slope": "silu_backward",

@@ -89,6 +89,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_prelu_kernel", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
     ("_stepped", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
     ("_relu_grad", [[R(2, 3), N(R(2, 3))]]),
+    ("_threshold_grad", [[R(2, 3), R(2, 3), 0.25]]),
     ("pow.Tensor_Tensor", [[P(2, 3), R(2, 3)], [P(2, 1), R(3)]]),
     ("igamma igammac", [[N(P(2, 3)), P(2, 3)]]),
     ("special.special_zeta", [[N(R(2, 3, low=1.5, high=3)), P(2, 3)]]),
@@ -413,8 +414,9 @@ linalg.linalg_householder_product
 )
 """Kernels and views that are checked with complex numbers too; pointwise rows say it themselves."""
 
-REAL_ONLY = frozenset(("_relu_grad", "logaddexp", "_gelu_slope", "_gelu_tanh_slope", "_mish_slope",
-                       "_softplus_slope", "_log_sigmoid_slope"))  # fmt: skip
+REAL_ONLY = frozenset(("_relu_grad", "_threshold_grad", "logaddexp", "_gelu_slope",
+                       "_gelu_tanh_slope", "_mish_slope", "_softplus_slope",
+                       "_log_sigmoid_slope"))  # fmt: skip
 """Pointwise rows whose formulas are written for real numbers."""
 
 TWICE = frozenset(
