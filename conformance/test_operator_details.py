@@ -156,3 +156,31 @@ def test_one_of_two_results(name: str) -> None:
         return seen
 
     compare(scenario)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 0, 0), (0, 2, 2), (2, 0, 3)])
+@pytest.mark.parametrize("order", [1, float("inf"), 2, "nuc", "fro"])
+def test_norms_of_empty_matrices(order: Any, shape: tuple[int, ...]) -> None:
+    def scenario(t: Any) -> Any:
+        x = t.ones(shape, requires_grad=True)
+        seen = []
+        for keepdim in (False, True):
+            found = attempt(lambda k=keepdim: t.linalg.matrix_norm(x, order, keepdim=k))
+            known = isinstance(found, Raised)
+            seen.append((found.kind if known else found, known or found.requires_grad))
+        seen.append(attempt(lambda: t.linalg.cond(x, order)))
+        return seen
+
+    compare(scenario)
+
+
+def test_count_has_no_gradient() -> None:
+    def scenario(t: Any) -> Any:
+        x = t.tensor([[1.0, 0.0], [2.0, 3.0]], requires_grad=True)
+        seen = []
+        for found in (t.linalg.vector_norm(x, 0), t.norm(x, 0), t.linalg.norm(x, 0, 1).sum()):
+            found.backward()
+            seen.append((found, x.grad))
+        return seen
+
+    compare(scenario)

@@ -385,7 +385,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     if p not in ("fro", "nuc", 1, -1, INFINITY, -INFINITY):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     rows, columns = A._data.shape[-2:]
-    if rows != columns:
+    if rows != columns and (A._data.size or isinstance(p, str)):
         raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they "
                            f"are {rows} by {columns} matrices")  # fmt: skip
     return write(cond, out, _norm_cond(A, p))

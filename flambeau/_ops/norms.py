@@ -209,8 +209,15 @@ def _matrix_norm(tensor: Any, order: Any, first: int, second: int, keepdim: bool
     if abs(order) == INFINITY:
         first, second = second, first
     sums = ops.linalg.vector_norm(tensor, 1, first, True)
-    result = (ops.amax if order > 0 else ops.amin)(sums, second, True)
+    result = _extreme(sums, order, second)
     return result if keepdim else result.squeeze((first, second))
+
+
+def _extreme(values: Any, order: float, dim: int) -> Any:
+    """The largest, 0 where there is none, or the smallest along a dim, which stays."""
+    if order > 0 and not values._data.shape[dim]:
+        return ops.sum(values.detach(), dim, True)
+    return (ops.amax if order > 0 else ops.amin)(values, dim, True)
 
 
 def _singular_norm(tensor: Any, order: Any, first: int, second: int, keepdim: bool) -> Any:
@@ -221,7 +228,7 @@ def _singular_norm(tensor: Any, order: Any, first: int, second: int, keepdim: bo
     if order == "nuc":
         result = values.sum(-1)
     else:
-        result = (ops.amax if float(order) > 0 else ops.amin)(values, -1)
+        result = _extreme(values, float(order), -1).squeeze(-1)
     if keepdim:
         for d in sorted((first, second)):
             result = result.unsqueeze(d)
@@ -285,11 +292,6 @@ def nuclear_norm(A: Any, dim: Any = None, keepdim: bool = False, *, out: Any = N
 # ---- norm and dist
 
 
-def _old_norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim: bool) -> Any:
-    """As of `linalg.vector_norm`; a count of elements has no gradient at all."""
-    return None if float(ord) == 0 else norm_backward(grad, self, ord, result, dim, keepdim)
-
-
 @reduction(
     "_norm(Tensor self, Scalar ord, int[1]? dim=None, bool keepdim=False) -> Tensor",
     method=False,
@@ -298,7 +300,7 @@ def _old_norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, ke
     node="NormBackward1",
     node_whole="NormBackward0",
     autocast="cuda=float32_or_dtype",
-    backward={"self": _old_norm_backward},
+    backward={"self": norm_backward},
 )
 def old_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool) -> np.ndarray:
     """The vector norm as composites of older days take it."""
@@ -327,7 +329,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 
 
 def _dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
-    return norm_backward(grad, self - other, p, result, None, False)
+    gap = self - other
+    found = norm_backward(grad, gap, p, result, None, False)
+    return ops.zeros_like(gap) if found is None else found
 
 
 @kernel(

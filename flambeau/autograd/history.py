@@ -324,7 +324,7 @@ def _view_after(slices: Callable[[], CopySlices | None]) -> Node:
     that very write, which is therefore still there."""
     written = slices()
     assert written is not None
-    node = object.__new__(AsStrided)
+    node = object.__new__(AsStridedBackward0)
     node.sequence_number = next_sequence_number()
     node.edges, node.hooks, node.saved = (written,), None, ()
     node.window = written.window
