@@ -342,7 +342,7 @@ def _frequencies(name: str, n: int, d: float, numpy_dtype: Any, count: int) -> A
     if numpy_dtype.kind in "biu":
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     places = np.arange(count)
-    if count == n:
+    if name == "fftfreq":
         places[(n + 1) // 2 :] -= n
     working = np.dtype(np.float32) if numpy_dtype in dt.NUMPY_HALVES else numpy_dtype
     with cpu.quiet():

@@ -157,9 +157,9 @@ def _inplace_view(name: str, forward: Callable[..., Any], node: str) -> None:
         bump(self)
         if result._node is not None:
             self._node = renamed(result._node, node)
-        if self._base is not None:
-            self._view_version = root._version_count
-        return self
+            if self._base is not None:
+                self._view_version = root._version_count
+        return self  # a view whose change was not recorded is stale: its next node starts anew
 
     function.__name__ = name
     function.__doc__ = f"`{name[:-1]}` of this tensor itself: its shape and strides change."

@@ -72,7 +72,7 @@ def _refresh(view: Tensor, base: Tensor) -> None:
     version = version_of(view)
     if view._view_version == version:
         return
-    if not base._requires_grad:
+    if not base._requires_grad and view._node is None:
         return
     if view._creation:
         raise RuntimeError(_creation_error(view, INDIRECT))

@@ -30,17 +30,20 @@ KEPT_ERRORS = 0.12
 LEFT_OUT = frozenset(
     """svd linalg_svd eigh linalg_eigh eig linalg_eig linalg_eigvals pca_lowrank svd_lowrank
     lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue conj adjoint
-    _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes""".split()
+    _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes
+    topk remainder native_layer_norm""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,
 `histogram` wants sorted bins, `_weight_norm` another shape, `unsafe_split` makes views in
-inference mode. `conj` is no view here yet."""
+inference mode, `remainder(2.0, x)` has no derivative. `conj` is no view here yet."""
 
 
 def is_left_out(operator: operators.Operator) -> bool:
-    """Whether an operator is not drawn; those that copy views are several nodes here."""
-    return operator.name in LEFT_OUT or operator.name.endswith("_copy")
+    """Whether an operator is not drawn; those that copy views are several nodes here, and
+    PyTorch's polynomials read what is not theirs where numbers are not finite."""
+    name = operator.name
+    return name in LEFT_OUT or name.endswith("_copy") or "_polynomial_" in name or "_fft_" in name
 
 
 class Drawing(Expressions):

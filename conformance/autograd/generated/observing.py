@@ -68,7 +68,10 @@ def seen(tensor: Any, memories: dict[int, int] | None = None, named: bool = Fals
 
 
 def _version(tensor: Any) -> int:
-    return -1 if tensor.is_inference() else int(tensor._version)
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # an inference tensor has none
+        return -1
 
 
 def _memory(tensor: Any, memories: dict[int, int] | None) -> int:

@@ -10,6 +10,7 @@ from conformance.jit.generated.expressions import Refused
 from flambeau.jit.ir import types as T
 
 from .drawing import LIST, TRIES, Drawing, is_left_out
+from .observing import BACKWARD
 from .words import PACKS
 
 SHAPES = ("(3,)", "(2, 3)", "(3,)", "(2, 3)", "(3, 3)", "()", "(1, 3)", "(3, 1)", "(4,)",
@@ -178,7 +179,7 @@ class Statements:
 
     def functional(self) -> str:
         p = self.p
-        x = p.floats()
+        x = p.tensor(lambda value: value.is_floating_point() and value.numel() > 0)
         body = p.random.choice((
             "y.sin()", "y ** 3", "y * {}", "(y * y).sum()", "y[:1] * y", "y.exp().sum()",
             "y.clone().mul_(y)",
@@ -196,8 +197,10 @@ class Statements:
 
     def block(self) -> str:
         p = self.p
-        inner = "\n".join(self.inner() for _ in range(p.random.choice((1, 1, 2))))
         context = p.random.choice(CONTEXTS)
+        inner = "\n".join(self.inner() for _ in range(p.random.choice((1, 1, 2))))
+        if "inference" in context and any(word in inner for word in (*BACKWARD, ".view(torch.")):
+            raise Refused("gradients that are inference tensors")
         indented = "\n".join("    " + line for line in inner.splitlines())
         return f"with {context}:\n{indented}"
 

@@ -60,6 +60,8 @@ def values_of(tensor: Any) -> np.ndarray:
     plain = plain.resolve_neg()
     if str(plain.dtype).endswith(("bfloat16", "float16")):
         plain = plain.float()
+    if str(plain.dtype).endswith("complex32"):
+        plain = plain.cfloat()
     return np.array(plain.clone().numpy(force=True))  # a clone: NumPy pins the memory it sees
 
 
