@@ -377,6 +377,7 @@ REFUSED: dict[str, Sample] = {
     "_ctc_loss_backward": call(R(1), R(4, 1, 3), I([[1, 2]]), [4], [2], N(R(1)), N(R(1, 4, 5)), 0,
                                False),
     "bernoulli.p": call(R(2, 3), 0.4),
+    "bincount": call(I([0, 1, 1]), R(3)),
     "geqrf": call(R(3, 2)),
     "heaviside": call(R(2, 3), R(2, 3)),
     "grid_sampler_2d_backward": call(R(1, 1, 2, 2), R(1, 1, 3, 3), R(1, 2, 2, 2), 0, 0, False),
