@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+import flambeau
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
@@ -43,7 +45,9 @@ def run(chosen: list[str], out: Path) -> list[dict[str, Any]]:
     command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--gradgrad", "--gradgradcheck",
                "--only", ",".join(CATEGORIES), "--grad-dtypes", "float64", "--limit-samples", "4",
                "--ops", pattern, "--out", str(out)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    home = str(Path(flambeau.__file__).parents[1])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False,
+                          env={**os.environ, "PYTHONPATH": home})  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())["results"]  # type: ignore[no-any-return]
 
