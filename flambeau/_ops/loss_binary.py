@@ -65,8 +65,9 @@ def _spread(self: Any) -> Any:
     function=False,
     node="BinaryCrossEntropyBackwardBackward0",
     backward={
-        "self": lambda grad, self, target: grad
-        * (self * self - 2 * self * target + target) / _spread(self) ** 2,
+        "self": lambda grad, self, target: (
+            grad * (self * self - 2 * self * target + target) / _spread(self) ** 2
+        ),
         "target": lambda grad, self: -grad / _spread(self),
     },
 )
