@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+import flambeau
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
-COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "30"))
-SECONDS = 240
+COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "20"))
+SECONDS = 600
 LEFT = {
     "addbmm": "torch lets addbmm_ grow the tensor that it writes to",
     "chalf": "there is no complex32",
@@ -42,8 +44,10 @@ def run(chosen: list[str], out: Path) -> list[dict[str, Any]]:
     pattern = f"^({'|'.join(map(re.escape, chosen))})( |$)"
     command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--gradgrad", "--gradgradcheck",
                "--only", ",".join(CATEGORIES), "--grad-dtypes", "float64", "--limit-samples", "4",
-               "--ops", pattern, "--out", str(out)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+               "--timeout", "300", "--ops", pattern, "--out", str(out)]  # fmt: skip
+    home = str(Path(flambeau.__file__).parents[1])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False,
+                          env={**os.environ, "PYTHONPATH": home})  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())["results"]  # type: ignore[no-any-return]
 
