@@ -71,6 +71,39 @@ def test_written_where_it_is() -> None:
     compare(scenario)
 
 
+STRICT = (
+    "abs(x, out=o)", "nan_to_num(x, out=o)", "conj_physical(x, out=o)", "cross(x, x, out=o)",
+    "linalg.cross(x, x, out=o)", "mv(x.expand(3, 3), x, out=o)", "tril(x.expand(3, 3), out=o)",
+    "triu(x.expand(3, 3), out=o)", "diag(x, out=o)", "msort(x, out=o)", "nonzero(x, out=o)",
+    "matmul(x.expand(3, 3), x, out=o)", "heaviside(x, x, out=o)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TYPES)
+@pytest.mark.parametrize("text", STRICT)
+def test_no_other_type(text: str, target: str) -> None:
+    def scenario(t: Any, source: str) -> Any:
+        x, o = values(t, source)[:3], t.zeros(0, dtype=getattr(t, target))
+        names = {"t": t, "x": x, "o": o}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = attempt(lambda: eval(f"t.{text}", names))  # noqa: S307
+        return "refused" if isinstance(found, Raised) else (found, o)
+
+    for source in ("float32", "int64", "complex64", "bool"):
+        compare(lambda t, s=source: scenario(t, s))
+
+
+@pytest.mark.parametrize("target", TYPES)
+def test_bits_of_no_other_type(target: str) -> None:
+    def scenario(t: Any) -> Any:
+        out = t.zeros(0, dtype=getattr(t, target))
+        sources = (values(t, "int64"), values(t, "bool"))
+        return [attempt(lambda x=source: t.bitwise_not(x, out=out)) for source in sources]
+
+    compare(scenario)
+
+
 NUMBERS = (3.0, 3, True, 3j, -1, 2.7, math.nan, 300, 2**40, 10**30, np.float64(2.5), np.int64(3))
 OTHERS = ([1, 2], None, "a", np.ones(3))
 

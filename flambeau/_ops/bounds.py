@@ -302,8 +302,12 @@ def fmin(self: Any, other: Any) -> Any:
     return E.fmin(self, other)
 
 
+DIFFERENT = "heaviside is not yet implemented for tensors with different dtypes."
+
+
 @pointwise("heaviside(Tensor self, Tensor values) -> Tensor", numbers="none",
-           dtypes="bool int float", public="_heaviside", method=False, underived=True)  # fmt: skip
+           dtypes="bool int float", public="_heaviside", method=False, underived=True,
+           out_type=DIFFERENT)  # fmt: skip
 def heaviside_step(self: Any, values: Any) -> Any:
     """0 below 0, 1 above, `values` at 0."""
     return E.heaviside_step(self, values)
@@ -318,7 +322,7 @@ def _check_heaviside(input: Tensor, values: Tensor) -> None:
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+        raise RuntimeError(DIFFERENT)
 
 
 @composite("heaviside.step(Tensor self, Tensor values) -> Tensor")

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau._compiler import expr as E
 from flambeau._ops.arithmetic import zero_like
 from flambeau._ops.op import alias, pointwise
+from flambeau._ops.outputs import FOUND
 
 FLAT = {"self": zero_like, "other": zero_like}
 """Formulas of comparisons that are written in place: they give numbers then."""
@@ -127,7 +128,8 @@ def bitwise_right_shift(self: Any, other: Any) -> Any:
     return E.right_shift(self, other)
 
 
-@pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu")
+@pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu",
+           out_type=FOUND)  # fmt: skip
 def bitwise_not(self: Any) -> Any:
     """Every bit turned; for bools, `not`."""
     return ~self

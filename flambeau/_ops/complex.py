@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.binder import require_tensor
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, pointwise, view
+from flambeau._ops.outputs import FOUND
 from flambeau._runtime.cpu import address, owner_of
 from flambeau._tensor.tensor import Tensor, method
 
@@ -135,7 +136,8 @@ def _copied_conjugate(x: np.ndarray) -> Any:
 add_primitive("conjugate_copy", _copied_conjugate)
 
 
-@pointwise("_conj_physical(Tensor self) -> Tensor", node="ConjPhysicalBackward0", backward={
+@pointwise("_conj_physical(Tensor self) -> Tensor", node="ConjPhysicalBackward0", out_type=FOUND,
+           backward={
     "self": lambda grad: ops._conj_physical(grad),
 })  # fmt: skip
 def conj_copy(self: Any) -> Any:

@@ -236,7 +236,10 @@ def nonzero_positions(data: np.ndarray) -> np.ndarray:
     return columns.T
 
 
-@composite("nonzero(Tensor self) -> Tensor")
+@composite(
+    "nonzero(Tensor self) -> Tensor",
+    out_type="nonzero: Expected out tensor to have scalar type {want} but got scalar type{have}",
+)
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: rows of a matrix, or a tensor per dim."""
     if as_tuple:

@@ -260,6 +260,7 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 @kernel(
     "mv(Tensor self, Tensor vec) -> Tensor",
     out=True,
+    out_type=EXACT,
     autocast="cuda=lower",
     backward={
         "self": lambda grad, vec: grad.unsqueeze(1) * conj(vec),
@@ -323,7 +324,7 @@ def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # ---- any ranks
 
 
-@composite("matmul(Tensor self, Tensor other) -> Tensor")
+@composite("matmul(Tensor self, Tensor other) -> Tensor", out_type=EXACT)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of vectors, matrices or batches of them.
 

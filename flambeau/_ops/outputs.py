@@ -48,7 +48,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)):
         for target, part in zip(out, result, strict=True):
-            check_type(target, part, op, op.out_type or EXACT)
+            check_type(target, part, op, str(op.out_type or EXACT))
             write_out(op, target, part, inputs)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
     check_out(op, out)
@@ -61,7 +61,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     if op.follows_out:
         result = _in_type_of(out, op, result, inputs)
     elif op.out_type:
-        check_type(out, result, op, op.out_type)
+        text = op.out_type if isinstance(op.out_type, str) else op.out_type(inputs)
+        check_type(out, result, op, text)
     check_cast(result._data.dtype, out._data.dtype)
     if op.out_apart:
         check_overlap(out._data)
@@ -85,7 +86,7 @@ def _in_type_of(out: Tensor, op: Op, result: Tensor, inputs: Any) -> Tensor:
     if out.dtype is result.dtype:
         return result
     if inputs[position] is not None:
-        check_type(out, result, op, op.out_type or EXACT)
+        check_type(out, result, op, str(op.out_type or EXACT))
     if op.name == "mean" and category(out.dtype) < FLOAT:  # where the quotient is to be stored
         check_cast(dt.default_dtype().numpy_dtype, out._data.dtype)
     from flambeau._ops.dispatch import Plain
@@ -133,7 +134,7 @@ uint8 pass."""
 
 def check_type(out: Tensor, result: Tensor, op: Op, text: str) -> None:
     """Some operators only write to tensors of just the result's type; `text` is their error."""
-    if not isinstance(out, Tensor) or out.dtype is result.dtype:
+    if not text or not isinstance(out, Tensor) or out.dtype is result.dtype:
         return
     if text == TRUTH and out.dtype is dt.uint8:
         return

@@ -15,6 +15,7 @@ from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.matmul import c_name, scalar_name
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.pointwise import LIMIT, broadcast_shape, wants_grad
 from flambeau._ops.reductions import write
 from flambeau._ops.templates import linalg as kernels
@@ -179,6 +180,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     public="cross",
     method=False,
     out=True,
+    out_type=EXACT,
     backward={
         "self": lambda grad, other, dim: ops.linalg.cross(conj(other), grad, dim=dim),
         "other": lambda grad, self, dim: ops.linalg.cross(grad, conj(self), dim=dim),
@@ -198,7 +200,8 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     return np.asarray(result, data.dtype, order="C")
 
 
-@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", autocast="cuda=widest")
+@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", autocast="cuda=widest",
+           out_type=EXACT)  # fmt: skip
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross product along a dim of size 3, the first such dim unless given."""
     if dim is None:

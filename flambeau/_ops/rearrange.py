@@ -14,6 +14,7 @@ from flambeau._ops.dims import wrap_dim, wrap_dims
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.positions import FULL, highest
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor.tensor import Tensor, wrap
@@ -279,7 +280,7 @@ def _triangle(name: str, keep: Callable[..., np.ndarray], doc: str) -> None:
 
     body.__name__, body.__doc__ = name, doc
     kernel(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True, out=True,
-           backward={"self": backward})(body)  # fmt: skip
+           out_type=EXACT, backward={"self": backward})(body)  # fmt: skip
 
 
 SMALL = 4096
@@ -324,7 +325,7 @@ def diagonal_copied(data: np.ndarray, diagonal: int) -> np.ndarray:
     return np.array(data.diagonal(diagonal))
 
 
-@composite("diag(Tensor self, int diagonal=0) -> Tensor")
+@composite("diag(Tensor self, int diagonal=0) -> Tensor", out_type=EXACT)
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
     """A matrix with this vector on a diagonal, or a matrix's diagonal as a vector."""
     ndim = input._data.ndim

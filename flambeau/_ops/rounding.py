@@ -150,7 +150,13 @@ def signbit(self: Any) -> Any:
     return E.signbit(self)
 
 
-@pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu", backward={
+def _abs_type(inputs: Any) -> str:
+    """Sizes of complex numbers are written to any float type."""
+    return "" if inputs[0]._data.dtype.kind == "c" else FOUND
+
+
+@pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu",
+           out_type=_abs_type, backward={
     "self": lambda grad, self: grad * ops.sgn(self),
 })  # fmt: skip
 def abs(self: Any) -> Any:
@@ -221,7 +227,8 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @kernel("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)"
-        " -> Tensor", inplace=True, out=True, elementwise=True, backward={
+        " -> Tensor", inplace=True, out=True, elementwise=True,
+        out_type="nan_to_num: dtype of out: {have} should be same as input: {want}", backward={
     "self": lambda grad, self: grad * ops.isfinite(self),
 })  # fmt: skip
 def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:

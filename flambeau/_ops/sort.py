@@ -18,6 +18,7 @@ from flambeau._ops.extrema import selected_backward, take_along
 from flambeau._ops.geometry import is_plain
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
+from flambeau._ops.outputs import EXACT
 from flambeau._ops.pointwise import common_dtype, number_array
 from flambeau._ops.reductions import FLOAT32, INT64, finished, template, working_array, write
 from flambeau._runtime import choice, cpu
@@ -168,7 +169,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     return write(argsort, out, ops.sort(input.detach(), dim, descending, stable=stable)[1])
 
 
-@composite("msort(Tensor self) -> Tensor")
+@composite("msort(Tensor self) -> Tensor", out_type=EXACT)
 def msort(input: Any, *, out: Any = None) -> Any:
     """The elements in order along the first dim."""
     return write(msort, out, ops.sort(input, 0)[0])
