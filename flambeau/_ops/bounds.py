@@ -74,7 +74,7 @@ def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     "self": lambda grad: grad,
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
 })  # fmt: skip
-def unmoved(data: np.ndarray, source: np.ndarray) -> np.ndarray:
+def _beside(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The same numbers."""
     return data.copy()
 
@@ -475,7 +475,7 @@ def _of_type(value: Any, element: dt.dtype) -> Any:
     return value if value.dtype is element else value.to(element)  # type: ignore[attr-defined]
 
 
-def _beside(value: Any, other: Any) -> Any:
+def _number_beside(value: Any, other: Any) -> Any:
     """A number that leaves the type of the tensor beside it alone as a 0-dim tensor."""
     if other.__class__ is not Tensor or value.__class__ not in (float, int):
         return value
@@ -507,7 +507,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     if input is None and other is None:
         return ops.nonzero(condition, as_tuple=True)
     condition = _condition(condition)
-    input, other = _beside(input, other), _beside(other, input)
+    input, other = _number_beside(input, other), _number_beside(other, input)
     if input.__class__ is other.__class__ is Tensor and input._data.dtype == other._data.dtype:
         result = ops._where(condition, input, other)
         return result if out is None else write_out(where, out, result, (condition, input, other))

@@ -87,7 +87,8 @@ LINES: list[tuple[str, list[Any]]] = [
     ("div.Tensor _div_floor _div_trunc fmod.Tensor remainder.Tensor",
      [[R(2, 3), P(2, 3)], [R(2, 1), P(3)]]),
     ("_prelu_kernel", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
-    ("_stepped", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
+    ("_stepped _beside", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
+    ("_binary_cross_entropy_slope", [[U(2, 3), U(2, 3)]]),
     ("_relu_grad", [[R(2, 3), N(R(2, 3))]]),
     ("_threshold_grad", [[R(2, 3), R(2, 3), 0.25]]),
     ("pow.Tensor_Tensor", [[P(2, 3), R(2, 3)], [P(2, 1), R(3)]]),
@@ -363,6 +364,11 @@ LINES: list[tuple[str, list[Any]]] = [
                          for mode, padding, align in
                          ((0, 0, False), (0, 1, True), (1, 0, False), (2, 2, False))]),
     ("grid_sampler_3d", [[R(1, 1, 2, 3, 2), R(1, 1, 2, 1, 3, low=-0.9, high=0.9), 0, 0, False]]),
+    ("grid_sampler_2d_backward", [[R(1, 1, 2, 2), R(1, 1, 3, 3),
+                                   R(1, 2, 2, 2, low=-0.9, high=0.9), mode, 0, False]
+                                  for mode in (0, 2)]),
+    ("grid_sampler_3d_backward", [[R(1, 1, 1, 2, 1), R(1, 1, 2, 3, 2),
+                                   R(1, 1, 2, 1, 3, low=-0.9, high=0.9), 0, 0, False]]),
 ]  # fmt: skip
 
 
@@ -384,9 +390,6 @@ REFUSED: dict[str, Sample] = {
     "linalg.linalg_ldl_solve": call(R(2, 2), I([1, 2]), R(2, 1)),
     "geqrf": call(R(3, 2)),
     "heaviside": call(R(2, 3), R(2, 3)),
-    "grid_sampler_2d_backward": call(R(1, 1, 2, 2), R(1, 1, 3, 3), R(1, 2, 2, 2), 0, 0, False),
-    "grid_sampler_3d_backward":
-        call(R(1, 1, 1, 2, 1), R(1, 1, 2, 3, 2), R(1, 1, 2, 1, 3), 0, 0, False),
 }  # fmt: skip
 """Rows whose derivative torch does not have either: their formulas raise."""
 
