@@ -21,7 +21,7 @@ from .generated.__main__ import FOREIGN, JUDGE
 
 SECONDS = float(os.environ.get("FLAMBEAU_GENERATED_SECONDS", "60"))
 WORKERS = int(os.environ.get("FLAMBEAU_GENERATED_WORKERS", "1"))
-KEPT = sorted(Path(__file__).with_name("generated").joinpath("found").glob("*.py"))
+KEPT = sorted(Path(__file__).with_name("generated").joinpath("found").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
