@@ -437,11 +437,11 @@ def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"save_for_backward can only save variables, but argument "
                             f"{position} is of type {type(tensor).__name__}")  # fmt: skip
-        position = next((i for i, o in enumerate(outputs) if o is tensor), None)
+        place = next((i for i, o in enumerate(outputs) if o is tensor), None)
         if tensor is None:
             kept.append(None)
-        elif position is not None and tensor.requires_grad:
-            kept.append(save_part(tensor, position))
+        elif place is not None and tensor.requires_grad:
+            kept.append(save_part(tensor, place))
         else:
             kept.append(_saved_input(tensor))
         versions.append(0 if tensor is None else version_of(tensor))
