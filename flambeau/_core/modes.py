@@ -31,13 +31,14 @@ class Watch:
     """
 
     __slots__ = (
-        "active", "anomaly", "inference_tensors", "nodes", "overriding", "places", "results",
-        "saving",
+        "active", "anomaly", "inference_tensors", "nodes", "overriding", "partial", "places",
+        "results", "saving",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.active = 0
         self.nodes = 0  # anomaly mode, observers, emulated devices
+        self.partial = 0  # backward passes that were asked for some gradients only
         self.results = 0
         self.places: Any = None  # see `flambeau.cuda.emulation.places`
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist

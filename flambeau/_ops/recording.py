@@ -20,6 +20,7 @@ from flambeau._runtime import choice
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import graph
+from flambeau.autograd.engine import wanted_edges
 from flambeau.autograd.graph import (
     Node,
     next_sequence_number,
@@ -349,7 +350,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
         "unpack": graph.unpack, "unpack_unchanged": graph.unpack_unchanged,
         "FREED": graph.FREED, "fit": fit, "fill": fill_missing,
         "LIMIT": LIMIT, "RuntimeError": RuntimeError, "unpack_list": _unpack_list,
-        "fit_many": _fit_many, "NotStrided": NotStrided,
+        "fit_many": _fit_many, "NotStrided": NotStrided, "watch": modes.watch,
+        "wanted_edges": wanted_edges,
     }  # fmt: skip
     for position, formula in enumerate(plan.formulas):
         scope[f"f{position}"] = formula.function
@@ -385,6 +387,8 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.saved:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
+    if len(plan.targets) > 1 or plan.lists:
+        lines += ["    if watch.partial:", "        edges = wanted_edges(node)"]
     if outputs > 1 or plan.lists:
         lines += ["    given = grads = grad", "    grad = grads[0]"]
         if _wants_all_grads(plan):

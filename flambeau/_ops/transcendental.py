@@ -234,7 +234,7 @@ def _check_exponent(operands: list[Any]) -> None:
 
 def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
     """d/dx x**n = n * x**(n-1), and 0 for n = 0 even where x is 0."""
-    if exponent == 0:
+    if exponent == 0 and exponent is not False:
         return ops.zeros_like(self)
     if exponent == 2 and not modes.grad.enabled and not isinstance(exponent, complex):
         return grad * (2 * conj(self))

@@ -137,9 +137,9 @@ class Tensor(metaclass=_TensorMeta):
 
     @property
     def _version(self) -> int:
-        if self._inference:
-            raise RuntimeError("Inference tensors do not track version counter.")
         root = self if self._root is None else self._root
+        if self._inference or root._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return root._version_count if root._counter is None else root._counter.count
 
     @property

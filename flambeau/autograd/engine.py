@@ -70,7 +70,7 @@ class Task:
         heappush(self.heap, (-edge.sequence_number, edge))
 
     def send_nothing(self, edge: Any) -> None:
-        """Let what an edge leads to run, though a function of the user's gave it no gradient."""
+        """Let what an edge leads to run, though it got no gradient."""
         self.gaps = True
         if isinstance(edge, Tensor):
             self.leaves.setdefault(edge, None)
@@ -109,11 +109,12 @@ class Task:
             if not self.keep:
                 node.release()
             for edge, part in zip(node.edges, grads, strict=False):
-                wanted = needed is None or edge in needed or edge in captures
-                if wanted and edge is not None and part is not None:
+                if edge is None or not (needed is None or edge in needed or edge in captures):
+                    continue
+                if part is None:  # what is before it runs nevertheless
+                    self.send_nothing(edge)
+                else:
                     self.send(edge, part)
-            if node.of_user or self.gaps:
-                self._pass_nothing(node, grad, grads)
         return self.captured
 
     def _arrived(self, node: Node, arrived: Any) -> tuple[bool, Any]:
@@ -149,15 +150,6 @@ class Task:
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
 
-    def _pass_nothing(self, node: Node, grad: Any, grads: Sequence[Any]) -> None:
-        """Let run what a function of the user's gave no gradient, and what is behind that."""
-        if not (node.of_user or is_nothing(grad)):
-            return
-        for edge, part in zip(node.edges, grads, strict=False):
-            wanted = self.needed is None or edge in self.needed or edge in self.captures
-            if wanted and edge is not None and part is None:
-                self.send_nothing(edge)
-
 
 def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
     """The outputs that are asked for, by their node."""
@@ -180,6 +172,16 @@ class Running(threading.local):
 
 
 running = Running()
+
+
+def wanted_edges(node: Node) -> tuple[Any, ...]:
+    """A node's edges, None for those that the pass of this thread was not asked for: nothing has to
+    be computed for them."""
+    task = running.task
+    if task is None or task.needed is None:
+        return node.edges
+    needed, captures = task.needed, task.captures
+    return tuple([edge if edge in needed or edge in captures else None for edge in node.edges])
 
 
 def edges_reached(task: Task) -> set[Any]:
@@ -383,6 +385,7 @@ def backward(
     taking_part = modes.watch.overriding  # formulas take what was saved for plain tensors
     if taking_part:
         was_off, overriding.state.off = overriding.state.off, True
+    modes.watch.partial += needed is not None
     try:
         for edge, grad in zip(roots, grads, strict=True):
             # The hooks of an only root run even where it leads to no input.
@@ -394,6 +397,7 @@ def backward(
             call_back(task.notes)
         return results
     finally:
+        modes.watch.partial -= needed is not None
         state.enabled, running.task = before, outer
         if taking_part:
             overriding.state.off = was_off

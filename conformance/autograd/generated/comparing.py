@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ LIMITS = {
 """How far values may be apart, in parts of the largest: special functions are not exact."""
 
 
-UNSUPPORTED = ("_will_engine_execute_node", "report a bug", "Inplace update to inference tensor")
+UNSUPPORTED = ("_will_engine_execute_node", "report a bug", "Inplace update to inference tensor",
+               "Could this error message be improved", "inplace version of")  # fmt: skip
 """What PyTorch says where it cannot do what works here, fails an assertion of its own, or has
 written already what it refuses."""
 
@@ -76,13 +78,27 @@ def _lines(mine: Line, other: Line, index: int) -> Difference | None:
     if mine.error != other.error:
         told = f"{mine.error}: {mine.said} for {other.error}: {other.said}"
         return Difference(_error_kind(mine, other), told, (index,))
-    found = _values(mine.notes, other.notes, (index, "note"))
+    # Hooks of leaves run at the end here, and as soon as they can in PyTorch.
+    notes = [sorted(line.notes, key=_told_by) for line in (mine, other)]
+    found = _values(*notes, (index, "note"))
     if found is None:
         found = _named(mine.values, other.values, (index,))
     told = any(word in other.text for word in BACKWARD)  # elsewhere checks come in another order
-    if found is None and told and mine.said != other.said:
+    if found is None and told and _plainly(mine.said) != _plainly(other.said):
         return Difference("words of an error", f"{mine.said!r} for {other.said!r}", (index,))
     return found
+
+
+def _told_by(note: list[Any]) -> str:
+    return note[0] if note and isinstance(note[0], str) else ""
+
+
+OUTPUT = re.compile(r"(which is output \d+ of \w+?)\d*,")
+
+
+def _plainly(said: str) -> str:
+    """What an error says, without the number that tells overloads apart."""
+    return OUTPUT.sub(r"\1,", said)
 
 
 def _error_kind(mine: Line, other: Line) -> str:
@@ -189,7 +205,8 @@ def at(outcome: Outcome, place: tuple[Any, ...]) -> Any:
         if place[0] >= len(outcome.lines):
             return None  # an error ended it before
         line = outcome.lines[place[0]]
-        found, path = (line.notes, place[2:]) if place[1] == "note" else (line.values, place[1:])
+        notes = sorted(line.notes, key=_told_by)
+        found, path = (notes, place[2:]) if place[1] == "note" else (line.values, place[1:])
     try:
         for step in path:
             found = found[step]

@@ -31,7 +31,8 @@ LEFT_OUT = frozenset(
     """svd linalg_svd eigh linalg_eigh eig linalg_eig linalg_eigvals pca_lowrank svd_lowrank
     lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue conj adjoint
     _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes
-    topk remainder native_layer_norm""".split()
+    topk remainder native_layer_norm searchsorted bucketize range qr linalg_qr blackman_window
+    as_strided""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,

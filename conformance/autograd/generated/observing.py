@@ -77,7 +77,10 @@ def _version(tensor: Any) -> int:
 def _memory(tensor: Any, memories: dict[int, int] | None) -> int:
     if memories is None or not tensor.numel():
         return -1
-    address = tensor.untyped_storage().data_ptr()
+    try:
+        address = tensor.untyped_storage().data_ptr()
+    except RuntimeError:  # zeros that PyTorch has not made yet
+        return len(memories)
     return memories.setdefault(address, len(memories))
 
 

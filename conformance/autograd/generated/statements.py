@@ -20,7 +20,7 @@ LAYOUTS = ("rows",) * 5 + ("transposed", "sliced", "expanded", "offset")
 CONTEXTS = (
     "torch.no_grad()", "torch.no_grad()", "torch.enable_grad()", "torch.inference_mode()",
     "torch.set_grad_enabled(False)", "torch.autograd.detect_anomaly()",
-    "torch.autograd.graph.save_on_cpu()", "torch.inference_mode(False)",
+    "torch.inference_mode(False)",
     "torch.autograd.graph.disable_saved_tensors_hooks('no hooks')",
     *(f"packed('{name}')" for name in PACKS), *(f"packed('{name}')" for name in PACKS),
 )  # fmt: skip
@@ -96,15 +96,15 @@ class Statements:
 
     def view(self) -> str:
         p = self.p
-        pool = [o for o in operators.views() if o.result == T.TENSOR]
+        pool = [o for o in operators.views() if o.result == T.TENSOR and o.name != "unfold"]
         if p.chance(0.3):
-            x = p.tensor()
+            x = p.tensor(lambda value: value.numel() > 1)
             text = p.random.choice((
                 "{}[1:]", "{}[:1]", "{}[0]", "{}[..., -1]", "{}[None]", "{}[::2]", "{}[...]",
-                "{}.as_strided((2,), (1,))", "{}.as_strided((2, 2), (1, 1))", "{}.diagonal()",
+                "{}.as_strided((2,), (1,))", "{}.as_strided((1, 2), (2, 1))", "{}.diagonal()",
                 "torch.view_as_real({})", "{}.real", "{}.imag", "{}.T", "{}.mT", "{}.data",
                 "{}.detach()", "{}.view_as({})", "torch.view_as_complex({})",
-                "{}.unbind(0)[0]", "{}.split(1)[-1]", "{}.unfold(0, 2, 1)", "{}.expand(2, 3)",
+                "{}.unbind(0)[0]", "{}.split(1)[-1]", "{}.unfold(0, 1, 1)", "{}.expand(2, 3)",
                 "{}.view(-1)", "{}.flatten()", "{}.reshape(-1)", "{}.positive()",
             ))  # fmt: skip
             return f"{p.new_name()} = {text.format(x, x)}"
@@ -122,7 +122,7 @@ class Statements:
 
     def assign(self) -> str:
         p = self.p
-        target, value = p.tensor(), p.simple(T.TENSOR).text
+        target, value = p.floats(), p.simple(T.TENSOR).text
         if p.chance(0.3):
             value = p.random.choice(("2.0", "0.5", "-1.0", f"{target} * 2", f"{target}.clone()"))
         form = p.random.choice((
@@ -222,7 +222,6 @@ class Statements:
             f"lambda gs: note('{name}', [g is None for g in gs]))",
             f"{name} = torch.autograd.graph.register_multi_grad_hook(({y}, {z}), "
             f"told('{name}'), mode='any')",
-            f"{x}.register_hook(lambda g: g.mul_(2))",
         ))  # fmt: skip
         handles = [n for n in p.env if n.startswith("h") and n[1:].isdigit()]
         if handles and p.chance(0.12):
@@ -268,7 +267,7 @@ class Statements:
         p = self.p
         x = p.tensor()
         form = p.random.choice((
-            "note({0}.is_leaf, {0}.requires_grad)", "note({0}.output_nr, {0}.retains_grad)",
+            "note({0}.is_leaf, {0}.requires_grad)", "note({0}.retains_grad)",
             "note({0}.grad_fn is None)", "note({0}.grad_fn.metadata)", "note({0}.is_inference())",
         ))  # fmt: skip
         return form.format(x)
