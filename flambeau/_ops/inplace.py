@@ -83,7 +83,7 @@ class KernelInplace:
         self.dtype_at = names.index("dtype") - 1 if op.follows_out else -1
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
-        if self.dtype_at >= 0:
+        if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
             rest = self._in_own_type(target, rest)
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
