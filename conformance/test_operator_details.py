@@ -184,3 +184,15 @@ def test_count_has_no_gradient() -> None:
         return seen
 
     compare(scenario)
+
+
+@pytest.mark.parametrize("dim", [0, -1, (), None])
+def test_masked_product_of_one_element(dim: Any) -> None:
+    """Whether the result is the input itself, to which a write would go through."""
+
+    def scenario(t: Any) -> Any:
+        x = t.tensor(2.0, requires_grad=True)
+        found = t.masked.prod(x) if dim is None else t.masked.prod(x, dim)
+        return found is x, found.is_leaf
+
+    compare(scenario)
