@@ -138,7 +138,11 @@ def rounded_division_in_place(t):
         whole, part = (x * 1).div_(x / 2, rounding_mode=mode), base[1:].div_(2, rounding_mode=mode)
         (whole.sum() + base.sum() + part.sum()).backward()
         seen.append((whole, whole.grad_fn, whole._version, part, base, x.grad))
-    exact = (x * 1).div_(2.0, rounding_mode=None)
+    exact = [(x * 1).div_(2.0, rounding_mode=None).grad_fn]
+    exact += [
+        t.div(x, 2.0, rounding_mode=None).grad_fn,
+        (x * 1)[1:].div_(x[1:], rounding_mode=None),
+    ]
     integers = t.tensor([5, -7, 9]).div_(2, rounding_mode="floor")
     return seen, exact, integers, t.tensor([5, -7]).divide_(2, rounding_mode="trunc")
 
@@ -178,3 +182,12 @@ def scans_in_place(t):
 
 def scan_of_truth_in_place(t):
     t.ones(3).bool().cumsum_(0)
+
+
+def scan_in_place_of_a_leaf(t):
+    t.ones(3, requires_grad=True).cumprod_(0, dtype=t.int64)
+
+
+def derivative_by_steps_of_zero(t):
+    x = t.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    return t.gradient(x, spacing=0), t.gradient(x, spacing=0, edge_order=2)

@@ -135,8 +135,18 @@ def div(self: Any, other: Any) -> Any:
 def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
     if rounding_mode is None:
-        return ops.div(input, other)
+        return _named(ops.div(input, other))
     return getattr(ops, _rounded_row(rounding_mode))(input, other)
+
+
+def _named(result: Any) -> Any:
+    """A quotient under the name of division with a mode."""
+    node = getattr(result, "_node", None)
+    if node is not None and node.title == "DivBackward0":
+        from flambeau._ops.storage_views import renamed
+
+        renamed(node, "DivBackward2")
+    return result
 
 
 def _rounded_row(rounding_mode: str) -> str:
@@ -149,7 +159,7 @@ def _rounded_row(rounding_mode: str) -> str:
 def div_with_mode_(self: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """The same in place."""
     if rounding_mode is None:
-        return get_inplace("div")(self, other)
+        return _named(get_inplace("div")(self, other))
     return get_inplace(_rounded_row(rounding_mode))(self, other)
 
 

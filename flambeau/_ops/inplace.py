@@ -83,11 +83,12 @@ class KernelInplace:
         self.dtype_at = names.index("dtype") - 1 if op.follows_out else -1
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
-        if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
-            rest = self._in_own_type(target, rest)
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
         check_inplace(target, recorded)
+        if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
+            rest = self._in_own_type(target, rest)
+            values = (target, *rest)
         if not self.repeatable:
             outputs.check_overlap(target._data)
         if self.write is not None:
