@@ -128,9 +128,13 @@ def test_norms_of_older_days(order: int) -> None:
         seen = []
         calls = [lambda x, d=dim: t.norm_except_dim(x, order, d) for dim in (-1, 0, 1, 2, -2)]
         calls.append(lambda x: t.nn.functional.pairwise_distance(x[0], x[1].detach(), order))
+        calls.append(lambda x: t.frobenius_norm(x, (0, 1)))
+        calls.append(lambda x: t.frobenius_norm(x, 1, True))
         for call in calls:
             x = ((t.arange(12).double() * 1.37).sin() + 2).reshape(2, 3, 2).requires_grad_()
-            found = attempt(call, x)
+            with warnings.catch_warnings():  # torch speaks of `frobenius_norm` once in a process
+                warnings.simplefilter("ignore")
+                found = attempt(call, x)
             if not isinstance(found, Raised):
                 found.sum().backward()
                 found = found, found.grad_fn.name(), x.grad
@@ -182,5 +186,17 @@ def test_count_has_no_gradient() -> None:
             found.backward()
             seen.append((found, x.grad))
         return seen
+
+    compare(scenario)
+
+
+@pytest.mark.parametrize("dim", [0, -1, (), None])
+def test_masked_product_of_one_element(dim: Any) -> None:
+    """Whether the result is the input itself, to which a write would go through."""
+
+    def scenario(t: Any) -> Any:
+        x = t.tensor(2.0, requires_grad=True)
+        found = t.masked.prod(x) if dim is None else t.masked.prod(x, dim)
+        return found is x, found.is_leaf
 
     compare(scenario)

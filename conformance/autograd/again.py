@@ -113,3 +113,81 @@ def copy_is_apart(t):
     y.mul_(2)
     y.sum().backward()
     return y.grad_fn, x.grad, x
+
+
+def names_of_views_and_products(t):
+    x = (t.arange(24).reshape(4, 6).double().sin() + 2).requires_grad_()
+    results = [
+        x[:, :3].reshape(2, 2, 3), x.reshape(24), x.T.reshape(24), x[:, :3].flatten(1),
+        x[:, 0].reshape(2, 2), x[::2].flatten(), x[1:].reshape(-1), x.view(-1)[::2].ravel(),
+        x[:1].expand(4, 6).reshape(2, 2, 6), t.kron(x[0], x[1]), t.kron(x, x[:1]),
+        t.fft.ifft(x).abs(), t.fft.ihfft(x).abs(), t.fft.rfft(x).abs(),
+    ]  # fmt: skip
+    total = sum((number + 1) * (part * part).sum() for number, part in enumerate(results))
+    total.backward()
+    names = [(part.grad_fn, part._is_view()) for part in results]
+    inner = [t.fft.ifft(x).grad_fn, t.fft.ihfft(x).grad_fn, t.fft.ihfftn(x).grad_fn]
+    return names, inner, x.grad
+
+
+def rounded_division_in_place(t):
+    x = t.tensor([5.0, -7.0, 9.0], requires_grad=True)
+    seen = []
+    for mode in ("trunc", "floor"):
+        base = x * 1
+        whole, part = (x * 1).div_(x / 2, rounding_mode=mode), base[1:].div_(2, rounding_mode=mode)
+        (whole.sum() + base.sum() + part.sum()).backward()
+        seen.append((whole, whole.grad_fn, whole._version, part, base, x.grad))
+    exact = [(x * 1).div_(2.0, rounding_mode=None).grad_fn]
+    exact += [
+        t.div(x, 2.0, rounding_mode=None).grad_fn,
+        (x * 1)[1:].div_(x[1:], rounding_mode=None),
+    ]
+    integers = t.tensor([5, -7, 9]).div_(2, rounding_mode="floor")
+    return seen, exact, integers, t.tensor([5, -7]).divide_(2, rounding_mode="trunc")
+
+
+def rounded_division_in_place_of_a_leaf(t):
+    t.ones(3, requires_grad=True).div_(2, rounding_mode="floor")
+
+
+def rounded_division_to_what_mode(t):
+    t.ones(3).div_(2, rounding_mode="up")
+
+
+def nothing_to_clamp_of_a_leaf(t):
+    t.ones(3, requires_grad=True).clamp_()
+
+
+def nothing_to_clamp(t):
+    t.ones(3).clamp_()
+
+
+def scans_in_place(t):
+    seen = []
+    for name in ("cumsum_", "cumprod_"):
+        for kind in (None, t.float64, t.float32, t.int64):
+            x = t.full((3,), 1.5, dtype=t.float64, requires_grad=True)
+            try:
+                result = getattr(x * 1, name)(0, dtype=kind)
+            except RuntimeError as error:
+                seen.append(str(error))
+                continue
+            result.sum().backward()
+            seen.append((result, x.grad))
+        for kind in (t.int32, t.uint8, t.float16):
+            seen.append(getattr(t.full((3,), 3).to(kind), name)(0))
+    return seen
+
+
+def scan_of_truth_in_place(t):
+    t.ones(3).bool().cumsum_(0)
+
+
+def scan_in_place_of_a_leaf(t):
+    t.ones(3, requires_grad=True).cumprod_(0, dtype=t.int64)
+
+
+def derivative_by_steps_of_zero(t):
+    x = t.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    return t.gradient(x, spacing=0), t.gradient(x, spacing=0, edge_order=2)

@@ -11,7 +11,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._core import modes
 from flambeau._ops import unformulated
 from flambeau._ops.binder import require_tensor
-from flambeau._ops.namespace import ops
+from flambeau._ops.namespace import get_inplace, ops
 from flambeau._ops.op import REGISTRY, alias, composite, pointwise
 from flambeau._ops.outputs import FOUND
 from flambeau._ops.pointwise import broadcast_shape
@@ -136,13 +136,35 @@ def div(self: Any, other: Any) -> Any:
 def div_with_mode(input: Any, other: Any, *, rounding_mode: str | None) -> Any:
     """Division rounded to "trunc" (towards zero) or "floor", or not at all (None)."""
     if rounding_mode is None:
-        return ops.div(input, other)
-    if rounding_mode == "trunc":
-        return ops._div_trunc(input, other)
-    if rounding_mode == "floor":
-        return ops._div_floor(input, other)
-    raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
-                       f"found '{rounding_mode}'")  # fmt: skip
+        return _named(ops.div(input, other))
+    return getattr(ops, _rounded_row(rounding_mode))(input, other)
+
+
+def _named(result: Any) -> Any:
+    """A quotient under the name of division with a mode."""
+    node = getattr(result, "_node", None)
+    if node is not None and node.title == "DivBackward0":
+        from flambeau._ops.storage_views import renamed
+
+        renamed(node, "DivBackward2")
+    return result
+
+
+def _rounded_row(rounding_mode: str) -> str:
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+                           f"found '{rounding_mode}'")  # fmt: skip
+    return f"_div_{rounding_mode}"
+
+
+def div_with_mode_(self: Any, other: Any, *, rounding_mode: str | None) -> Any:
+    """The same in place."""
+    if rounding_mode is None:
+        return _named(get_inplace("div")(self, other))
+    return get_inplace(_rounded_row(rounding_mode))(self, other)
+
+
+div_with_mode.in_place = div_with_mode_
 
 
 def _integer_check(dividend: np.ndarray, divisor: np.ndarray) -> None:

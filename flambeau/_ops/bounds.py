@@ -29,6 +29,7 @@ from flambeau._ops.pointwise import (
 from flambeau._ops.templates import copies
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau.autograd.history import check_inplace
 
 NO_COMPLEX: Any = {"complex": NotImplementedError("clamp is not supported for complex types")}
 
@@ -237,6 +238,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 @method
 def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """`clamp` in place."""
+    if min is None and max is None:
+        check_inplace(self, self.requires_grad)
     name, bounds = _clamp_choice(self, min, max)
     return get_inplace(name)(self, *bounds)  # type: ignore[no-any-return]
 

@@ -207,7 +207,7 @@ def _complex_1d(forward: bool) -> Callable[..., Any]:
         if input._data.dtype.kind == "c":
             return ops._fft_c2c(input, (dim,), scale, forward)
         result = ops._fft_r2c(input, (dim,), scale, False)
-        return result if forward else ops.conj_physical(result)
+        return result if forward else ops.conj(result)
 
     return transform
 
@@ -218,7 +218,7 @@ def _real_1d(forward: bool) -> Callable[..., Any]:
         dim = _wrap_fft_dim(dim, input._data.ndim)
         input = _resized(input, (dim,), (input._data.shape[dim] if n is None else n,))
         result = ops._fft_r2c(input, (dim,), _normalization(norm, forward), True)
-        return result if forward else ops.conj_physical(result)
+        return result if forward else ops.conj(result)
 
     return transform
 
@@ -230,7 +230,7 @@ def _to_real_1d(forward: bool) -> Callable[..., Any]:
         size = _check_points(2 * (input._data.shape[dim] - 1) if n is None else n)
         input = _resized(input, (dim,), (size // 2 + 1,))
         if forward:
-            input = ops.conj_physical(input)
+            input = ops.conj(input)
         return ops._fft_c2r(input, (dim,), _normalization(norm, forward), size)
 
     return transform
@@ -261,7 +261,7 @@ def _real_nd(forward: bool) -> Callable[..., Any]:
         scale = _normalization(norm, forward)
         if forward:
             return ops._fft_r2c(input, dims, scale, True)
-        half = ops.conj_physical(ops._fft_r2c(input, dims[-1:], scale, True))
+        half = ops.conj(ops._fft_r2c(input, dims[-1:], scale, True))
         return ops._fft_c2c(half, dims[:-1], scale, False) if len(dims) > 1 else half
 
     return transform
@@ -281,7 +281,7 @@ def _to_real_nd(forward: bool) -> Callable[..., Any]:
         if forward:
             if len(dims) > 1:
                 input = ops._fft_c2c(input, dims[:-1], scale, True)
-            return ops._fft_c2r(ops.conj_physical(input), dims[-1:], scale, size)
+            return ops._fft_c2r(ops.conj(input), dims[-1:], scale, size)
         return ops._fft_c2r(input, dims, scale, size)
 
     return transform

@@ -16,6 +16,8 @@ from flambeau.autograd.history import bump, check_inplace, snapshot
 
 def make_kernel_inplace(op: Op) -> Callable[..., Any]:
     """The in-place form: the row's result written to its first argument."""
+    if op.in_place is not None:
+        return dispatch.finish(op.in_place, op)
     name = f"{op.public.rpartition('.')[2]}_"
     names = [binder.python_name(op, a) for a in op.schema.arguments]
     scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op),
@@ -78,11 +80,16 @@ class KernelInplace:
         self.repeatable = op.name in REPEATABLE
         self.apart = op.name in APART
         self.needs_before = bool(written.backward) and Plan(written).uses_self()
+        names = [argument.name for argument in op.schema.arguments]
+        self.dtype_at = names.index("dtype") - 1 if op.follows_out else -1
 
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
         check_inplace(target, recorded)
+        if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
+            rest = self._in_own_type(target, rest)
+            values = (target, *rest)
         if not self.repeatable:
             outputs.check_overlap(target._data)
         if self.write is not None:
@@ -103,6 +110,15 @@ class KernelInplace:
         outputs.inplace_array(target, result._data, repeatable=self.repeatable)
         self.recorder.inplace(before, *rest, target)
         return target
+
+    def _in_own_type(self, target: Tensor, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What computes in the type of `out` computes in the target's."""
+        asked, own = rest[self.dtype_at], target.dtype
+        if asked is not None and asked is not own:
+            have, want = [outputs.C_NAMES[t.scalar_name] for t in (own, asked)]
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {have} and output tensor "
+                               f"dtype {want} should match")  # fmt: skip
+        return (*rest[: self.dtype_at], own, *rest[self.dtype_at + 1 :])
 
     def _write(self, values: tuple[Any, ...], recorded: bool) -> Tensor:
         """A writer: it changes the target's own memory."""

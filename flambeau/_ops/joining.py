@@ -20,6 +20,7 @@ from flambeau._ops.geometry import view_strides
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import alias, composite, kernel
 from flambeau._ops.positions import FULL, along
+from flambeau._ops.storage_views import renamed
 from flambeau._ops.views import view_
 from flambeau._runtime.cpu import element_strides, empty_strided
 from flambeau._tensor.tensor import Tensor
@@ -42,9 +43,18 @@ def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     except (AttributeError, TypeError):
         raise _reshape_error(input, shape) from None
     if view_strides(data, sizes) is not None:
-        return ops.view(input, sizes)
+        return _reshaped_alias(input, sizes)
     copied = ops.clone(input, memory_format=contiguous_format)
     return ops._unsafe_view(copied, sizes)
+
+
+def _reshaped_alias(input: Any, sizes: Any) -> Any:
+    """A view of what is not row-major, which torch's history calls by another name."""
+    result = ops.view(input, sizes)
+    node = getattr(result, "_node", None)
+    if node is not None:
+        renamed(node, "ReshapeAliasBackward0")
+    return result
 
 
 def _reshape_error(input: Any, shape: Any) -> TypeError:

@@ -95,7 +95,10 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     wanted = _summed_type(input, dtype)
     result = _fill(input, mask, 1).to(wanted)
     kept = None if wanted.is_floating_point else wanted  # autocast may choose among floats
-    for d in sorted(_dims(input, dim), reverse=True):
+    dims = _dims(input, dim)
+    if not input._data.ndim and dim not in (None, (), []):
+        dims = (0,)  # a product of one element, and no longer the input itself
+    for d in sorted(dims, reverse=True):
         result = ops.prod(result, d, keepdim, dtype=kept)
     return result
 

@@ -274,7 +274,7 @@ def frobenius_norm(A: Any, dim: Any = (), keepdim: bool = False, *, out: Any = N
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions "
                            "instead.")  # fmt: skip
-    return write(frobenius_norm, out, ops.linalg.vector_norm(A, 2, dims or None, keepdim))
+    return write(frobenius_norm, out, ops._norm(A, 2, dims or None, keepdim))
 
 
 @composite("nuclear_norm.dim(Tensor self, int[2]? dim=None, bool keepdim=False) -> Tensor",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from flambeau._core import modes
 from flambeau._ops import pointwise as kind
 from flambeau._ops.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
@@ -84,11 +86,25 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
 
 def times_number(tensor: Any, number: Any) -> Any:
     """`tensor * number`, of which a history keeps nothing but the number."""
-    if isinstance(tensor, Tensor) and tensor.requires_grad:
-        from flambeau._ops.namespace import ops
+    recorded = tensor.__class__ is Tensor and modes.grad.enabled and tensor.requires_grad
+    if not recorded:
+        return tensor * number
+    modes.grad.enabled = False
+    try:
+        result = tensor * number
+    finally:
+        modes.grad.enabled = True
+    _recorder()(tensor, number, result)
+    return result
 
-        return ops._times_number(tensor, number)
-    return tensor * number
+
+@cache
+def _recorder() -> Any:
+    """What records a product by a number."""
+    from flambeau._ops.arithmetic import times_number as row
+    from flambeau._ops.dispatch import Recorder
+
+    return Recorder(row).call
 
 
 def _check_operands(op: Any, operands: list[Any], common: Any, target: Any) -> None:

@@ -42,6 +42,7 @@ class Op:
     """One row of the operator table."""
 
     module: str  # the module of rows that it stands in
+    in_place: Any = None  # its in-place form, where that is no write of the result
     write: Any = None  # a function: writes the result into the first argument: see `writers.writer`
 
     def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,

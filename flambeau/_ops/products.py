@@ -150,7 +150,8 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
         with cpu.quiet():
             np.multiply(x.reshape(wide), y.reshape(narrow), out=blocks)
         return write(kron, out, wrap(blocks.reshape(sizes)))
-    return write(kron, out, (input.reshape(wide) * other.reshape(narrow)).reshape(sizes))
+    product = input.reshape(wide) * other.reshape(narrow)
+    return write(kron, out, ops._unsafe_view(product, sizes))
 
 
 @composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",

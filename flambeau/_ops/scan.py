@@ -454,10 +454,11 @@ def _uneven(tensor: Any, width: Any, dim: int, length: int) -> Any:
 
 
 def _edge_of_numbers(outer: Any, second: Any, third: Any, sign: int, step: Any) -> Any:
-    """`sign * (-3 outer + 4 second - third) / (2 step)`."""
-    outer = ops._times_number(outer, -1.5 * sign / step)
-    second = ops._times_number(second, 2.0 * sign / step)
-    return outer + second - ops._times_number(third, 0.5 * sign / step)
+    """`sign * (-1.5 outer + 2 second - 0.5 third) / step`."""
+    outer = ops._times_number(outer, -1.5 * sign)
+    second = ops._times_number(second, 2.0 * sign)
+    rise = outer + second - ops._times_number(third, 0.5 * sign)
+    return ops._over_number(rise, step)
 
 
 def _edge(tensor: Any, dim: int, edge_order: int, near: Any, far: Any, *, start: bool) -> Any:
@@ -466,9 +467,8 @@ def _edge(tensor: Any, dim: int, edge_order: int, near: Any, far: Any, *, start:
     at = (0, 1, 2) if start else (-1, -2, -3)
     outer, second = _at(tensor, dim, at[0], 1), _at(tensor, dim, at[1], 1)
     if edge_order == 1:
-        rise = second - outer
-        return rise / (sign * near) if isinstance(near, Tensor) else (
-            ops._over_number(rise, sign * near))  # fmt: skip
+        rise = second - outer if start else outer - second
+        return rise / near if isinstance(near, Tensor) else ops._over_number(rise, near)
     third = _at(tensor, dim, at[2], 1)
     both = near + far
     if not isinstance(near, Tensor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -167,7 +168,7 @@ def _tensors(mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference | No
             continue
         if _told(mine, field) != _told(other, field):
             return _of(field, mine, other, place)
-    if _strides(mine) != _strides(other) and not _is_gradient(place):
+    if not _same_layout(mine, other) and not _is_gradient(place):
         return _of("stride", mine, other, place)
     return None
 
@@ -188,6 +189,27 @@ def _is_gradient(place: tuple[Any, ...]) -> bool:
     """Whether a tensor is a gradient: in which layout sums of them are kept is not settled."""
     name = str(place[-1])
     return "note" in place or name.endswith(".grad") or name.startswith("g")
+
+
+def _same_layout(mine: Seen, other: Seen) -> bool:
+    """Whether strides agree. New results of linear algebra and Fourier transforms lie by rows here,
+    and as LAPACK and the transform leave them in PyTorch."""
+    if _strides(mine) == _strides(other):
+        return True
+    sizes = [size for size in mine.shape if size > 1]
+    rows = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    return _strides(mine) == rows and _is_dense(other)
+
+
+def _is_dense(value: Seen) -> bool:
+    """Whether a tensor fills its memory, in any order of dims."""
+    reach = 1
+    pairs = zip(value.stride, value.shape, strict=True)
+    for step, size in sorted(pair for pair in pairs if pair[1] > 1):
+        if step != reach:
+            return False
+        reach *= size
+    return True
 
 
 def _strides(value: Seen) -> list[int]:
