@@ -9,30 +9,24 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Container, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from flambeau._core import modes
-from flambeau._core.layout import contiguous_format, contiguous_strides, is_dense
-from flambeau._runtime import cpu
 from flambeau._tensor import overriding
-from flambeau._tensor.sparse import NotStrided, SparseFirst
-from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.graph import Node, OutputNode, accumulator_of, tools
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.accumulation import accumulate_grad, total, watched_accumulate
+from flambeau.autograd.anomaly import watched_apply
+from flambeau.autograd.graph import Node, OutputNode
+from flambeau.autograd.hook_calls import (
+    run_accumulated_hooks,
+    run_leaf_hooks,
+    run_post_hooks,
+    run_pre_hooks,
+    run_tensor_hooks,
+)
 from flambeau.autograd.nesting import call_back, run_within
-from flambeau.autograd.notes import evaluating
-
-
-def total(known: Any, grad: Any) -> Any:
-    """The sum of two gradients; a dense and a sparse one in the order that `add` takes."""
-    try:
-        return tools.add(known, grad)
-    except SparseFirst:
-        return tools.add(grad, known)
 
 
 class Task:
@@ -202,164 +196,6 @@ def edges_reached(task: Task) -> set[Any]:
     return reached - only
 
 
-class Anomaly:
-    """Settings of anomaly mode; `modes.watch.anomaly` switches it."""
-
-    check_nan = True
-
-
-def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node's gradients, while observers look on, in anomaly mode, or on emulated devices."""
-    observers = modes.stacks.observers
-    for observer in observers:
-        observer.before_node(node, grad)
-    places = modes.watch.places
-    try:
-        grads = applied(node, grad) if places is None else places.apply(node, grad)
-    except BaseException:
-        for observer in observers:
-            observer.failed()
-        raise
-    for observer in observers:
-        observer.node(node, grad, grads)
-    return grads
-
-
-def applied(node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node's gradients; in anomaly mode they are checked."""
-    return checked_apply(node, grad) if modes.watch.anomaly else node.apply(grad)
-
-
-def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
-    """In anomaly mode: errors and NaNs show where the operator was called."""
-    outer, evaluating.node = evaluating.node, node
-    try:
-        grads = node.apply(grad)
-    except Exception:
-        _print_forward_lines(node)
-        raise
-    finally:
-        evaluating.node = outer
-    if not Anomaly.check_nan:
-        return grads
-    for position, part in enumerate(grads):
-        if part is None:
-            continue
-        data = getattr(part, "_entries", part)._data
-        if data.dtype.kind in "fc" and np.isnan(data).any():
-            _print_forward_lines(node)
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {position}th output."
-            )
-    return grads
-
-
-def _print_forward_lines(node: Node) -> None:
-    """Where the operator was called, and the one whose backward called it, and so on."""
-    lines = node.metadata.get("traceback_")
-    if lines is None:
-        _warn(f"Error detected in {node.name()}. No forward pass information available. Enable "
-              "detect anomaly during forward pass for more information.")  # fmt: skip
-    else:
-        _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-              f"{''.join(lines)}")  # fmt: skip
-    parent = node.metadata.get("parent_")
-    while parent is not None:
-        _print_parent(parent)
-        parent = parent.metadata.get("parent_")
-
-
-def _print_parent(parent: Node) -> None:
-    lines = parent.metadata.get("traceback_")
-    if lines is None:
-        _warn("\n\nPrevious calculation was induced by "
-              f"{parent.name()}. No forward pass information available. Enable detect anomaly "
-              "during forward pass for more information.")  # fmt: skip
-        return
-    _warn("\n\nPrevious calculation was induced by "
-          f"{parent.name()}. Traceback of forward call that induced the previous calculation:\n"
-          f"{''.join(lines)}")  # fmt: skip
-
-
-def _warn(text: str) -> None:
-    """Warn; a warning that is to be an error is printed, so as not to hide the error itself."""
-    try:
-        warnings.warn(text, UserWarning, stacklevel=7)
-    except UserWarning as warning:
-        sys.stderr.write(f"{type(warning).__name__}: {warning}\n")
-
-
-def run_tensor_hooks(node: Node, grad: Any) -> Any:
-    """Tensor hooks and retain_grad, once a gradient is known."""
-    if isinstance(grad, list):
-        return _run_output_hooks(node, list(grad))
-    for kind in ("tensor", "retain"):
-        for hook in list(node.hooks.get(kind, {}).values()):
-            replaced = hook(grad)
-            if replaced is not None:
-                grad = _check_replacement(replaced, grad, hook)
-    return grad
-
-
-def _run_output_hooks(node: Node, grads: list[Any]) -> list[Any]:
-    """The same for a node with several outputs."""
-    for kind in ("tensor", "retain"):
-        for of in list(node.hooks.get(kind, {}).values()):
-            grad = grads[of.index]
-            replaced = of.hook(grad)
-            if replaced is not None:
-                grads[of.index] = _check_replacement(replaced, grad, of.hook)
-    return grads
-
-
-def run_pre_hooks(node: Node, grad: Any) -> Any:
-    """Node pre-hooks, before a node runs."""
-    for hook in list(node.hooks.get("pre", {}).values()):
-        replaced = hook(outputs_of(node, grad))
-        if replaced is not None:
-            grad = _replaced(node, grad, replaced)
-    return grad
-
-
-def outputs_of(node: Node, grad: Any) -> tuple[Any, ...]:
-    """The gradients of a node's outputs as hooks see them: of those that have one."""
-    if not isinstance(grad, list):
-        return (grad,)
-    return tuple(grad) if node.shown is None else tuple([grad[index] for index in node.shown])
-
-
-def _replaced(node: Node, grad: Any, replaced: Sequence[Any]) -> Any:
-    if not isinstance(grad, list):
-        return replaced[0]
-    if node.shown is None:
-        return list(replaced)
-    grads = list(grad)
-    for index, part in zip(node.shown, replaced, strict=True):
-        grads[index] = part
-    return grads
-
-
-def _check_replacement(replaced: Any, grad: Tensor | None, hook: Any) -> Tensor:
-    if not isinstance(replaced, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
-    if grad is None:
-        raise RuntimeError("can't replace a None gradient with a non-None value")
-    if replaced.shape != grad.shape:
-        name = getattr(hook, "__name__", "<unknown>")
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    return replaced
-
-
-def run_post_hooks(node: Node, grads: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
-    """Node hooks, after a node has run: they may replace the gradients it sends."""
-    outputs = outputs_of(node, grad)
-    for hook in list(node.hooks.get("post", {}).values()):
-        replaced = hook(tuple(grads), outputs)
-        if replaced is not None:
-            grads = replaced if isinstance(replaced, tuple) else (replaced,)
-    return grads
-
-
 def backward(
     roots: Sequence[Any],
     grads: Sequence[Any],
@@ -430,102 +266,12 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
             others = sys.getrefcount(grad) - 2  # the variable and the argument here are ours
             put(leaf, grad, create_graph, others)
         elif leaf._requires_grad and leaf._hooks is not None:
-            _after_accumulation(leaf, None)
+            run_accumulated_hooks(leaf, None)
     results: list[Any] = [None] * count
     for edge, positions in task.captures.items():
         for position in positions:
             results[position] = captured.get(edge)
     return results
-
-
-def run_leaf_hooks(leaf: Tensor, grad: Any, accumulates: bool) -> Any:
-    """Hooks of a leaf, before its gradient is accumulated; or only captured."""
-    for hook in list(leaf._hooks.get("tensor", {}).values()):
-        replaced = hook(grad)
-        if replaced is not None:
-            grad = _check_replacement(replaced, grad, hook)
-    if not accumulates:
-        return grad
-    for hook in list(leaf._hooks.get("node_pre", {}).values()):
-        replaced = hook((grad,))
-        if replaced is not None:
-            grad = replaced[0]
-    return grad
-
-
-def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int = 1) -> None:
-    """Add a gradient to `leaf.grad`; a fresh dense gradient that nobody else holds is taken over.
-
-    `sharers`: how many others hold the gradient tensor.
-    """
-    current = leaf._grad
-    try:
-        if current is None:
-            leaf._grad = (_copied if create_graph else _own)(leaf, grad, sharers)
-        elif create_graph:
-            leaf._grad = total(current, grad)
-        else:
-            current.add_(grad)
-    except NotStrided:  # from `_own`
-        leaf._grad = constructors["own_sparse"](grad)
-    except SparseFirst:  # a sparse gradient so far, and now a dense one
-        leaf._grad = tools.add(grad, current)
-    if leaf._hooks is not None:
-        _after_accumulation(leaf, grad)
-
-
-def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int) -> None:
-    """The same, while observers look on."""
-    with modes.labelled("torch::autograd::AccumulateGrad"):
-        accumulate_grad(leaf, grad, create_graph, sharers)
-
-
-def _copied(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
-    """A recorded copy with the leaf's memory layout, or row-major if the leaf is not dense."""
-    shape, strides = grad._data.shape, cpu.element_strides(leaf._data)
-    if not is_dense(shape, strides):
-        return tools.clone(grad, memory_format=contiguous_format)  # type: ignore[no-any-return]
-    return tools.new_empty_strided(grad, shape, strides).copy_(grad)  # type: ignore[no-any-return]
-
-
-def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
-    """A gradient with the leaf's memory layout that shares memory with nobody.
-
-    A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
-    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
-    """
-    data = grad._data
-    if sharers <= 0 and data.base is None and data.flags.c_contiguous and (
-        leaf._data.flags.c_contiguous
-    ):  # fmt: skip
-        result = new(Tensor)
-        result._data = data
-        return result  # type: ignore[no-any-return]
-    strides = cpu.element_strides(leaf._data)
-    kept = cpu.element_strides(data)
-    wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)
-    sizes = data.shape
-    fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
-    if sharers > 0 or not fits:
-        kept = wanted
-    if sharers > 0 or not fits or data.base is not None or not data.flags.writeable:
-        fresh = cpu.empty_strided(sizes, kept, data.dtype)
-        fresh[...] = data
-        data = fresh
-    result = new(Tensor)
-    result._data = data
-    return result  # type: ignore[no-any-return]
-
-
-def _after_accumulation(leaf: Tensor, grad: Tensor | None) -> None:
-    """Hooks of a leaf that has received a gradient, or was sent none."""
-    for hook in list(leaf._hooks.get("accumulated", {}).values()):
-        if hook(leaf) is not None:
-            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-    if leaf._hooks.get("node_post"):
-        accumulator_of(leaf)
-        for hook in list(leaf._hooks["node_post"].values()):
-            hook((), (grad,))
 
 
 def nodes_leading_to(roots: Sequence[Any], targets: Container[Any]) -> set[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, new
-from flambeau.autograd import engine
+from flambeau.autograd import anomaly
 
 
 class saved_tensors_hooks:
@@ -69,7 +69,7 @@ class set_detect_anomaly:
     """Switch anomaly mode: errors and NaNs in backward name the forward line that is to blame."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = (modes.watch.anomaly, engine.Anomaly.check_nan)
+        self.before = (modes.watch.anomaly, anomaly.Anomaly.check_nan)
         _switch(mode, check_nan)
 
     def __enter__(self) -> None:
@@ -91,7 +91,7 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self.before = (modes.watch.anomaly, engine.Anomaly.check_nan)
+        self.before = (modes.watch.anomaly, anomaly.Anomaly.check_nan)
         _switch(True, self.check_nan)
 
     def __exit__(self, *exc: object) -> None:
@@ -102,7 +102,7 @@ def _switch(mode: bool, check_nan: bool) -> None:
     modes.watch.saving += int(mode) - int(modes.watch.anomaly)
     modes.watch.nodes += int(mode) - int(modes.watch.anomaly)
     modes.watch.anomaly = mode
-    engine.Anomaly.check_nan = check_nan
+    anomaly.Anomaly.check_nan = check_nan
 
 
 def is_anomaly_enabled() -> bool:
@@ -112,4 +112,4 @@ def is_anomaly_enabled() -> bool:
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode looks for NaN gradients."""
-    return engine.Anomaly.check_nan
+    return anomaly.Anomaly.check_nan

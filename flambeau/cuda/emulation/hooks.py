@@ -30,7 +30,7 @@ PLACED = {
     "_ops.sparse": ("to_sparse",),
     "_ops.tensor_methods": (),
     "autograd.backward": ("_start_grad",),
-    "autograd.engine": ("_own", "total"),
+    "autograd.accumulation": ("_own", "total"),
     "nn.parameter": ("empty_parameter",),
     "testing._creation": ("make_tensor",),
 }

@@ -19,7 +19,7 @@ from flambeau._runtime import device_memory
 from flambeau._runtime.device_memory import On
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd import engine
+from flambeau.autograd import anomaly
 from flambeau.autograd.function import CustomNode
 from flambeau.autograd.graph import tools
 from flambeau.cuda.emulation import generators, transfer
@@ -137,9 +137,9 @@ class Places:
                     grad = [tools.zeros(*meta) if g is None and meta is not None else g
                             for g, meta in zip(grads, node.results, strict=True)]  # fmt: skip
             with At(None):
-                return engine.applied(node, grad)
+                return anomaly.applied(node, grad)
         with At(common_place(grads), checked=False):
-            return engine.applied(node, grad)
+            return anomaly.applied(node, grad)
 
 
 def asked_place(asked: Any) -> str | None:

@@ -1,0 +1,85 @@
+"""Sums of gradients, and the gradient that a leaf keeps: it belongs to nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._core.layout import contiguous_format, contiguous_strides, is_dense
+from flambeau._runtime import cpu
+from flambeau._tensor.sparse import NotStrided, SparseFirst
+from flambeau._tensor.tensor import Tensor, constructors, new
+from flambeau.autograd.graph import tools
+from flambeau.autograd.hook_calls import run_accumulated_hooks
+
+
+def total(known: Any, grad: Any) -> Any:
+    """The sum of two gradients; a dense and a sparse one in the order that `add` takes."""
+    try:
+        return tools.add(known, grad)
+    except SparseFirst:
+        return tools.add(grad, known)
+
+
+def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int = 1) -> None:
+    """Add a gradient to `leaf.grad`; a fresh dense gradient that nobody else holds is taken over.
+
+    `sharers`: how many others hold the gradient tensor.
+    """
+    current = leaf._grad
+    try:
+        if current is None:
+            leaf._grad = (_copied if create_graph else _own)(leaf, grad, sharers)
+        elif create_graph:
+            leaf._grad = total(current, grad)
+        else:
+            current.add_(grad)
+    except NotStrided:  # from `_own`
+        leaf._grad = constructors["own_sparse"](grad)
+    except SparseFirst:  # a sparse gradient so far, and now a dense one
+        leaf._grad = tools.add(grad, current)
+    if leaf._hooks is not None:
+        run_accumulated_hooks(leaf, grad)
+
+
+def watched_accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, sharers: int) -> None:
+    """The same, while observers look on."""
+    with modes.labelled("torch::autograd::AccumulateGrad"):
+        accumulate_grad(leaf, grad, create_graph, sharers)
+
+
+def _copied(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
+    """A recorded copy with the leaf's memory layout, or row-major if the leaf is not dense."""
+    shape, strides = grad._data.shape, cpu.element_strides(leaf._data)
+    if not is_dense(shape, strides):
+        return tools.clone(grad, memory_format=contiguous_format)  # type: ignore[no-any-return]
+    return tools.new_empty_strided(grad, shape, strides).copy_(grad)  # type: ignore[no-any-return]
+
+
+def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
+    """A gradient with the leaf's memory layout that shares memory with nobody.
+
+    A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
+    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
+    """
+    data = grad._data
+    if sharers <= 0 and data.base is None and data.flags.c_contiguous and (
+        leaf._data.flags.c_contiguous
+    ):  # fmt: skip
+        result = new(Tensor)
+        result._data = data
+        return result  # type: ignore[no-any-return]
+    strides = cpu.element_strides(leaf._data)
+    kept = cpu.element_strides(data)
+    wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)
+    sizes = data.shape
+    fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
+    if sharers > 0 or not fits:
+        kept = wanted
+    if sharers > 0 or not fits or data.base is not None or not data.flags.writeable:
+        fresh = cpu.empty_strided(sizes, kept, data.dtype)
+        fresh[...] = data
+        data = fresh
+    result = new(Tensor)
+    result._data = data
+    return result  # type: ignore[no-any-return]
