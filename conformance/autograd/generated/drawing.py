@@ -6,7 +6,7 @@ Expressions come from the drawing of scripts: every operator of the table, with 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -47,6 +47,17 @@ def is_left_out(operator: operators.Operator) -> bool:
     return name in LEFT_OUT or name.endswith("_copy") or "_polynomial_" in name or "_fft_" in name
 
 
+@cache
+def _settled(source: str, type: T.Type) -> list[operators.Operator]:
+    """The operators of a source that give a type; the same for all programs."""
+    return _giving(operators.python() if source == "python" else operators.catalogue(), type)
+
+
+def _giving(source: Iterable[operators.Operator], type: T.Type) -> list[operators.Operator]:
+    found = [operator for operator in source if not operator.writes and operator.result == type]
+    return [operator for operator in found if not is_left_out(operator)]
+
+
 class Drawing(Expressions):
     """A program that grows, and the state in which PyTorch is after it."""
 
@@ -60,10 +71,9 @@ class Drawing(Expressions):
         self.tame = 6
 
     def _pool(self, source: str, type: T.Type) -> list[operators.Operator]:
-        if (source, type, 0) not in self.pools:
-            found = super()._pool(source, type)
-            found[:] = [operator for operator in found if not is_left_out(operator)]
-        return self.pools[source, type, 0]
+        if source == "vocabulary":
+            return _giving(self.taste.vocabulary, type)
+        return _settled(source, type)
 
     # ---- expressions, evaluated by PyTorch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import torch as reference
 
@@ -32,9 +33,13 @@ def case(seed: str) -> str:
 
 
 def _taste(drawn: random.Random) -> Taste:
-    everywhere = [op for op in operators.catalogue() if op.name in operators.EVERYDAY]
-    some = drawn.sample(everywhere, drawn.randint(20, 60))
+    some = drawn.sample(_everyday(), drawn.randint(20, 60))
     return Taste(drawn.choice((0.2, 0.5, 0.8)), tuple(some), 0.0, 0.0, 2)
+
+
+@cache
+def _everyday() -> list[operators.Operator]:
+    return [op for op in operators.catalogue() if op.name in operators.EVERYDAY]
 
 
 def _begin(program: Drawing, statements: Statements) -> None:
