@@ -179,7 +179,7 @@ class CopySlices(Node):
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
-        self.edges = (edge_of(base), *inner.edges[1:])
+        self.edges = inner.edges = (edge_of(base), *inner.edges[1:])
         self.sequence_number = next_sequence_number()
         self.hooks, self.saved = None, ()
         self.inner = inner
