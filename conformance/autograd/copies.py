@@ -6,6 +6,7 @@ Each function is a scenario; `t` is the library.
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 
 
@@ -119,3 +120,33 @@ def pointed_elsewhere_and_asked_for(t):
     x = t.ones(3, requires_grad=True)
     y = t.zeros(3).set_(x)
     return t.autograd.grad(y.sum(), [x])
+
+
+def factories_into_leaves(t):
+    found = []
+    for make in (t.zeros, t.ones):
+        x = t.ones(2, requires_grad=True)
+        with t.no_grad():
+            make(2, out=x)
+        found.append((x, x.requires_grad))
+    return found
+
+
+def loaded(t):
+    found = []
+    for value in (t.ones(2), t.ones(2, requires_grad=True), t.nn.Parameter(t.ones(2))):
+        stream = io.BytesIO()
+        t.save(value, stream)
+        stream.seek(0)
+        found.append(t.load(stream)._version)
+    return found
+
+
+def written_by_index_where_memory_repeats(t):
+    found = []
+    for key in (0, t.tensor([0]), t.tensor([[True], [False]]).expand(2, 3)):
+        x = t.tensor([[0.5, 1.0, 2.0]]).expand(2, 3)
+        x[key] = 7.0
+        found.append(x)
+    found.append(t.zeros(1, 3).expand(2, 3).index_fill_(1, t.tensor([0, 2]), 2.0))
+    return found

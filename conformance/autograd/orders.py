@@ -38,7 +38,8 @@ def _orders(t, function):
         (slope,) = t.autograd.grad(value, x, create_graph=True, allow_unused=True)
         if slope is None:
             break
-        found.append((slope, slope.requires_grad))
+        rounded = (slope.detach() * 1e6).round() / 1e6 + 0.0
+        found.append((rounded, slope.requires_grad))
         if not slope.requires_grad:
             break
         value = slope.sum()

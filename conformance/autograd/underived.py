@@ -250,3 +250,13 @@ def bytes_learn_by_themselves(t):
     view.requires_grad_()
     view.sum().backward()
     return view.grad, t.view_copy(_learning(t, 2, 2), t.int64).requires_grad
+
+
+def integers_over_integers(t):
+    found = []
+    for one, two in (([3, 4], [2, 2]), ([3, 4], [2.0, 2.0]), ([True, False], [2, 2])):
+        try:
+            found.append(t.addcdiv(t.tensor([1.0, 2.0]), t.tensor(one), t.tensor(two)))
+        except RuntimeError as error:
+            found.append(str(error)[:40])
+    return found

@@ -283,6 +283,7 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
             )
         values = _cast(values.reshape(()), data.dtype)
     if accumulate:
+        outputs.check_overlap(data)
         add_at(data, key, values)
     elif filling and len(key) == 1 and key[0].shape == data.shape:
         fill_where(data, key[0], values.reshape(()))

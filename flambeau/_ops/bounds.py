@@ -407,10 +407,16 @@ _NO_INTEGERS = RuntimeError(
 )
 
 
+def _check_quotient(operands: list[Any]) -> None:
+    """Torch refuses integers over integers whatever they are added to."""
+    if all(isinstance(v, Tensor) and v._data.dtype.kind in "biu" for v in operands[1:3]):
+        raise _NO_INTEGERS
+
+
 @pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
            autocast="cuda=widest",
            dtypes="float complex", numbers="none", promote="tensors", label="addcdiv_cpu_out",
-           refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, backward={
+           refusals={"int": _NO_INTEGERS, "bool": _NO_INTEGERS}, check=_check_quotient, backward={
     "self": lambda grad: grad,
     "tensor1": lambda grad, tensor2, value: grad * conj(value / tensor2),
     "tensor2": lambda grad, tensor1, tensor2, value: -grad * conj(

@@ -100,7 +100,10 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> 
         from flambeau._ops.op import REGISTRY
         from flambeau._ops.outputs import write_out
 
-        return write_out(REGISTRY["zeros_like"], out, result)  # type: ignore[no-any-return]
+        write_out(REGISTRY["zeros_like"], out, result)
+        if out.is_leaf:
+            out.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+        return out
     if requires_grad:
         require_grad(result)
     return result

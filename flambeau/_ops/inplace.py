@@ -64,7 +64,7 @@ APART = frozenset(
 """Rows whose operands may not lie in the memory that they write to."""
 
 
-REPEATABLE = frozenset(("fill", "zero", "masked_fill"))
+REPEATABLE = frozenset(("fill", "zero", "masked_fill", "index_fill", "index_put"))
 """Rows that may write one place several times: every write is the same."""
 
 

@@ -63,6 +63,7 @@ def view_of(storage: Any, offset: Any, size: Any, stride: Any, dtype: dt.dtype) 
 def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metadata: Any) -> Tensor:
     result = wrap(data)
     result._storage = storage.untyped()
+    result._version_count = 1  # it counts as having been pointed to its memory
     if metadata:
         expect(type(metadata) is dict, "the metadata of a tensor must be a dict")
         expect(set(metadata) <= {"conj", "neg"}, "a tensor has metadata of an unknown kind")
