@@ -42,10 +42,12 @@ from conformance.autograd.observing import observe
 
 @pytest.fixture(autouse=True)
 def _every_warning() -> Iterator[None]:
-    """torch gives some warnings once per process only."""
-    reference.set_warn_always(True)
+    """Some warnings are given once per process only."""
+    for library in (reference, flambeau):
+        library.set_warn_always(True)
     yield
-    reference.set_warn_always(False)
+    for library in (reference, flambeau):
+        library.set_warn_always(False)
 
 
 def scenarios(topic: ModuleType) -> Iterator[Any]:

@@ -91,9 +91,18 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 class Warnings:
-    """What `set_warn_always` has set."""
+    """Warnings that torch gives once per process, unless `set_warn_always` was called."""
 
     always = False
+    given: set[str] = set()  # noqa: RUF012
+
+
+def warn_once(text: str, stacklevel: int = 2) -> None:
+    """Give a warning that torch gives once per process."""
+    if text in Warnings.given and not Warnings.always:
+        return
+    Warnings.given.add(text)
+    warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
 
 
 class Determinism:
@@ -115,8 +124,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def set_warn_always(mode: bool, /) -> None:
-    """Whether warnings that PyTorch gives once per process are given each time. All warnings are
-    given each time here, and Python's filters decide which are shown; the setting is remembered."""
+    """Whether warnings that are given once per process are given each time."""
     Warnings.always = mode
 
 

@@ -282,6 +282,7 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
                 f"{_name(data)} for the destination and {_name(values)} for the source."
             )
         values = _cast(values.reshape(()), data.dtype)
+    outputs.warn_overlap(data, "index_put_", "indices] = tensor")
     if accumulate:
         outputs.check_overlap(data)
         add_at(data, key, values)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.settings import warn_once
 from flambeau._ops import advanced, outputs
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.gather import flat_positions
@@ -182,6 +182,7 @@ def _fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    outputs.warn_overlap(data, "index_fill_", "mask] = scalar")
     data = at_least_1d(data)
     size = data.shape[dim]
     wrong = (index < -size) | (index >= size)
@@ -253,15 +254,8 @@ def index_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarr
     reduce_positions(data, positions, source, reduce, include_self)
 
 
-class _Warned:
-    beta = False
-
-
 def _warn_beta() -> None:
-    if not _Warned.beta:
-        _Warned.beta = True
-        warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning,
-                      stacklevel=4)  # fmt: skip
+    warn_once("index_reduce() is in beta and the API may change at any time.", 4)
 
 
 @writer(
@@ -341,6 +335,7 @@ def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )
+    outputs.warn_overlap(data, "masked_fill_", "mask] = scalar")
     fill_where(data, mask, checked_number(value, data.dtype))
 
 

@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category
+from flambeau._core.settings import warn_once
 from flambeau._ops.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.tensor import Tensor
@@ -199,15 +200,25 @@ def check_inplace_shape(mine: tuple[int, ...], result: tuple[int, ...]) -> None:
 
 def check_overlap(data: np.ndarray) -> None:
     """A tensor whose elements share memory (as after expand) cannot be written to."""
-    if data.flags.c_contiguous:
-        return
-    for size, stride in zip(data.shape, data.strides, strict=True):
-        if stride == 0 and size > 1:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to "
-                "a single memory location. Please clone() the tensor before performing the "
-                "operation."
-            )
+    if not data.flags.c_contiguous and _repeats(data):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def warn_overlap(data: np.ndarray, name: str, form: str) -> None:
+    """Torch's warning where it writes nevertheless."""
+    if not data.flags.c_contiguous and _repeats(data):
+        warn_once(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor "
+                  "before performing this operation. This also applies to advanced indexing e.g. "
+                  f"tensor[{form}", 4)  # fmt: skip
+
+
+def _repeats(data: np.ndarray) -> bool:
+    return any(
+        stride == 0 and size > 1 for size, stride in zip(data.shape, data.strides, strict=True)
+    )
 
 
 SHARED = (

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._core.settings import warn_once
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
 from flambeau._tensor.tensor import Tensor
 
 COMPLEX_ONESIDED = "Cannot have onesided output if window or input is complex"
 RECTANGULAR = "explicitly set `window=torch.ones(n_fft, device=<device>)`."
-
-
-_warned: set[str] = set()
-
-
-def _warn(text: str) -> None:
-    """Warn once in a process, as torch does here."""
-    if text in _warned:
-        return
-    _warned.add(text)
-    warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _type_name(tensor: Any) -> str:
@@ -79,8 +68,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     `onesided` keeps the n_fft // 2 + 1 frequencies that say all about real signals.
     """
     if window is None:
-        _warn("A window was not provided. A rectangular window will be applied,which is known to "
-              "cause spectral leakage. Other windows such as torch.hann_window or "
+        warn_once("A window was not provided. A rectangular window will be applied,which is known "
+              "to cause spectral leakage. Other windows such as torch.hann_window or "
               "torch.hamming_window are recommended to reduce spectral leakage.To suppress this "
               f"warning and use a rectangular window, {RECTANGULAR}")  # fmt: skip
     if align_to_window is not None and center:
@@ -115,7 +104,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     spectra = transform(frames, norm="ortho" if normalized else None).transpose(1, 2)
     result = spectra.squeeze(0) if single else spectra
     if return_complex is False:
-        _warn("stft with return_complex=False is deprecated. In a future pytorch release, stft "
+        warn_once("stft with return_complex=False is deprecated. In a future pytorch release, stft "
               "will return complex tensors for all inputs, and return_complex=False will raise an "
               "error.\nNote: you can still call torch.view_as_real on the complex output to "
               "recover the old return format.")  # fmt: skip
@@ -163,9 +152,9 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     windows. `length` cuts or fills the result.
     """
     if window is None:
-        _warn("A window was not provided. A rectangular window will be applied.Please provide the "
-              "same window used by stft to make the inversion lossless.To suppress this warning "
-              f"and use a rectangular window, {RECTANGULAR}")  # fmt: skip
+        warn_once("A window was not provided. A rectangular window will be applied.Please provide "
+              "the same window used by stft to make the inversion lossless.To suppress this "
+              f"warning and use a rectangular window, {RECTANGULAR}")  # fmt: skip
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     head = (f"istft(CPU{_type_name(input)}Type[{_sizes(input)}], n_fft={n_fft}, hop_length={hop}, "
@@ -261,6 +250,6 @@ def _trimmed(head: str, signal: Any, envelope: Any, n_fft: int, center: bool,
     result = signal / envelope
     if end <= total:
         return result
-    _warn("The length of signal is shorter than the length parameter. Result is being padded with "
-          "zeros in the tail. Please check your center and hop_length settings.")  # fmt: skip
+    warn_once("The length of signal is shorter than the length parameter. Result is being padded "
+          "with zeros in the tail. Please check your center and hop_length settings.")  # fmt: skip
     return ops._resize_ends(result, (result._data.shape[0], end - start))

@@ -6,7 +6,6 @@ typed storages, and classes for `isinstance`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import device as Device
+from flambeau._core.settings import warn_once
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, storage_of
 
@@ -32,20 +32,17 @@ CONVERSIONS = {
     "bool": dt.bool_, "complex_double": dt.complex128, "complex_float": dt.complex64,
 }  # fmt: skip
 
-_warned: list[str] = []
+
+DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
 
 
-def warn_once() -> None:
-    """Torch's word against typed storages, once per process."""
-    if not _warned:
-        _warned.append("typed storage")
-        warnings.warn(
-            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
-            "be the only storage class. This should only matter to you if you are using storages "
-            "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
-            "tensor.storage()",
-            stacklevel=3,
-        )
+def warn_deprecated() -> None:
+    """Torch's word against typed storages."""
+    warn_once(DEPRECATED, 3)
 
 
 class TypedStorage:
@@ -65,7 +62,7 @@ class TypedStorage:
         dtype: dt.dtype | None = None,
         device: Any = None,
     ) -> None:
-        warn_once()
+        warn_deprecated()
         if wrap_storage is None:
             self.dtype = dtype or dt.default_dtype()
             self._untyped_storage = _new_memory(type(self).__name__, data, self.dtype)
@@ -246,7 +243,7 @@ class _LegacyMeta(type):
 
 def _legacy_class(name: str, dtype: dt.dtype) -> Any:
     def make(cls: Any, *data: Any, wrap_storage: Storage | None = None) -> TypedStorage:
-        warn_once()
+        warn_deprecated()
         return wrap_typed(wrap_storage or _new_memory(name, data, dtype), dtype)
 
     doc = f"Makes typed storages of {dtype} elements."
@@ -260,7 +257,7 @@ globals().update(LEGACY_CLASSES)
 
 def storage_under(tensor: Tensor) -> TypedStorage:
     """`tensor.storage()`."""
-    warn_once()
+    warn_deprecated()
     return wrap_typed(storage_of(tensor), tensor.dtype)
 
 

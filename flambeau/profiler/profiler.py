@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flambeau._core.settings import warn_once
 from flambeau.profiler import autograd_profile, schedules, timeline
 from flambeau.profiler.autograd_profile import (
     ONLY_TRACE,
@@ -41,7 +42,6 @@ CLEARED = (
     "will be reported. To keep events across cycles, set acc_events=True."
 )
 ACTIVITY = (ProfilerActivity, dict)
-_warned: set[str] = set()
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
@@ -117,9 +117,8 @@ class _KinetoProfile:
 
     def prepare_trace(self) -> None:
         """Get ready, so that `start_trace` takes no time."""
-        if self.profiler is not None and not self.acc_events and CLEARED not in _warned:
-            _warned.add(CLEARED)
-            warnings.warn(CLEARED, stacklevel=2)
+        if self.profiler is not None and not self.acc_events:
+            warn_once(CLEARED)
         if self.profiler is None or not self.acc_events:
             self.profiler = autograd_profile.profile(
                 use_cpu=ProfilerActivity.CPU in self.activities,

@@ -15,11 +15,11 @@ from flambeau._tensor.typed_storage import CLASS_NAMES, CONVERSIONS
 
 @pytest.fixture(autouse=True)
 def warned(monkeypatch):
-    monkeypatch.setattr(typed_storage, "_warned", ["yes"])
+    monkeypatch.setattr("flambeau._core.settings.Warnings.given", {typed_storage.DEPRECATED})
 
 
 def test_one_warning_per_process(monkeypatch):
-    monkeypatch.setattr(typed_storage, "_warned", [])
+    monkeypatch.setattr("flambeau._core.settings.Warnings.given", set())
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
         torch.ones(1).storage()
     with warnings.catch_warnings():

@@ -57,7 +57,7 @@ def test_names_that_are_not_there():
 
 
 def test_steps_and_cycles(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("flambeau.profiler.profiler._warned", set())
+    monkeypatch.setattr("flambeau._core.settings.Warnings.given", set())
     ready: list[Any] = []
     plan = schedule(wait=1, warmup=1, active=2, repeat=2)
     cleared = pytest.warns(UserWarning, match="Profiler clears events at the end of each cycle")

@@ -38,7 +38,7 @@ def test_the_default_generator():
 
 @pytest.mark.parametrize("zip_format", FORMATS)
 def test_typed_storages(zip_format, monkeypatch):
-    monkeypatch.setattr(typed_storage, "_warned", ["yes"])
+    monkeypatch.setattr("flambeau._core.settings.Warnings.given", {typed_storage.DEPRECATED})
     tensor = torch.arange(4, dtype=torch.int16)
     content = {"tensor": tensor[1:], "storage": tensor.storage()}
     found = round_trip(content, zip_format=zip_format)
