@@ -150,3 +150,45 @@ def written_by_index_where_memory_repeats(t):
         found.append(x)
     found.append(t.zeros(1, 3).expand(2, 3).index_fill_(1, t.tensor([0, 2]), 2.0))
     return found
+
+
+def parameters_count_the_writes_to_what_they_are_made_of(t):
+    found = []
+    for alias in (lambda x: x[1:], lambda x: x.detach(), lambda x: x.view(3, 1), lambda x: x):
+        x = t.ones(3)
+        other = alias(x)
+        p = t.nn.Parameter(x)
+        product = (p * p).sum()
+        other.mul_(2)
+        found.append((p._version, other._version, x._version))
+        try:
+            product.backward()
+            found.append(p.grad)
+        except RuntimeError as error:
+            found.append(str(error)[:60])
+        weight = t.ones(1, requires_grad=True)
+        product = (other * weight).sum()
+        with t.no_grad():
+            p.mul_(3)
+        try:
+            product.backward()
+            found.append(weight.grad)
+        except RuntimeError as error:
+            found.append(str(error)[:60])
+    return found
+
+
+def a_view_whose_base_learns_no_more(t):
+    x = t.ones(3, requires_grad=True)
+    view = x[1:]
+    x.detach_()
+    view.mul_(2)
+
+
+def a_stale_view_retains_nothing(t):
+    x = t.ones(2, 3, requires_grad=True)
+    with t.no_grad():
+        view, _ = x
+    view.detach().mul_(2)
+    view.retain_grad()
+    return view.retains_grad

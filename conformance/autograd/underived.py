@@ -260,3 +260,9 @@ def integers_over_integers(t):
         except RuntimeError as error:
             found.append(str(error)[:40])
     return found
+
+
+def asked_for_what_is_there_only(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = t.tensor([2.5, 3.5], requires_grad=True)
+    return t.autograd.grad(t.special.zeta(x + 1, y).sum(), [y])

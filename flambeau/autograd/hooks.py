@@ -12,7 +12,7 @@ from flambeau._core.layout import contiguous_format
 from flambeau._tensor.tensor import Tensor, method
 from flambeau.autograd import engine
 from flambeau.autograd.graph import Node, RemovableHandle, add_hook, tools
-from flambeau.autograd.history import Nowhere, edge_of
+from flambeau.autograd.history import UNRECORDED, edge_of
 
 NOT_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -102,8 +102,10 @@ def retain_grad(self: Tensor) -> None:
     """Fill `.grad` of this non-leaf tensor in backward too."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self._creation in UNRECORDED and self._node is None:
+        return
     edge = edge_of(self)
-    if isinstance(edge, (Tensor, Nowhere)) or self._retain is not None:
+    if isinstance(edge, Tensor) or self._retain is not None:
         return
     self._retain = Retain(self)
 

@@ -98,14 +98,15 @@ def counter_of(tensor: Tensor) -> Counter:
     return counter
 
 
-def share_count(source: Tensor, tensor: Tensor) -> None:
+def share_count(source: Tensor, tensor: Tensor, *, held: bool) -> None:
     """Let a new tensor over the memory of another one count its writes together with it.
 
     A source that has no root gets the new tensor as its root, not the other way round: parameters
-    are what is used most, and a root is what operators are quickest with.
+    are what is used most, and a root is what operators are quickest with. held: not so where others
+    hold the source. They may be views and aliases of it, whose root it is.
     """
-    if source._root is not None:
-        tensor._root = source._root
+    if source._root is not None or held:
+        tensor._root = source if source._root is None else source._root
         return
     if source._version_count:
         tensor._version_count = source._version_count

@@ -46,7 +46,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
         if type(data) is Tensor or isinstance(data, Parameter):
-            return _as_parameter(cls, data, requires_grad)
+            held = sys.getrefcount(data) > Holders.usual
+            return _as_parameter(cls, data, requires_grad, held)
         # A user's subclass stays what it is and is marked.
         marked = data.detach().requires_grad_(requires_grad)
         marked._is_param = True
@@ -73,11 +74,27 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return rebuild_parameter, (type(self), self.data, self.requires_grad, own)
 
 
-def _as_parameter(cls: Any, data: Tensor, requires_grad: bool) -> Parameter:
+class Holders:
+    """How many hold the tensor that a parameter is made of if one variable outside does. Views and
+    aliases of it hold it, too."""
+
+    usual = 2**31  # until it is known: it depends on the interpreter
+
+    @staticmethod
+    def count() -> None:
+        """Find out."""
+        data = wrap(np.empty(0, np.float32))
+        Holders.usual = 0
+        while Parameter(data)._root is data:
+            data._root = None
+            Holders.usual += 1
+
+
+def _as_parameter(cls: Any, data: Tensor, requires_grad: bool, held: bool = False) -> Parameter:
     result = new(cls)
     result._data = data._data
     result._storage = storage_of(data)
-    share_count(data, result)
+    share_count(data, result, held=held)
     if data._inference:
         result._inference = True
     if requires_grad:
@@ -271,3 +288,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
 def is_lazy(param: Any) -> bool:
     """Whether a parameter or buffer is still uninitialized."""
     return isinstance(param, UninitializedTensorMixin)
+
+
+Holders.count()

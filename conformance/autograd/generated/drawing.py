@@ -138,8 +138,8 @@ class Drawing(Expressions):
         try:
             with quiet():
                 exec(compile(text, "<drawing>", "exec"), self.env)  # noqa: S102
-        except NameError:
-            raise
+        except NameError:  # a function that was given asks for what is gone
+            self.ended = True
         except Exception:  # noqa: BLE001  # whatever PyTorch refuses
             if not always and not self.chance(KEPT_ERRORS):
                 return False

@@ -115,9 +115,9 @@ class Statements:
 
     def write(self) -> str:
         p = self.p
-        if p.chance(0.3):
-            return p.drawn(p.random.choice(operators.writing()))
-        pool = [o for o in operators.writing() if o.name in _EVERYDAY]
+        pool = [o for o in operators.writing() if o.name not in _READING]
+        if p.chance(0.7):
+            pool = [o for o in pool if o.name in _EVERYDAY]
         return p.drawn(p.random.choice(pool))
 
     def assign(self) -> str:
@@ -339,6 +339,9 @@ class Statements:
         return form.format(n=p.new_name("g"), x=x, y=y)
 
 
+_READING = frozenset("addmm_ addmv_ addbmm_ baddbmm_ addr_ conj_physical_ tril_ triu_".split())
+"""What PyTorch computes while it writes, so that targets among the operands come out somehow; and
+what it writes to memory that repeats."""
 _EVERYDAY = frozenset(
     """add_ mul_ sub_ div_ copy_ clamp_ masked_fill_ tanh_ relu_ sigmoid_ exp_ sin_ cos_ pow_ sqrt_
     zero_ fill_ addcmul_ addcdiv_ neg_ abs_ lerp_ index_fill_ index_add_ index_copy_ scatter_
