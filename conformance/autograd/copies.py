@@ -192,3 +192,42 @@ def a_stale_view_retains_nothing(t):
     view.detach().mul_(2)
     view.retain_grad()
     return view.retains_grad
+
+
+def gradients_that_are_views_may_learn(t):
+    x = t.arange(3.0).requires_grad_()
+    y = x.unsqueeze(-1)
+    (g,) = t.autograd.grad(y, [x], y)
+    before = g.requires_grad
+    g.requires_grad_()
+    (g * g).sum().backward()
+    return before, g.grad, x.grad
+
+
+def unrecorded_views_that_are_told_to_learn(t):
+    x = t.arange(3.0).requires_grad_()
+    found = []
+    for asked in (False, True):
+        with t.no_grad():
+            view = x.expand(1, 3)
+        if asked:
+            view.requires_grad_()
+        (view * view).sum().backward()
+        found.append((view.requires_grad, view.is_leaf, view.grad, x.grad))
+    return found
+
+
+def unrecorded_views_that_learn_are_not_written_to(t):
+    x = t.arange(3.0).requires_grad_()
+    with t.no_grad():
+        view = x.expand(1, 3)
+    view.requires_grad_()
+    view.mul_(2)
+
+
+def unrecorded_views_of_what_learns_no_more(t):
+    x = t.arange(4.0).requires_grad_()
+    part = x[:2]
+    x.requires_grad_(False)
+    with t.no_grad():
+        return part.squeeze(0).requires_grad

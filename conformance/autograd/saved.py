@@ -156,3 +156,29 @@ def versions_of_fields(t):
     with t.no_grad():
         y += 1
     return before, field._version, field
+
+
+def hooks_pack_what_was_there_before_a_write(t):
+    writes = (
+        lambda v, w: v.addcdiv_(w, v), lambda v, w: v.mul_(v), lambda v, w: v.div_(v[:1].clone()),
+        lambda v, w: v[1:].mul_(v[:1]), lambda v, w: v.pow_(v),
+        lambda v, w: v.index_add_(0, t.tensor([0, 1]), v[:2].clone()),
+    )  # fmt: skip
+    found = []
+    for write in writes:
+        x = t.arange(1.0, 10.0, dtype=t.float64).reshape(3, 3).requires_grad_()
+        w = (x * 0.5).sin()
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s.clone(), lambda s: s):
+            v = x * 1.5
+            write(v, w)
+        (v * v).sum().backward()
+        found.append(x.grad)
+    return found
+
+
+def a_saved_part_whose_data_was_exchanged(t):
+    x = t.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 7.0]], requires_grad=True)
+    deviation, mean = t.std_mean(x, -2)
+    deviation.data = mean.detach()
+    deviation.backward(t.ones(3))
+    return x.grad

@@ -19,7 +19,7 @@ from flambeau._ops.recording import Plan
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.history import bump, check_inplace, snapshot
+from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
 
 
 def make_pointwise(op: Op) -> Callable[..., Any]:
@@ -266,8 +266,9 @@ class Path:
         before = kind.as_tensors(self.op, values, element)
         if self.needs_before:
             before[0] = snapshot(target)
+        rest = from_before(target, before[1:]) if modes.watch.saving else before[1:]
         self._overwrite(target, operands)
-        recorder.inplace(*before, target)
+        recorder.inplace(before[0], *rest, target)
         return target
 
     def _are_operands(self, types: set[type], values: tuple[Any, ...]) -> bool:

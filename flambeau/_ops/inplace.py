@@ -11,7 +11,7 @@ from flambeau._ops.op import Op
 from flambeau._ops.recording import Plan
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.history import bump, check_inplace, snapshot
+from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
 
 
 def make_kernel_inplace(op: Op) -> Callable[..., Any]:
@@ -107,6 +107,8 @@ class KernelInplace:
             bump(target)
             return target
         before = snapshot(target)
+        if modes.watch.saving:
+            rest = tuple(from_before(target, rest))
         outputs.inplace_array(target, result._data, repeatable=self.repeatable)
         self.recorder.inplace(before, *rest, target)
         return target
@@ -128,9 +130,12 @@ class KernelInplace:
         before = target
         if recorded and self.needs_before:
             before = snapshot(target)
+        rest = values[1:]
+        if recorded and modes.watch.saving:
+            rest = tuple(from_before(target, rest))
         self.write(*values)  # type: ignore[misc]
         if recorded:
-            self.recorder.inplace(before, *values[1:], target)  # type: ignore[union-attr]
+            self.recorder.inplace(before, *rest, target)  # type: ignore[union-attr]
         else:
             bump(target)
         return target

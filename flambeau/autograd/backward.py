@@ -15,7 +15,7 @@ from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import GradientEdge, inner_edge, tools
-from flambeau.autograd.history import Nowhere, edge_of
+from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of
 from flambeau.autograd.versions import stop_requiring_grad
 
 CREATE_GRAPH = (
@@ -274,6 +274,8 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
+        if value and tensor._creation in UNRECORDED and tensor._node is None:
+            tensor._creation = LEARNING
         return
     if value and tensor._data.dtype.kind not in "fcV":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")

@@ -482,7 +482,8 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
     kind = kept.__class__
     if kind is SavedPart:
         tensor = kept.ref()  # type: ignore[attr-defined]
-        if tensor is not None and getattr(tensor._node, "source", None) is node:
+        itself = tensor is not None and tensor._data is kept.data
+        if itself and getattr(tensor._node, "source", None) is node:
             return tensor  # type: ignore[no-any-return]
     alias = new(Tensor)
     alias._data = kept.data

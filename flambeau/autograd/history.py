@@ -50,6 +50,8 @@ def edge_of(tensor: Tensor) -> Any:
 
 
 UNRECORDED = ("no_grad", "inference")
+LEARNING = "learning"
+"""The creation of an unrecorded view that was told to require grad: it is a leaf of its own."""
 
 
 class Nowhere(Node):
@@ -236,7 +238,7 @@ CUSTOM_FUNCTION = (
 )
 REASONS = {
     "no_grad": NO_GRAD_VIEW, "inference": INFERENCE_VIEW, "multiple": MULTIPLE,
-    "custom": CUSTOM_FUNCTION,
+    "custom": CUSTOM_FUNCTION, LEARNING: NO_GRAD_VIEW,
 }  # fmt: skip
 DIRECT = "is being"
 INDIRECT = "its base or another view of its base has been"
@@ -282,7 +284,7 @@ def _creation_error(view: Tensor, verb: str) -> str:
     node = getattr(view._node, "source", view._node)
     title = "None" if node is None else short_title(node)
     text = REASONS[view._creation].format(index=view.output_nr, title=title, verb=verb)
-    unrecorded = view._creation in UNRECORDED
+    unrecorded = view._creation in (*UNRECORDED, LEARNING)
     if node is None and not unrecorded:
         return f"{WITHOUT_NODE.format(verb=verb)} {text.partition('. ')[2]}"
     if node is None or not unrecorded:
@@ -299,6 +301,19 @@ def snapshot(tensor: Tensor) -> Tensor:
     if isinstance(edge, Node) and type(edge) is not Nowhere:
         result._node, result._requires_grad = edge, True
     return result  # type: ignore[no-any-return]
+
+
+def from_before(target: Tensor, operands: Any) -> Any:
+    """Operands of a write as they are to be saved: hooks that pack what is saved run after it, so
+    what lies in the target's memory is copied for them."""
+    if not modes.stacks.saved_hooks:
+        return operands
+    root = target if target._root is None else target._root
+    return [snapshot(v) if _lies_with(v, root) else v for v in operands]
+
+
+def _lies_with(value: Any, root: Tensor) -> bool:
+    return isinstance(value, Tensor) and (value is root or value._root is root)
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
@@ -373,7 +388,8 @@ def limit_view(source: Tensor, view: Tensor) -> None:
         view._base = None
         return
     if not modes.grad.enabled:
-        if source._requires_grad:
+        base = source if source._base is None else source._base
+        if base._requires_grad:
             view._requires_grad = True
         view._creation = _why_unrecorded()
     elif source._creation:

@@ -14,7 +14,7 @@ from conformance.jit.generated.comparing import compare_arrays
 from .observing import BACKWARD, Line, Outcome, Seen
 
 LIMITS = {
-    "float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "bfloat16": 4e-2,
+    "float64": 1e-7, "complex128": 1e-7, "float32": 1e-4, "complex64": 1e-4, "bfloat16": 4e-2,
     "float16": 1e-2,
 }  # fmt: skip
 """How far values may be apart, in parts of the largest: special functions are not exact."""

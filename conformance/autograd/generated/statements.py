@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from conformance.jit.generated import operators
 from conformance.jit.generated.expressions import Refused
@@ -131,7 +132,7 @@ class Statements:
             "{0}[:1] *= {1}", "{0}[1:] += {1}", "{0}[{0} > 0] *= 2.0", "{0}[0] = {0}[-1] * {1}",
             "{0}[:, 0] = {1}", "{0}[..., -1] = {1}", "{0}[torch.tensor([0, 1])] += {1}",
             "{0} **= 2", "{0}.copy_({1})", "{0}.T.mul_({1})", "{0}[None].add_({1})",
-            "{0}.view(-1)[:2].mul_({1})", "{0}.data.mul_({1})", "{0}.detach().mul_(2)",
+            "{0}.view(-1)[:2].mul_({1})", "{0}.data.mul_(2)", "{0}.detach().mul_(2)",
         ))  # fmt: skip
         return form.format(target, value)
 
@@ -145,7 +146,9 @@ class Statements:
             f"torch.{p.random.choice(OUT)}({x}, {y}" if p.chance(0.5) else f"torch.{word.format(x)}"
         )
         shape = p.evaluated(f"{call})", T.TENSOR).value.shape
-        text = f"{call}, out={p.tensor(lambda value: value.shape == shape)})"
+        apart = {p.env[x].untyped_storage().data_ptr(), p.env[y].untyped_storage().data_ptr()}
+        target = p.tensor(lambda v: v.shape == shape and not _lies_in(v, apart))
+        text = f"{call}, out={target})"
         return f"with torch.no_grad():\n    {text}" if p.chance(0.6) else text
 
     # ---- functions of a user's
@@ -350,6 +353,10 @@ _EVERYDAY = frozenset(
     clamp_min_ clamp_max_ floor_ round_ atan2_ hypot_ xlogy_ addmm_ baddbmm_ addmv_ addr_
     fill_diagonal_ renorm_ normal_ uniform_ bernoulli_ nan_to_num_ remainder_ fmod_""".split()
 )
+
+
+def _lies_in(value: Any, memories: set[int]) -> bool:
+    return value.untyped_storage().data_ptr() in memories
 
 
 @cache
