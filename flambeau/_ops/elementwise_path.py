@@ -266,9 +266,9 @@ class Path:
         before = kind.as_tensors(self.op, values, element)
         if self.needs_before:
             before[0] = snapshot(target)
-        rest = from_before(target, before[1:]) if modes.watch.saving else before[1:]
+        others = from_before(target, before[1:]) if modes.watch.saving else before[1:]
         self._overwrite(target, operands)
-        recorder.inplace(before[0], *rest, target)
+        recorder.inplace(before[0], *others, target)
         return target
 
     def _are_operands(self, types: set[type], values: tuple[Any, ...]) -> bool:
