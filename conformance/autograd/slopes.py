@@ -228,3 +228,18 @@ def right_answers_without_doubt(t):
     x = t.tensor([0.0, 1.0, 0.5], dtype=t.float64)
     y = t.tensor([0.0, 1.0, 1.0], dtype=t.float64)
     return _climb(t, lambda x: t.nn.functional.binary_cross_entropy(x, y), x)[:2]
+
+
+def extremes_of_what_is_not_a_number(t):
+    functions = (
+        t.amax, lambda x: t.amin(x, 0), lambda x: t.aminmax(x)[1], t.max, t.min, t.median,
+        lambda x: x.max(0)[0], lambda x: x.norm(float("inf")), lambda x: x.norm(float("-inf")),
+        t.nanmedian,
+    )  # fmt: skip
+    found = []
+    for function in functions:
+        for values in ([float("nan"), 1.0, 2.0], [1.0, 3.0, 3.0], [float("inf"), 2.0, 0.0]):
+            x = t.tensor(values, requires_grad=True)
+            function(x).backward()
+            found.append(x.grad)
+    return found

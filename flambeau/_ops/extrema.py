@@ -91,7 +91,7 @@ def shared_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) 
     if dim is not None:
         grad = restore_dims(grad, self._data.ndim, dim, keepdim)
         result = restore_dims(result, self._data.ndim, dim, keepdim)
-    mask = _equal_to(self, result)
+    mask = self == result  # nothing is NaN: a NaN that was found makes NaN of the gradient
     count = ops.sum(mask, dim, True) if dim is not None else ops.sum(mask)
     return grad * mask / count
 
@@ -122,11 +122,11 @@ def evenly_backward(grad: Any, self: Any, result: Any) -> Any:
     """The gradient of one value found among all elements, as of `max` and `median`. Other elements
     get 0, also of a gradient that is not finite.
     """
-    found = _equal_to(self, result)
+    found = equal_to(self, result)
     return ops.where(found, grad / ops.sum(found), 0.0)
 
 
-def _equal_to(self: Any, result: Any) -> Any:
+def equal_to(self: Any, result: Any) -> Any:
     """Where elements are the one that was found; NaN is itself."""
     mask = self == result
     if self._data.dtype.kind not in "fV":

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.promotion import promote_types
 from flambeau._ops.dims import wrap_dim, wrap_dims
+from flambeau._ops.extrema import equal_to
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel, reduction
 from flambeau._ops.outputs import EXACT
@@ -109,7 +110,7 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
     if order == 2:
         return grad * _where_zero(self / result, result)
     if math.isinf(order):
-        mask = ops.abs(self) == result
+        mask = equal_to(ops.abs(self), result)
         return ops.sgn(self) * (grad * mask / ops.sum(mask, dim, True))
     if order < 1:
         scaled = _where_zero(ops.sgn(self) * ops.pow(ops.abs(self), order - 1), self)

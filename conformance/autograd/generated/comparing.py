@@ -21,7 +21,8 @@ LIMITS = {
 
 
 UNSUPPORTED = ("_will_engine_execute_node", "report a bug", "Inplace update to inference tensor",
-               "Could this error message be improved", "inplace version of")  # fmt: skip
+               "Could this error message be improved", "inplace version of",
+               "is out of bounds for dimension")  # fmt: skip
 """What PyTorch says where it cannot do what works here, fails an assertion of its own, or has
 written already what it refuses."""
 
