@@ -563,3 +563,22 @@ def anomaly_names_all_who_induced_it(t):
 def base_class(t):
     function = t.autograd.Function
     return function.generate_vmap_rule, hasattr(function, "vmap"), hasattr(function, "jvp")
+
+
+def function_that_writes_to_a_view_of_its_own(t):
+    class Part(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            part = x.clone()[:2]
+            part += 2
+            return part
+
+        @staticmethod
+        def backward(ctx, grad):
+            return t.cat([grad * 5, grad[:1]])
+
+    x = t.ones(3, requires_grad=True)
+    part = Part.apply(x)
+    name = part.grad_fn.name()
+    part.sum().backward()
+    return name, part, x.grad

@@ -428,6 +428,7 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
         result._requires_grad = True
         if result._base is not None:
             result._creation = "custom" if len(outputs) == 1 else "multiple"
+            result._view_version = version_of(result)  # it may have been written to in `forward`
 
 
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:
