@@ -291,3 +291,32 @@ def several_and_captured_roots(t):
         run(named)
         found[name] = notes
     return list(found.items())
+
+
+def hooks_of_several_outputs_run_output_by_output(t):
+    notes = []
+    x = t.ones(2, 3, requires_grad=True)
+    one, two = t.std_mean(x)
+    for number, value in enumerate((two, one, two, one)):
+        value.register_hook(lambda g, number=number: notes.append((number, g is not None)))
+    one.backward()
+    return notes
+
+
+def edges_of_unrecorded_views(t):
+    x = t.ones(2, requires_grad=True)
+    with t.no_grad():
+        view = x[1:]
+    return t.autograd.graph.get_gradient_edge(view)
+
+
+def retained_gradients_follow_to_other_memory(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.set_(t.zeros(2))
+    return t.autograd.grad(y, [t.ones(1, requires_grad=True)], y, allow_unused=True), y.grad
+
+
+def backward_of_what_does_not_learn(t):
+    t.ones(2).backward()

@@ -243,3 +243,13 @@ def extremes_of_what_is_not_a_number(t):
             function(x).backward()
             found.append(x.grad)
     return found
+
+
+def variance_of_too_few(t):
+    found = []
+    for values in ([2.0], [1.0, 3.0], [2.0, 2.0], [1.0, 3.0, 2.0]):
+        for correction in range(4):
+            x = t.tensor(values, requires_grad=True)
+            (slope,) = t.autograd.grad(t.var(x, correction=correction), x, create_graph=True)
+            found.append((slope, slope.requires_grad))
+    return found

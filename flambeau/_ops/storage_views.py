@@ -260,6 +260,8 @@ def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None,
     if recorded:
         target._node = WithoutFormula(edge_of(target), edge)
         target._requires_grad = True
+        if target._retain is not None:
+            target._retain.move(target, target._node)
     bump(target)
     target._version_count = version_of(target)
     target._data, target._storage = data, storage

@@ -69,9 +69,9 @@ def _var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool
     freedom = reduced_count(self._data.shape, dim) - correction
     if dim is not None:
         grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+    if freedom <= 0:  # nothing is divided by nothing
+        return grad * ops.where(self == ops.mean(self, dim, True), float("nan"), float("inf"))
     centered = self - ops.mean(self, dim, True)
-    if freedom <= 0:
-        return grad * centered * (float("inf") if freedom == 0 else float("nan"))
     return (2.0 / freedom) * grad * centered
 
 

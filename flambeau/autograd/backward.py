@@ -193,7 +193,7 @@ def _start_grads(roots: Any, grads: Any) -> list[Any]:
     return [_start_grad(root, given) for root, given in zip(roots, grads, strict=True)]
 
 
-def _start_grad(root: Any, given: Any) -> Tensor:
+def _start_grad(root: Any, given: Any) -> Tensor | None:
     if given is None:
         return _ones_for(root)
     if isinstance(root, GradientEdge):
@@ -212,8 +212,11 @@ def _start_grad(root: Any, given: Any) -> Tensor:
     return _of_dtype(given, root._data.dtype)
 
 
-def _ones_for(root: Any) -> Tensor:
-    """The gradient to start with for a tensor (or an edge) of one real element."""
+def _ones_for(root: Any) -> Tensor | None:
+    """The gradient to start with for a tensor (or an edge) of one real element; None for what does
+    not require grad, which is an error that comes later."""
+    if isinstance(root, Tensor) and not root.requires_grad:
+        return None
     if not isinstance(root, GradientEdge):
         shape, dtype = root._data.shape, root._data.dtype
     elif root.ownership_token is not None:

@@ -204,9 +204,11 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
                            "require gradients")  # fmt: skip
-    from flambeau.autograd.history import edge_of
+    from flambeau.autograd.history import Nowhere, edge_of
 
     edge = edge_of(tensor)
+    if type(edge) is Nowhere:
+        raise AssertionError("Expected gradient function to be set")
     token = Token(edge, tensor._data.shape, tensor._data.dtype)
     return GradientEdge(*_public_edge(edge), token)
 

@@ -22,9 +22,12 @@ def run_tensor_hooks(node: Node, grad: Any) -> Any:
 
 
 def _run_output_hooks(node: Node, grads: list[Any]) -> list[Any]:
-    """The same for a node with several outputs."""
+    """The same for a node with several outputs: all hooks of one, then all of the next, in the
+    order in which outputs got their first."""
     for kind in ("tensor", "retain"):
-        for of in list(node.hooks.get(kind, {}).values()):
+        hooks = list(node.hooks.get(kind, {}).values())
+        order = list(dict.fromkeys(of.index for of in hooks))
+        for of in sorted(hooks, key=lambda of: order.index(of.index)):
             grad = grads[of.index]
             replaced = of.hook(grad)
             if replaced is not None:

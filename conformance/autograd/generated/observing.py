@@ -80,7 +80,7 @@ def _memory(tensor: Any, memories: dict[int, int] | None) -> int:
     try:
         address = tensor.untyped_storage().data_ptr()
     except RuntimeError:  # zeros that PyTorch has not made yet
-        return len(memories)
+        address = -len(memories)
     return memories.setdefault(address, len(memories))
 
 

@@ -202,7 +202,7 @@ class Statements:
         p = self.p
         context = p.random.choice(CONTEXTS)
         inner = "\n".join(self.inner() for _ in range(p.random.choice((1, 1, 2))))
-        if "inference" in context and any(word in inner for word in (*BACKWARD, ".view(torch.")):
+        if "inference" in context and any(word in inner for word in (*BACKWARD, "dtype)")):
             raise Refused("gradients that are inference tensors")
         indented = "\n".join("    " + line for line in inner.splitlines())
         return f"with {context}:\n{indented}"
