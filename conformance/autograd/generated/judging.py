@@ -8,12 +8,28 @@ from collections import Counter
 from multiprocessing.connection import Connection
 from typing import Any
 
+import torch as reference
+
+import flambeau
 from conformance.jit.generated.workers import LIMIT, SHRUNK, Plan, Slow, limited
 
 from . import checking, programs, shrinking
 
 drawn = programs.case
 WORD = re.compile(r"([A-Za-z_]\w*)\(")
+
+
+def warm_up() -> None:
+    """Let both libraries import what they need for backward: a process that runs out of time in
+    the middle of an import is broken for good."""
+    for library in (reference, flambeau):
+        x = library.ones(2, requires_grad=True)
+        result = library.utils.checkpoint.checkpoint(lambda y: y * y, x, use_reentrant=False)
+        library.autograd.functional.vjp(lambda y: y.exp(), x, result.detach())
+        result.sum().backward()
+
+
+warm_up()
 
 
 def written(case: str) -> str:
