@@ -1,7 +1,7 @@
 """Programs that use autograd in every way there is: here and in PyTorch, they do the same.
 
 Other programs in each run: the seed is printed, `python -m conformance.autograd.generated --seed
-SEED` draws them again. FLAMBEAU_GENERATED_SECONDS says for how long; FLAMBEAU_GENERATED_WORKERS in
+SEED` draws them again. FLAMBEAU_AUTOGRAD_SECONDS says for how long; FLAMBEAU_GENERATED_WORKERS in
 how many processes. What was ever found is in `generated/found/`, and is run first.
 """
 
@@ -19,7 +19,7 @@ from conformance.jit.generated.workers import Plan, run
 from .generated import checking, shrinking
 from .generated.__main__ import FOREIGN, JUDGE
 
-SECONDS = float(os.environ.get("FLAMBEAU_GENERATED_SECONDS", "60"))
+SECONDS = float(os.environ.get("FLAMBEAU_AUTOGRAD_SECONDS", "60"))
 WORKERS = int(os.environ.get("FLAMBEAU_GENERATED_WORKERS", "1"))
 RARE = 250
 """Of so many programs one may differ: each draws some dozen of all operators there are, and odd
@@ -34,7 +34,7 @@ def test_what_was_found(path: Path) -> None:
     assert found.difference is None, found
 
 
-@pytest.mark.skipif(not SECONDS, reason="FLAMBEAU_GENERATED_SECONDS: not for how long")
+@pytest.mark.skipif(not SECONDS, reason="FLAMBEAU_AUTOGRAD_SECONDS: not for how long")
 def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """As many as there is time for."""
     seed = secrets.token_hex(4)
