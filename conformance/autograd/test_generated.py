@@ -21,7 +21,7 @@ from .generated.__main__ import FOREIGN, JUDGE
 
 SECONDS = float(os.environ.get("FLAMBEAU_AUTOGRAD_SECONDS", "60"))
 WORKERS = int(os.environ.get("FLAMBEAU_GENERATED_WORKERS", "1"))
-RARE = 250
+RARE = 120
 """Of so many programs one may differ: each draws some dozen of all operators there are, and odd
 arguments of rare ones still do (all are printed). A fault of autograd shows in more."""
 KEPT = sorted(Path(__file__).with_name("generated").joinpath("found").glob("*.txt"))
