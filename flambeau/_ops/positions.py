@@ -117,8 +117,11 @@ def set_at(data: np.ndarray, positions: np.ndarray, values: Any) -> None:
 
 
 def fill_where(data: np.ndarray, mask: np.ndarray, number: np.ndarray) -> None:
-    """Write a number, a 0-dim array of the same type, where a mask of the same shape is True."""
-    if data.size >= COPIED and copies.choose(data, mask, number, data):
+    """Write a number, a 0-dim array of the same type, where a mask of the same shape is True.
+
+    The compiled loop writes old numbers back, too, so it is not for memory that repeats.
+    """
+    if data.size >= COPIED and 0 not in data.strides and copies.choose(data, mask, number, data):
         return
     if data.flags.c_contiguous:
         np.putmask(data, mask, number)
