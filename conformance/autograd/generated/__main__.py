@@ -6,12 +6,10 @@ the 17th program of a seed and what comes of it; `--replay FILE` runs a kept pro
 
 from __future__ import annotations
 
-import argparse
-import secrets
 import sys
 from pathlib import Path
 
-from conformance.jit.generated.__main__ import report
+from conformance.jit.generated.__main__ import options, parsed, report
 from conformance.jit.generated.workers import Plan, run
 
 JUDGE = "conformance.autograd.generated.judging"
@@ -19,7 +17,7 @@ FOREIGN = ("drawing", "running in PyTorch")
 
 
 def main() -> int:
-    words = _arguments()
+    words = parsed(options("conformance.autograd.generated", __doc__))
     if words.replay:
         return _shown(Path(words.replay).read_text("utf-8"))
     if words.only is not None:
@@ -30,24 +28,6 @@ def main() -> int:
     total = run(plan)
     report(total)
     return 1 if total.groups else 0
-
-
-def _arguments() -> argparse.Namespace:
-    plain = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("conformance.autograd.generated", None, __doc__)
-    parser.formatter_class = plain
-    parser.add_argument("--seed", default=secrets.token_hex(4), help="anything; printed")
-    parser.add_argument("--minutes", type=float, default=0.0, help="how long")
-    parser.add_argument("--programs", type=int, default=0, help="how many, at most")
-    parser.add_argument("--first", type=int, default=0, help="number of the first program")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--output", default="", help="file for findings, one line of JSON each")
-    parser.add_argument("--only", type=int, help="show one program of the seed")
-    parser.add_argument("--replay", help="run a kept program")
-    found = parser.parse_args()
-    if not (found.minutes or found.programs or found.replay or found.only is not None):
-        found.minutes = 1.0
-    return found
 
 
 def _only(seed: str) -> int:

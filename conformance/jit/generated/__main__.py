@@ -30,18 +30,28 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    plain = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("conformance.jit.generated", None, __doc__)
-    parser.formatter_class = plain
+    parser = options("conformance.jit.generated", __doc__)
+    parser.add_argument("--across", type=float, default=0.0, help="share that PyTorch runs, too")
+    return parsed(parser)
+
+
+def options(name: str, doc: str | None) -> argparse.ArgumentParser:
+    """What every tester with drawn programs is told."""
+    parser = argparse.ArgumentParser(name, None, doc)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--seed", default=secrets.token_hex(4), help="anything; printed")
     parser.add_argument("--minutes", type=float, default=0.0, help="how long")
     parser.add_argument("--programs", type=int, default=0, help="how many, at most")
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--across", type=float, default=0.0, help="share that PyTorch runs, too")
     parser.add_argument("--output", default="", help="file for findings, one line of JSON each")
     parser.add_argument("--only", type=int, help="show one program of the seed")
-    parser.add_argument("--replay", help="run a kept case (TOML)")
+    parser.add_argument("--replay", help="run a kept case")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The words of the command line; a minute, if they do not say how long."""
     found = parser.parse_args()
     if not (found.minutes or found.programs or found.replay or found.only is not None):
         found.minutes = 1.0
