@@ -138,3 +138,12 @@ def sparse_inputs(t):
         _said(t, lambda a, b: a * b.to_dense(), (dense, sparse), masked=True),
         _said(t, doubled, (wrong,), masked=True),
     ]
+
+
+def inputs_that_overlap_or_are_empty(t):
+    """Steps of 0 count where there is more than one element at the same place."""
+    made = [t.zeros(s, dtype=t.float64) for s in ((0, 8), (2, 0, 3), (1, 4))]
+    made.append(t.zeros(1, 4, dtype=t.float64).expand(2, 4))
+    return [_said(t, lambda x: x * x, x.requires_grad_()) for x in made], [
+        t.autograd.gradgradcheck(lambda x: x * x, (x,)) for x in made[:3]
+    ]

@@ -101,7 +101,7 @@ def _check_overlap(inputs: tuple[Any, ...]) -> None:
     for position, x in enumerate(inputs):
         if not isinstance(x, Tensor) or isinstance(x, SparseTensor) or not x.requires_grad:
             continue
-        sizes_and_strides = zip(x._data.shape, x._data.strides, strict=True)
+        sizes_and_strides = zip(x.shape, x.stride(), strict=True)
         if any(size > 1 and not stride for size, stride in sizes_and_strides):
             raise RuntimeError(
                 f"The {position}th input has a dimension with stride 0. gradcheck only supports "
