@@ -8,40 +8,40 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from conformance.jit.generated.__main__ import options, parsed, report
 from conformance.jit.generated.workers import Plan, run
+
+from . import programs
+from .words import Words
 
 JUDGE = "conformance.autograd.generated.judging"
 FOREIGN = ("drawing", "running in PyTorch")
 
 
-def main() -> int:
-    words = parsed(options("conformance.autograd.generated", __doc__))
+def run_language(name: str, doc: str | None, judge: str, programs: ModuleType,
+                 language: type[Words]) -> int:  # fmt: skip
+    """The command line of a tester whose programs are Python."""
+    words = parsed(options(name, doc))
     if words.replay:
-        return _shown(Path(words.replay).read_text("utf-8"))
+        return _shown(Path(words.replay).read_text("utf-8"), language)
     if words.only is not None:
-        return _only(f"{words.seed}/{words.only}")
+        text = programs.case(f"{words.seed}/{words.only}")
+        print(text)
+        return _shown(text, language)
     plan = Plan(words.seed, words.minutes, words.programs, words.workers, 0.0, words.output,
-                words.first, JUDGE, FOREIGN)  # fmt: skip
+                words.first, judge, FOREIGN)  # fmt: skip
     print(f"seed {words.seed}", flush=True)
     total = run(plan)
     report(total)
     return 1 if total.groups else 0
 
 
-def _only(seed: str) -> int:
-    from . import programs
-
-    text = programs.case(seed)
-    print(text)
-    return _shown(text)
-
-
-def _shown(text: str) -> int:
+def _shown(text: str, language: type[Words]) -> int:
     from . import checking, judging
 
-    result = checking.check(text)
+    result = checking.check(text, language=language)
     if result.difference is None:
         print("not determined" if result.undetermined else "agrees")
         return 0
@@ -51,4 +51,4 @@ def _shown(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_language("conformance.autograd.generated", __doc__, JUDGE, programs, Words))

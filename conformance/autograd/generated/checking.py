@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from conformance.jit.generated.comparing import EPSILON, compare_arrays
 from .comparing import Difference, at, difference
 from .observing import Outcome, Seen
 from .running import outcome
+from .words import Words
 
 SHIFT = 1e-7
 """By which part numbers are changed to see how well the results are determined."""
@@ -38,29 +39,30 @@ class Checked:
     """The statement at which the outcomes part."""
 
 
-def check(text: str, stage: Callable[[str], object] = str) -> Checked:
+def check(text: str, stage: Callable[[str], object] = str,
+          language: type[Words] = Words) -> Checked:  # fmt: skip
     """Compare the libraries; `stage` is told which one runs."""
     stage("running in PyTorch")
-    wanted = outcome(text, reference)
+    wanted = outcome(text, reference, language=language)
     stage("running here")
-    found = difference(outcome(text, flambeau), wanted)
+    found = difference(outcome(text, flambeau, language=language), wanted)
     raised = sum(bool(line.error) for line in wanted.lines)
     if found is None:
         return Checked(raised=raised)
-    if found.of_values and not _determined(text, wanted, found):
+    if found.of_values and not _determined(text, wanted, found, language):
         return Checked(raised=raised, undetermined=True)
     first = found.place[0] if found.place else -1
     statement = wanted.lines[first].text if isinstance(first, int) and first >= 0 else "the end"
     return Checked(found, raised, statement=statement)
 
 
-def _determined(text: str, wanted: Outcome, found: Difference) -> bool:
+def _determined(text: str, wanted: Outcome, found: Difference, language: type[Words]) -> bool:
     """Whether a difference in values is more than rounding could make."""
     told = at(wanted, found.place)
     if found.size * _largest(told) <= REACH * _epsilon(wanted) * _scale(wanted):
         return False  # what is left of larger numbers
     for shift in (SHIFT, -SHIFT):
-        other = at(outcome(text, reference, shift), found.place)
+        other = at(outcome(text, reference, shift, language), found.place)
         if not isinstance(other, Seen) or other.values.shape != told.values.shape:
             return False
         moved = compare_arrays(other.values, told.values, signs=False)
@@ -76,13 +78,20 @@ def _largest(told: Any) -> float:
 
 def _scale(wanted: Outcome) -> float:
     """The size of the numbers of a program."""
-    kept: list[Any] = [value for line in wanted.lines for value in line.values.values()]
-    sizes = [_largest(value) for value in kept if isinstance(value, Seen)]
+    sizes = [_largest(value) for line in wanted.lines for value in _tensors(line.values)]
     return min(max(sizes, default=1.0), 1e3)
 
 
 def _epsilon(wanted: Outcome) -> float:
     """One rounding in the coarsest type that a program uses."""
-    kept: list[Any] = [value for line in wanted.lines for value in line.values.values()]
-    types = {value.dtype for value in kept if isinstance(value, Seen)}
+    types = {value.dtype for line in wanted.lines for value in _tensors(line.values)}
     return max((EPSILON.get(name, OF_INTEGERS) for name in types), default=0.0)
+
+
+def _tensors(value: Any) -> Iterator[Seen]:
+    """The tensors in what was seen."""
+    if isinstance(value, Seen):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(inner)

@@ -99,7 +99,9 @@ def _lines(mine: Line, other: Line, index: int) -> Difference | None:
     found = _values(*notes, (index, "note"))
     if found is None:
         found = _named(mine.values, other.values, (index,))
-    told = any(word in other.text for word in BACKWARD)  # elsewhere checks come in another order
+    if found is None and mine.warned != other.warned:
+        return Difference("warnings", f"{mine.warned} for {other.warned}", (index,))
+    told = other.weighed or any(word in other.text for word in BACKWARD)
     if found is None and told and _plainly(mine.said) != _plainly(other.said):
         return Difference("words of an error", f"{mine.said!r} for {other.said!r}", (index,))
     return found
@@ -110,11 +112,14 @@ def _told_by(note: list[Any]) -> str:
 
 
 OUTPUT = re.compile(r"(which is output \d+ of \w+?)\d*,")
+CLASS = re.compile(r"\b(?:torch|flambeau)(?:\.\w+)*\.(\w+)")
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def _plainly(said: str) -> str:
-    """What an error says, without the number that tells overloads apart."""
-    return OUTPUT.sub(r"\1,", said)
+    """What an error says, without the number that tells overloads apart, without addresses and
+    the modules of classes."""
+    return ADDRESS.sub("0x", CLASS.sub(r"\1", OUTPUT.sub(r"\1,", said)))
 
 
 def _error_kind(mine: Line, other: Line) -> str:
@@ -127,8 +132,8 @@ def _error_kind(mine: Line, other: Line) -> str:
 
 def _named(mine: dict[str, Any], other: dict[str, Any],
            place: tuple[Any, ...]) -> Difference | None:  # fmt: skip
-    if set(mine) != set(other):
-        return Difference("names", f"{sorted(mine)} for {sorted(other)}", place)
+    if list(mine) != list(other):
+        return Difference("names", f"{list(mine)} for {list(other)}", place)
     for name, value in other.items():
         found = _values(mine[name], value, (*place, name))
         if found is not None:
@@ -147,6 +152,8 @@ def _values(mine: Any, other: Any, place: tuple[Any, ...]) -> Difference | None:
             if found is not None:
                 return found
         return None
+    if isinstance(mine, dict) and isinstance(other, dict):
+        return _named(mine, other, place)
     if type(mine) is type(other) and _same(mine, other):
         return None
     kind = "None or not" if mine is None or other is None else "other value"
@@ -200,10 +207,13 @@ def _of(field: str, mine: Seen, other: Seen, place: tuple[Any, ...]) -> Differen
     return Difference(kind, f"{getattr(mine, field)} for {getattr(other, field)}", place)
 
 
+GRADIENT = re.compile(r"\.grad$|^g\d+$")
+
+
 def _is_gradient(place: tuple[Any, ...]) -> bool:
     """Whether a tensor is a gradient: in which layout sums of them are kept is not settled."""
-    name = str(place[-1])
-    return "note" in place or name.endswith(".grad") or name.startswith("g")
+    names = [name for name in place if isinstance(name, str)]
+    return "note" in names or any(GRADIENT.search(name) for name in names)
 
 
 def _same_layout(mine: Seen, other: Seen) -> bool:

@@ -14,6 +14,7 @@ import flambeau
 from conformance.jit.generated.workers import LIMIT, SHRUNK, Plan, Slow, limited
 
 from . import checking, programs, shrinking
+from .words import Words
 
 drawn = programs.case
 WORD = re.compile(r"([A-Za-z_]\w*)\(")
@@ -36,28 +37,29 @@ def written(case: str) -> str:
     return case
 
 
-def judged(pipe: Connection, plan: Plan, case: str, seen: Counter[str]) -> dict[str, Any]:
+def judged(pipe: Connection, plan: Plan, case: str, seen: Counter[str],
+           language: type[Words] = Words) -> dict[str, Any]:  # fmt: skip
     """Compare the libraries on a program."""
     with limited(LIMIT):
-        result = checking.check(case, lambda stage: pipe.send({"stage": stage}))
+        result = checking.check(case, lambda stage: pipe.send({"stage": stage}), language)
     counts = {
         "programs": 1, "raised": result.raised, "undetermined": result.undetermined,
         "findings": result.difference is not None,
     }  # fmt: skip
     if result.difference is None:
         return {"counts": counts, "found": []}
-    return {"counts": counts, "found": [_told(pipe, case, result, seen)]}
+    return {"counts": counts, "found": [_told(pipe, case, result, seen, language)]}
 
 
-def _told(pipe: Connection, case: str, result: checking.Checked,
-          seen: Counter[str]) -> dict[str, Any]:  # fmt: skip
+def _told(pipe: Connection, case: str, result: checking.Checked, seen: Counter[str],
+          language: type[Words]) -> dict[str, Any]:  # fmt: skip
     """A finding as data, made small if it is one of the first of its kind."""
     small, first, wanted = case, signature(result), result
     seen[first] += 1
     if seen[first] <= SHRUNK:
-        small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe))
+        small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe, language))
         with contextlib.suppress(Slow), limited(LIMIT):
-            result = checking.check(small)
+            result = checking.check(small, language=language)
     detail = result.difference.detail if result.difference else ""
     return {"group": signature(result), "case": small, "drawn": case, "seed": "", "detail": detail}
 
@@ -70,12 +72,12 @@ def signature(result: checking.Checked) -> str:
     return f"{result.difference.kind} | {called}"
 
 
-def _shows(wanted: checking.Checked, text: str, pipe: Connection) -> bool:
+def _shows(wanted: checking.Checked, text: str, pipe: Connection, language: type[Words]) -> bool:
     """Whether a smaller program shows a difference of the same kind."""
     pipe.send({"stage": "shrinking"})
     try:
         with limited(LIMIT / 4):
-            found = checking.check(text)
+            found = checking.check(text, language=language)
     except Slow:
         return False
     except Exception:  # noqa: BLE001  # a name that is not there any more

@@ -40,9 +40,14 @@ class Line:
     """The class of what it raised."""
     said: str = ""
     """The first line of what that said."""
+    weighed: bool = False
+    """Whether that must be the same; in autograd checks come in another order, but for those of
+    backward."""
     values: dict[str, Any] = field(default_factory=dict)
     """What it gave names to."""
     notes: list[Any] = field(default_factory=list)
+    warned: list[Any] = field(default_factory=list)
+    """Warnings, where a language listens to them."""
     lent: bool = False
     """Whether a leaf's gradient has the memory of another variable since then. PyTorch keeps what
     it is given now and then; here it is copied."""
@@ -94,7 +99,7 @@ def _asked(tensor: Any, attribute: str) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    return hasattr(type(value), "requires_grad_")
+    return hasattr(type(value), "storage_offset")
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .observing import BACKWARD, Line, Outcome, is_tensor, plain, seen
+from .observing import BACKWARD, Line, Outcome, is_tensor, seen
 from .words import Words
 
 UNSEEN = ("__builtins__", "__warningregistry__")
@@ -39,41 +39,42 @@ def statements(text: str) -> tuple[tuple[str, CodeType], ...]:
     return tuple(found)
 
 
-def outcome(text: str, torch: Any, shift: float = 0.0) -> Outcome:
+def outcome(text: str, torch: Any, shift: float = 0.0, language: type[Words] = Words) -> Outcome:
     """What comes of a program."""
-    words = Words(torch, shift)
+    words = language(torch, shift)
     names = words.names()
     given = {*names, *UNSEEN}
     found = Outcome()
     torch.manual_seed(7)
-    with quiet():
+    with quiet(), words.apart():
         for inner, code in statements(text):
             before = dict(names)
             line = _run(inner, code, names, words)
-            line.values = _values(names, before)
+            line.values = _values(names, before, words) | words.watched(names)
             line.lent = "backward(" in inner and _lent(names)
             found.lines.append(line)
             if line.error and any(word in inner for word in BACKWARD):
                 break
-        found.final = final({k: v for k, v in names.items() if k not in given})
+        found.final = final({k: v for k, v in names.items() if k not in given}, words)
     return found
 
 
 def _run(inner: str, code: CodeType, names: dict[str, Any], words: Words) -> Line:
     line = Line(inner)
     words.notes = line.notes
-    try:
-        exec(code, names)  # noqa: S102
-    except Exception as error:  # noqa: BLE001  # compared, whatever it is
-        line.error = type(error).__name__
-        line.said = str(error).partition("\n")[0]
+    with words.listening(line):
+        try:
+            exec(code, names)  # noqa: S102
+        except Exception as error:  # noqa: BLE001  # compared, whatever it is
+            line.error = type(error).__name__
+            line.said = str(error).partition("\n")[0]
     return line
 
 
-def _values(names: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+def _values(names: dict[str, Any], before: dict[str, Any], words: Words) -> dict[str, Any]:
     """What a statement gave names to."""
     return {
-        name: plain(value)
+        name: words.plain(value)
         for name, value in names.items()
         if name not in UNSEEN and before.get(name, before) is not value
     }
@@ -96,13 +97,13 @@ def _lent(names: dict[str, Any]) -> bool:
     return any(g.untyped_storage().data_ptr() in held for g in grads)
 
 
-def final(names: dict[str, Any]) -> dict[str, Any]:
+def final(names: dict[str, Any], words: Words) -> dict[str, Any]:
     """All that is there at the end."""
     memories: dict[int, int] = {}
     found: dict[str, Any] = {}
     for name, value in names.items():
         if not is_tensor(value):
-            found[name] = plain(value)
+            found[name] = words.plain(value)
             continue
         found[name] = seen(value, memories, named=True)
         grad = _grad(value)

@@ -6,6 +6,7 @@ they see it.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import threading
@@ -17,6 +18,7 @@ import numpy as np
 from conformance.jit.generated.cases import TensorArgument
 from conformance.jit.generated.making import laid
 
+from . import observing
 from .functions import functions
 
 
@@ -52,9 +54,23 @@ class Words:
 
     def note(self, *values: Any) -> None:
         """Remember values as they are now."""
-        from .observing import plain
+        self.notes.append([self.plain(value) for value in values])
 
-        self.notes.append([plain(value) for value in values])
+    # ---- how a program is looked at
+
+    plain = staticmethod(observing.plain)
+
+    def watched(self, names: dict[str, Any]) -> dict[str, Any]:
+        """What is looked at after each statement, whether it has changed or not."""
+        return {}
+
+    def apart(self) -> contextlib.AbstractContextManager[Any]:
+        """What a program is run in."""
+        return contextlib.nullcontext()
+
+    def listening(self, line: observing.Line) -> contextlib.AbstractContextManager[Any]:
+        """What a statement is run in."""
+        return contextlib.nullcontext()
 
     # ---- hooks
 

@@ -1,0 +1,1 @@
+"""Modules, optimizers and mixed precision beside PyTorch: scenarios, and drawn programs."""
