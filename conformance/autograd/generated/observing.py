@@ -99,7 +99,9 @@ def _asked(tensor: Any, attribute: str) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    return hasattr(type(value), "storage_offset")
+    """Whether a value is a tensor that has memory, or will have when it is asked for it."""
+    kind = type(value)
+    return hasattr(kind, "storage_offset") and not hasattr(kind, "materialize")
 
 
 def plain(value: Any) -> Any:

@@ -87,7 +87,8 @@ class Behaviour:
         p = self.p
         m, h = p.part(), p.new_name("h")
         tell = p.one(
-            f"told('{h}')", f"told('{h}')", f"told('{h}')", f"lambda m, i, o: replaced('{h}', 2)(m, i)",
+            f"told('{h}')", f"told('{h}')", f"told('{h}')",
+            f"lambda m, i, o: replaced('{h}', 2)(m, i)",
             f"lambda m, i, o: added('{h}')(m, i)", "lambda m, i, o: i[0]", "lambda m, i, o: 3",
             "lambda m, i, o: (None,) * len(i)", f"raises('{h}')",
         )  # fmt: skip
@@ -147,16 +148,14 @@ class Behaviour:
         p = self.p
         words = p.one("", "", "", "retain_graph=True", "create_graph=True", "retain_graph=True")
         if p.chance(0.1):
-            text, name = p.parameter()
-            words = f"inputs=[{text}.{name}]"
+            words = f"inputs=[{p.tensor_of()}]"
         return f"{self.loss()}.backward({words})"
 
     def grads(self) -> str:
         p = self.p
-        text, name = p.parameter()
         end = self.loss()
         inner = p.one("create_graph=True", "create_graph=True", "retain_graph=True")
-        target = p.one(f"{text}.{name}", f"list({p.module()}.parameters())",
+        target = p.one(p.tensor_of(), f"list({p.module()}.parameters())",
                        p.tensor(lambda v: v.requires_grad))  # fmt: skip
         return (
             f"{p.new_name('g')} = torch.autograd.grad({end}, {target}, {inner}, allow_unused=True)"
@@ -167,7 +166,8 @@ class Behaviour:
         m = p.module()
         flags = p.one("", "", ", tie_weights=False", ", strict=True")
         given = p.one(
-            f"dict({m}.named_parameters())", f"{m}.state_dict()", "{}", "{'missing': torch.ones(3)}",
+            f"dict({m}.named_parameters())", f"{m}.state_dict()", "{}",
+            "{'missing': torch.ones(3)}",
             f"{{k: v * 2 for k, v in {m}.named_parameters()}}",
             f"({m}.state_dict(), dict({m}.named_buffers()))",
         )  # fmt: skip

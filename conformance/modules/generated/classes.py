@@ -12,7 +12,7 @@ Pair = namedtuple("Pair", ("first", "second"))
 def classes(torch: Any, note: Callable[..., None]) -> dict[str, Any]:
     """The classes of a library by name."""
     found: dict[str, Any] = {"Pair": Pair}
-    for family in (_plain, _several, _holding, _rules):
+    for family in (_plain, _several, _holding, _containing, _rules):
         found |= family(torch, note)
     return found
 
@@ -152,6 +152,12 @@ def _holding(torch: Any, note: Callable[..., None]) -> dict[str, Any]:
         def forward(self, x: Any) -> Any:
             return self.inner(x) * self.extra
 
+    return {c.__name__: c for c in (Counted, Extra)}
+
+
+def _containing(torch: Any, note: Callable[..., None]) -> dict[str, Any]:
+    nn = torch.nn
+
     class Slots(nn.Module):
         """Parameters in containers."""
 
@@ -168,7 +174,7 @@ def _holding(torch: Any, note: Callable[..., None]) -> dict[str, Any]:
                 x = x + self.table[name]
             return self.parts["z"](self.parts["y"](x))
 
-    return {c.__name__: c for c in (Counted, Extra, Slots)}
+    return {"Slots": Slots}
 
 
 def _rules(torch: Any, note: Callable[..., None]) -> dict[str, Any]:

@@ -108,6 +108,10 @@ class Drawing:
     def of_part(self, text: str) -> Any:
         return eval(text, self.env)  # noqa: S307
 
+    def tensor_of(self) -> str:
+        """The text of a parameter."""
+        return dotted(*self.parameter())
+
     def parameter(self, dims: int = 0) -> tuple[str, str]:
         """The text of a module, and the name of a parameter of it."""
         for _ in range(4):
@@ -135,6 +139,11 @@ class Drawing:
             if found:
                 return self.random.choice(found)
         return f"batch({self.seed()})" + self.one("", ".requires_grad_()")
+
+
+def dotted(text: str, name: str) -> str:
+    """The text of an attribute."""
+    return f"{text}.{name}" if name.isidentifier() else f"getattr({text}, {name!r})"
 
 
 def _dims(value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from conformance.autograd.generated.observing import is_tensor, plain, seen
@@ -10,6 +11,8 @@ from conformance.autograd.generated.observing import is_tensor, plain, seen
 TRACKED = ("named_modules", "param_groups", "get_last_lr", "get_scale")
 """What objects have that are looked at after every statement: modules, optimizers, schedulers,
 scalers."""
+UNCOUNTED = -1
+"""How often initial values, loading and steps write to a tensor is nobody's business."""
 MEMORY = re.compile(r"0x[0-9a-f]+")
 
 
@@ -32,7 +35,7 @@ def state(value: Any) -> Any:
 
 def listed(value: Any) -> Any:
     """A value in containers of any kind."""
-    if is_tensor(value):
+    if _is_uninitialized(value) or is_tensor(value):
         return _parameter(value)
     if isinstance(value, (tuple, list)):
         return [type(value).__name__, *(listed(item) for item in value)]
@@ -52,9 +55,9 @@ def _key(key: Any) -> Any:
 def _parameter(tensor: Any) -> Any:
     if _is_uninitialized(tensor):
         return [type(tensor).__name__, str(tensor.dtype).rpartition(".")[2], tensor.requires_grad]
-    if tensor.layout.__repr__() == "torch.strided":
-        return seen(tensor)
-    return [repr(tensor.layout), seen(tensor.detach().to_dense())]
+    if repr(tensor.layout) != "torch.strided":
+        return [repr(tensor.layout), _parameter(tensor.detach().to_dense())]
+    return replace(seen(tensor), version=UNCOUNTED)
 
 
 def _is_uninitialized(tensor: Any) -> bool:
@@ -86,14 +89,9 @@ def _node(value: Any) -> dict[str, Any]:
     for kind, tensors in (("parameters", value._parameters), ("buffers", value._buffers)):
         found[kind] = _tensors(tensors)
     found["not kept"] = sorted(value._non_persistent_buffers_set)
-    found["plain"] = {
-        name: _of_attribute(value, name) for name in sorted(vars(value)) if is_tensor(vars(value)[name])
-    }  # fmt: skip
+    own = vars(value)
+    found["plain"] = {name: _parameter(own[name]) for name in sorted(own) if is_tensor(own[name])}
     return found
-
-
-def _of_attribute(value: Any, name: str) -> Any:
-    return _parameter(vars(value)[name])
 
 
 def _tensors(tensors: dict[str, Any]) -> dict[str, Any]:
@@ -129,9 +127,10 @@ def _all_parameters(value: Any) -> list[Any]:
 
 
 def scheduler(value: Any) -> dict[str, Any]:
-    kept = {k: v for k, v in vars(value).items() if k not in ("optimizer",) and _is_data(v)}
-    return {"class": type(value).__name__, "state": {k: listed(kept[k]) for k in sorted(kept)},
-            "rates": listed(value.get_last_lr()) if hasattr(value, "_last_lr") else None}  # fmt: skip
+    """What a schedule has counted, and the rates that it gave last."""
+    kept = {name: listed(item) for name, item in sorted(vars(value).items()) if _is_data(item)}
+    rates = listed(value.get_last_lr()) if hasattr(value, "_last_lr") else None
+    return {"class": type(value).__name__, "state": kept, "rates": rates}
 
 
 def _is_data(value: Any) -> bool:

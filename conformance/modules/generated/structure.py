@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .drawing import Drawing, Refused, nn
+from .drawing import Drawing, Refused, dotted, nn
 
 LAYERS = (
     "nn.Linear(3, 3)", "nn.Linear(3, 3)", "nn.Linear(3, 3, bias=False)", "nn.LayerNorm(3)",
@@ -85,13 +85,13 @@ class Structure:
     def assign(self) -> str:
         p = self.p
         if p.chance(0.3):
-            text, name = p.parameter()
+            full = p.tensor_of()
             change = p.one(
                 ".requires_grad_(False)", ".requires_grad_()", ".data.mul_(2)", ".grad = None",
-                ".data = batch(1, (3,))", ".data = {0}.data.double()", ".grad = torch.ones_like({0})",
+                ".data = batch(1, (3,))", ".data = {0}.data.double()",
+                ".grad = torch.ones_like({0})",
                 ".detach().zero_()", ".add_(1)", ".data.fill_(0.5)",
             )  # fmt: skip
-            full = f"{text}.{name}"
             return full + change.format(full)
         text, name = p.attribute()
         if not name.isidentifier():
@@ -177,7 +177,8 @@ class Structure:
             ]  # fmt: skip
         return p.one(
             f"{m}[{key!r}] = {value}", f"{m}.update({{'y': {value}, 'b': {value}}})",
-            f"{m}.update([('y', {value}), ('b', {value})])", f"{m}.update({m})", f"del {m}[{key!r}]",
+            f"{m}.update([('y', {value}), ('b', {value})])", f"{m}.update({m})",
+            f"del {m}[{key!r}]",
             f"{m}.update(OrderedDict(y={value}, b={value}))", f"note(list({m}))", f"{m}.clear()",
             f"note(len({m}), str({m}))", f"{m}.update(3)", f"{m}.update([({key!r},)])", *more,
         )  # fmt: skip
@@ -259,7 +260,7 @@ class Structure:
     def initial(self) -> str:
         p = self.p
         text, name = p.parameter()
-        full = f"{text}.{name}"
+        full = dotted(text, name)
         mode = p.one("fan_in", "fan_out", "wrong")
         return p.one(
             f"init.xavier_uniform_({full})", f"init.xavier_normal_({full}, gain=2.0)",
@@ -351,7 +352,8 @@ class Structure:
         return p.one(
             f"note({m}.has_uninitialized_params())", f"{m}.initialize_parameters({p.input()})",
             f"note({m}.weight.shape)", f"{m}.weight.materialize((3, 3))", f"note(str({m}.weight))",
-            f"note({m}.weight + 1)", f"{m}.weight.data = torch.ones(3)", f"{m}.weight.requires_grad_()",
+            f"note({m}.weight + 1)", f"{m}.weight.data = torch.ones(3)",
+            f"{m}.weight.requires_grad_()",
             f"{p.new_name('v')} = copy.deepcopy({m}.weight)", f"note({m}.cls_to_become)",
             f"{p.new_name('v')} = nn.UninitializedParameter(dtype=torch.float64)",
             f"{p.new_name('v')} = nn.UninitializedBuffer()", f"note({m}.weight.dtype)",

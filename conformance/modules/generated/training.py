@@ -57,12 +57,13 @@ class Training:
             words.append("lr=0.1")
         if len(set(keys)) < len(keys):
             words = words[:1]
-        text, name = p.parameter()
+        part = p.tensor_of()
         given = p.one(
-            f"{m}.parameters()", f"{m}.parameters()", f"{m}.parameters()", f"{m}.named_parameters()",
-            f"[{{'params': {m}.parameters()}}, {{'params': [{text}.{name}], 'lr': 0.3}}]",
-            f"[{text}.{name}]", f"[{text}.{name}, {text}.{name}]", "[]", f"{text}.{name}",
-            f"[{{'params': [{text}.{name}], 'weight_decay': 0.5}}]",
+            f"{m}.parameters()", f"{m}.parameters()", f"{m}.parameters()",
+            f"{m}.named_parameters()",
+            f"[{{'params': {m}.parameters()}}, {{'params': [{part}], 'lr': 0.3}}]",
+            f"[{part}]", f"[{part}, {part}]", "[]", f"{part}",
+            f"[{{'params': [{part}], 'weight_decay': 0.5}}]",
         )  # fmt: skip
         return f"{p.new_name('o')} = optim.{kind}({', '.join([given, *words])})"
 
@@ -84,11 +85,11 @@ class Training:
     def group(self) -> str:
         p = self.p
         o = p.optimizer()
-        text, name = p.parameter()
+        part = p.tensor_of()
         more = p.one("", ", 'lr': 0.5", ", 'unknown': 1", ", 'weight_decay': 0.2")
         return p.one(
             f"{o}.add_param_group({{'params': {p.module()}.parameters(){more}}})",
-            f"{o}.add_param_group({{'params': {text}.{name}{more}}})",
+            f"{o}.add_param_group({{'params': {part}{more}}})",
             f"{o}.add_param_group({{'params': nn.Parameter(batch({p.seed()}, (3,))){more}}})",
             f"{o}.add_param_group({{'params': [batch(1).requires_grad_() * 2]}})",
             f"{o}.add_param_group([1])", f"{o}.add_param_group({{'params': set()}})",
@@ -110,11 +111,11 @@ class Training:
     def edit(self) -> str:
         p = self.p
         o = p.optimizer()
-        text, name = p.parameter()
+        part = p.tensor_of()
         return p.one(
             f"{o}.param_groups[0]['lr'] = 0.05", f"{o}.param_groups[0]['maximize'] = True",
             f"{o}.param_groups[0]['params'].pop()", f"{o}.state.clear()", f"{o}.param_groups.pop()",
-            f"{o}.param_groups[0]['params'].append({text}.{name})", f"{o}.defaults['lr'] = 3.0",
+            f"{o}.param_groups[0]['params'].append({part})", f"{o}.defaults['lr'] = 3.0",
             f"{o}.param_groups[0]['weight_decay'] = 0.3", f"{o}.param_groups[-1]['lr'] *= 2",
         )  # fmt: skip
 
@@ -123,7 +124,8 @@ class Training:
         o, h = p.optimizer(), p.new_name("h")
         tell = f"lambda *v: note('{h}', len(v), v[1:])"
         return p.one(
-            f"{h} = {o}.register_step_pre_hook({tell})", f"{h} = {o}.register_step_post_hook({tell})",
+            f"{h} = {o}.register_step_pre_hook({tell})",
+            f"{h} = {o}.register_step_post_hook({tell})",
             f"{h} = {o}.register_state_dict_pre_hook({tell})",
             f"{h} = {o}.register_state_dict_post_hook({tell})",
             f"{h} = {o}.register_load_state_dict_pre_hook(lambda o, d: note('{h}', list(d)))",
@@ -163,13 +165,12 @@ class Training:
 
     def gradient(self) -> str:
         p = self.p
-        text, name = p.parameter()
-        full = f"{text}.{name}"
-        return f"{full}.grad = " + p.one(
-            f"torch.ones_like({full})", f"torch.full_like({full}, float('nan'))",
-            f"torch.full_like({full}, float('inf'))", f"torch.zeros_like({full})", "None",
-            f"batch({p.seed()}, tuple({full}.shape))", f"{full}.detach().to_sparse()",
-            f"{full}.detach().half()", "torch.ones(2)", f"{full}.detach() * 100",
+        part = p.tensor_of()
+        return f"{part}.grad = " + p.one(
+            f"torch.ones_like({part})", f"torch.full_like({part}, float('nan'))",
+            f"torch.full_like({part}, float('inf'))", f"torch.zeros_like({part})", "None",
+            f"batch({p.seed()}, tuple({part}.shape))", f"{part}.detach().to_sparse()",
+            f"{part}.detach().half()", "torch.ones(2)", f"{part}.detach() * 100",
         )  # fmt: skip
 
     def clip(self) -> str:
@@ -190,8 +191,10 @@ class Training:
         m = p.module()
         found = p.names(lambda v: hasattr(v, "update_parameters"))
         if not found or p.chance(0.3):
-            more = p.one("", "", ", multi_avg_fn=swa.get_ema_multi_avg_fn(0.9)", ", use_buffers=True",
-                         ", avg_fn=swa.get_ema_avg_fn(0.5)", ", avg_fn=lambda a, b, n: a + b")  # fmt: skip
+            more = p.one("", "", ", multi_avg_fn=swa.get_ema_multi_avg_fn(0.9)",
+                         ", use_buffers=True",
+                         ", avg_fn=swa.get_ema_avg_fn(0.5)",
+                         ", avg_fn=lambda a, b, n: a + b")  # fmt: skip
             return f"{p.new_name('a')} = swa.AveragedModel({m}{more})"
         a = p.random.choice(found)
         return p.one(

@@ -26,6 +26,7 @@ class ModuleWords(Words):
     def names(self) -> dict[str, Any]:
         torch = self.torch
         utils = torch.nn.utils
+        prune = importlib.import_module(f"{torch.__name__}.nn.utils.prune")
         own = (
             "batch",
             "ends_in",
@@ -38,7 +39,8 @@ class ModuleWords(Words):
         )
         return {
             **super().names(), "nn": torch.nn, "optim": torch.optim, "init": torch.nn.init,
-            "utils": utils, "prune": importlib.import_module(f"{torch.__name__}.nn.utils.prune"), "parametrize": utils.parametrize,
+            "utils": utils, "prune": prune,
+            "parametrize": utils.parametrize,
             "parametrizations": utils.parametrizations, "schedulers": torch.optim.lr_scheduler,
             "swa": torch.optim.swa_utils,
             "functional_call": torch.func.functional_call, "OrderedDict": OrderedDict,
