@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .observing import BACKWARD, Line, Outcome, is_tensor, seen
+from .observing import BACKWARD, Line, Outcome, is_tensor
 from .words import Words
 
 UNSEEN = ("__builtins__", "__warningregistry__")
@@ -105,9 +105,9 @@ def final(names: dict[str, Any], words: Words) -> dict[str, Any]:
         if not is_tensor(value):
             found[name] = words.plain(value)
             continue
-        found[name] = seen(value, memories, named=True)
+        found[name] = words.looked(value, memories, named=True)
         grad = _grad(value)
-        found[f"{name}.grad"] = None if grad is None else seen(grad, memories)
+        found[f"{name}.grad"] = None if grad is None else words.looked(grad, memories)
     return found
 
 

@@ -81,7 +81,7 @@ def _changed(tree: ast.AST, node: ast.AST, form: int) -> bool:
     if isinstance(node, ast.Call) and form == 0 and node.keywords:
         node.keywords.pop()
         return True
-    if isinstance(node, ast.Call) and form == 1 and isinstance(node.func, ast.Attribute):
+    if isinstance(node, ast.Call) and form == 1 and _is_method(node.func):
         return _put(tree, node, node.func.value)
     if isinstance(node, ast.Call) and form == 2 and node.args:
         return _put(tree, node, node.args[0])
@@ -93,6 +93,14 @@ def _changed(tree: ast.AST, node: ast.AST, form: int) -> bool:
         node.elts.pop()
         return True
     return False
+
+
+def _is_method(function: ast.expr) -> bool:
+    """Whether what is called belongs to a value, not to a part of the library."""
+    if not isinstance(function, ast.Attribute):
+        return False
+    owner = function.value
+    return not isinstance(owner, ast.Name) or any(letter.isdigit() for letter in owner.id)
 
 
 def _put(tree: ast.AST, node: ast.AST, inner: ast.expr) -> bool:

@@ -59,6 +59,7 @@ class Words:
     # ---- how a program is looked at
 
     plain = staticmethod(observing.plain)
+    looked = staticmethod(observing.seen)
 
     def watched(self, names: dict[str, Any]) -> dict[str, Any]:
         """What is looked at after each statement, whether it has changed or not."""

@@ -11,8 +11,6 @@ from conformance.autograd.generated.observing import is_tensor, plain, seen
 TRACKED = ("named_modules", "param_groups", "get_last_lr", "get_scale")
 """What objects have that are looked at after every statement: modules, optimizers, schedulers,
 scalers."""
-UNCOUNTED = -1
-"""How often initial values, loading and steps write to a tensor is nobody's business."""
 MEMORY = re.compile(r"0x[0-9a-f]+")
 
 
@@ -57,7 +55,15 @@ def _parameter(tensor: Any) -> Any:
         return [type(tensor).__name__, str(tensor.dtype).rpartition(".")[2], tensor.requires_grad]
     if repr(tensor.layout) != "torch.strided":
         return [repr(tensor.layout), _parameter(tensor.detach().to_dense())]
-    return replace(seen(tensor), version=UNCOUNTED)
+    return uncounted(tensor)
+
+
+def uncounted(tensor: Any, *args: Any, **words: Any) -> Any:
+    """A tensor without its version: how often initial values, loading and steps write to it is
+    nobody's business."""
+    if repr(tensor.layout) != "torch.strided":
+        return _parameter(tensor)
+    return replace(seen(tensor, *args, **words), version=-1)
 
 
 def _is_uninitialized(tensor: Any) -> bool:

@@ -22,6 +22,7 @@ class ModuleWords(Words):
     """The words of a program of modules."""
 
     plain = staticmethod(observing.state)
+    looked = staticmethod(observing.uncounted)
 
     def names(self) -> dict[str, Any]:
         torch = self.torch
