@@ -22,7 +22,7 @@ from flambeau._ops.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.tensor import Tensor, method, wrap
-from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
 
 _OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
@@ -317,9 +317,7 @@ class Overwritten(Node):
     __slots__ = ("shapes",)
 
     def __init__(self, inputs: list[Tensor]) -> None:
-        self.edges = tuple([edge_of(tensor) for tensor in inputs])
-        self.sequence_number = next_sequence_number()
-        self.hooks, self.saved = None, ()
+        super().__init__(*[edge_of(tensor) for tensor in inputs])
         self.shapes = [tensor._data.shape for tensor in inputs]
 
     def apply(self, grad: Tensor) -> tuple[Any, ...]:

@@ -16,10 +16,11 @@ from flambeau._ops.geometry import strided
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, view
 from flambeau._ops.typed import C_NAMES
+from flambeau._ops.unformulated import NotDerived
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, new, storage_of, wrap
-from flambeau.autograd.graph import Node, next_sequence_number, tools
+from flambeau.autograd.graph import Node, tools
 from flambeau.autograd.history import bump, check_inplace, edge_of
 from flambeau.autograd.versions import version_of
 
@@ -107,8 +108,7 @@ class Beyond(Node):
     title = "AsStridedBackward0"
 
     def __init__(self, empty: Tensor, edge: Any) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = (edge,), None, ()
+        super().__init__(edge)
         self.meta = empty._data.shape, empty._data.dtype
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
@@ -238,18 +238,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     return _point_to(self, strided(flat, size, steps, storage_offset * element.itemsize), storage)
 
 
-class WithoutFormula(Node):
-    """The history of a tensor that was made to look at other memory."""
-
-    __slots__ = ()
-    title = "NotImplemented"
-
-    def __init__(self, *edges: Any) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = edges, None, ()
-
-    def apply(self, grad: Any) -> tuple[Any, ...]:
-        raise RuntimeError("derivative for set_ is not implemented")
+SET = RuntimeError, "derivative for set_ is not implemented"
 
 
 def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None,
@@ -258,7 +247,7 @@ def _point_to(target: Tensor, data: np.ndarray, storage: Storage | None,
     recorded = bool(modes.grad.enabled) and (edge is not None or target.requires_grad)
     check_inplace(target, recorded)
     if recorded:
-        target._node = WithoutFormula(edge_of(target), edge)
+        target._node = NotDerived([edge_of(target), edge], SET)
         target._requires_grad = True
         if target._retain is not None:
             target._retain.move(target, target._node)

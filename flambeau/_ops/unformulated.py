@@ -10,7 +10,7 @@ from flambeau._core import modes
 from flambeau._ops.op import Op
 from flambeau._ops.outputs import tensors_in
 from flambeau.autograd.engine import wanted_edges
-from flambeau.autograd.graph import Node, next_sequence_number, output_node
+from flambeau.autograd.graph import Node, output_node
 from flambeau.autograd.history import bump, edge_of, rebase
 
 FALLBACK = "derivative for aten::{name} is not implemented"
@@ -26,8 +26,7 @@ class NotDerived(Node):
     title = "NotImplemented"
 
     def __init__(self, edges: list[Any], error: tuple[type[Exception], str]) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = tuple(edges), None, ()
+        super().__init__(*edges)
         self.error = error
 
     def apply(self, grad: Any) -> tuple[Any, ...]:

@@ -503,10 +503,8 @@ def _as_leaf(value: Any) -> Any:
 
 def delayed_error(message: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same tensors, whose gradients are an error with this message."""
-    node = Error()
-    node.message, node.hooks, node.saved = message, None, ()
-    node.edges = tuple(edge_of(v) if isinstance(v, Tensor) else None for v in values)
-    node.sequence_number = next_sequence_number()
+    node = Error(*[edge_of(v) if isinstance(v, Tensor) else None for v in values])
+    node.message = message
     node.outputs = len(values)
     results = list(values)
     for position, value in enumerate(values):

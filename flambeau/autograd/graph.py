@@ -83,6 +83,11 @@ class Node:
     versions: Any  # of each saved tensor: the count of in-place writes when it was saved
     hooks: Any
 
+    def __init__(self, *edges: Any) -> None:
+        """A node that saves nothing so far; the calls that rows record do without this one."""
+        self.edges, self.hooks, self.saved = edges, None, ()
+        self.sequence_number = next_sequence_number()
+
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """Gradients for each edge from the gradient of the output(s)."""
         raise NotImplementedError(f"{self.title} has no backward formula")
@@ -443,10 +448,6 @@ class AliasBackward0(Node):
     __slots__ = ()
     title = __qualname__
 
-    def __init__(self, edge: Any) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = (edge,), None, ()
-
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """The gradient as it comes."""
         return (grad,)
@@ -514,10 +515,8 @@ def _with_history(tensor: Tensor, node: Node, index: int) -> Tensor:
 
 def output_node(source: Node, index: int) -> OutputNode:
     """The edge for one of several outputs."""
-    node = OutputNode()
-    node.sequence_number = next_sequence_number()
+    node = OutputNode(source)
     node.source, node.index = source, index
-    node.edges, node.hooks, node.saved = (source,), None, ()
     return node
 
 

@@ -24,7 +24,6 @@ from flambeau.autograd.graph import (
     SavedOfView,
     SavedResult,
     alias_of,
-    next_sequence_number,
     short_title,
     tools,
 )
@@ -60,10 +59,6 @@ class Nowhere(Node):
 
     __slots__ = ()
     title = "Nowhere"
-
-    def __init__(self) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = (), None, ()
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         return ()
@@ -166,8 +161,7 @@ class AsStridedBackward0(Node):
     title = __qualname__
 
     def __init__(self, base: Tensor, data: Any, edge: Any) -> None:
-        self.sequence_number = next_sequence_number()
-        self.edges, self.hooks, self.saved = (edge,), None, ()
+        super().__init__(edge)
         self.window = Window(base, data)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
@@ -181,9 +175,8 @@ class CopySlices(Node):
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
-        self.edges = inner.edges = (edge_of(base), *inner.edges[1:])
-        self.sequence_number = next_sequence_number()
-        self.hooks, self.saved = None, ()
+        super().__init__(edge_of(base), *inner.edges[1:])
+        inner.edges = self.edges
         self.inner = inner
         self.window = Window(base, view._data)
 
@@ -340,8 +333,7 @@ def _view_after(slices: Callable[[], CopySlices | None]) -> Node:
     written = slices()
     assert written is not None
     node = object.__new__(AsStridedBackward0)
-    node.sequence_number = next_sequence_number()
-    node.edges, node.hooks, node.saved = (written,), None, ()
+    Node.__init__(node, written)
     node.window = written.window
     return node
 

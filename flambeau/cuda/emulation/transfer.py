@@ -17,7 +17,7 @@ from flambeau._runtime.device_memory import On
 from flambeau._tensor.sparse import SparseTensor, sparse_tensor
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.graph import Node
 from flambeau.autograd.history import edge_of
 
 PINNED = "pinned"
@@ -30,8 +30,7 @@ class ToCopy(Node):
     title = "ToCopyBackward0"
 
     def __init__(self, tensor: Tensor) -> None:
-        self.edges, self.hooks, self.saved = (edge_of(tensor),), None, ()
-        self.sequence_number = next_sequence_number()
+        super().__init__(edge_of(tensor))
         self.source = tensor.device
 
     def apply(self, grad: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from flambeau._compiler.kernel_source import NoForm
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
-from flambeau.autograd.graph import Node, next_sequence_number, output_node, save_input, version_of
+from flambeau.autograd.graph import Node, output_node, save_input, version_of
 from flambeau.autograd.history import edge_of
 from flambeau.jit.optimise import faults
 from flambeau.jit.optimise.fusion import saving
@@ -118,10 +118,7 @@ class FusedBackward(Node):
 
 def record(group: Any, form: Any, values: Any, store: Any, results: list[Any]) -> None:
     """Put a node behind the results that have gradients."""
-    node = FusedBackward()
-    node.edges = tuple([edge_of(values[position]) for position in form.wanted])
-    node.sequence_number = next_sequence_number()  # after those of its edges
-    node.hooks = None
+    node = FusedBackward(*[edge_of(values[position]) for position in form.wanted])
     saved = [values[position] for position in form.saved]
     node.saved = tuple([save_input(tensor) for tensor in saved])
     node.versions = tuple([version_of(tensor) for tensor in saved])

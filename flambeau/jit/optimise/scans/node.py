@@ -14,7 +14,6 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import graph
 from flambeau.autograd.graph import (
     Node,
-    next_sequence_number,
     output_node,
     save_input,
     save_part,
@@ -135,13 +134,11 @@ class ScanBackward(Node):
 def record(scan: Any, form: Any, values: Any, store: Any, results: list[Tensor]) -> None:
     """Put a node behind the results that have gradients."""
     ends = form.course.at(values[0])
-    node = ScanBackward()
-    node.recorded = [k for k, learns in enumerate(ends.learns) if learns]
-    if not node.recorded:
+    recorded = [k for k, learns in enumerate(ends.learns) if learns]
+    if not recorded:
         return
-    node.edges = tuple([edge_of(values[position]) for position in form.wanted])
-    node.sequence_number = next_sequence_number()  # after those of its edges
-    node.hooks = None
+    node = ScanBackward(*[edge_of(values[position]) for position in form.wanted])
+    node.recorded = recorded
     node.scan, node.form, node.values, node.ends = scan, form, values, ends
     node.value_versions = [version_of(v) if isinstance(v, Tensor) else 0 for v in values]
     node.kept = tuple([store[place] for place in form.kept])

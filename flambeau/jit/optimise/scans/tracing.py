@@ -15,7 +15,7 @@ from flambeau._compiler.expr import Expr
 from flambeau._compiler.fuse import down
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, wrap
-from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.graph import Node
 from flambeau.autograd.history import edge_of
 from flambeau.jit.optimise.fusion import rules
 from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Source, Whole, parameter
@@ -62,10 +62,8 @@ class RoundTracer(Tracer):
         source, result = self._multiplied(product.number, rows, False)
         self.operands[product.number] = source
         if modes.grad.enabled and (rows.requires_grad or matrix.requires_grad):
-            node = ProductBackward()
-            node.edges, node.hooks = (edge_of(rows), edge_of(matrix)), None
-            node.sequence_number = next_sequence_number()  # after those of its edges
-            node.saved = node.versions = ()
+            node = ProductBackward(edge_of(rows), edge_of(matrix))
+            node.versions = ()
             node.tracer, node.number = self, product.number
             result._node, result._requires_grad = node, True
         return result

@@ -9,7 +9,7 @@ from typing import Any
 from flambeau._tensor.interop import copied_memory
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
-from flambeau.autograd.graph import Node, next_sequence_number
+from flambeau.autograd.graph import Node
 from flambeau.jit.optimise.sharing import tensors_in
 
 
@@ -72,17 +72,10 @@ class Copies:
         if tensor._node is not None and (tensor._base is None or not tensor._base.requires_grad):
             leaf = new(Tensor)
             leaf._data, leaf._requires_grad = made._data, True
-            made._node = _given(leaf)
+            made._node = Given(leaf)
             self.leaves.append(leaf)
         elif tensor._requires_grad and tensor._node is None:
             self.leaves.append(made)
-
-
-def _given(leaf: Tensor) -> Given:
-    node = Given()
-    node.sequence_number = next_sequence_number()
-    node.edges, node.hooks, node.saved = (leaf,), None, ()
-    return node
 
 
 def _with_bases(tensors: Iterator[Tensor]) -> Iterator[Tensor]:
