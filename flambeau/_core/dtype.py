@@ -117,6 +117,15 @@ def default_complex() -> dtype:
     return complex128 if Defaults.dtype is float64 else complex64
 
 
+PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+"""What Python's own types mean where an element type is asked for."""
+
+
+def as_dtype(value: Any) -> Any:
+    """The element type that a Python type stands for; anything else as it is."""
+    return PYTHON_TYPES.get(value, value) if value.__class__ is type else value
+
+
 def set_default_dtype(d: dtype) -> None:
     """Set the type of tensors made from Python floats (and of complex ones with it)."""
     wanted = "only floating-point types are supported as the default type"
@@ -150,7 +159,7 @@ class finfo:
     """Limits of a floating-point type: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
     def __init__(self, type: dtype | None = None) -> None:
-        chosen = Defaults.dtype if type is None else type
+        chosen = Defaults.dtype if type is None else as_dtype(type)
         if not isinstance(chosen, dtype) or not (chosen.is_floating_point or chosen.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo "
                             f"to handle '{chosen}'")  # fmt: skip
@@ -176,11 +185,12 @@ class iinfo:
     """Limits of an integer type: bits, max, min."""
 
     def __init__(self, type: dtype) -> None:
-        if type not in INTEGERS:
+        chosen = as_dtype(type)
+        if chosen not in INTEGERS:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo "
                             f"to handle '{type}'")  # fmt: skip
-        info = np.iinfo(type.numpy_dtype)
-        self.dtype = type.name
+        info = np.iinfo(chosen.numpy_dtype)
+        self.dtype = chosen.name
         self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
 
     def __repr__(self) -> str:

@@ -84,6 +84,14 @@ def _fits_list(argument: Argument, value: Any) -> bool:
     return all(_fits_one(argument.type, item) for item in value[:1])
 
 
+def with_dtypes(op: Op, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The values with element types in the place of Python's types; None if there are none."""
+    kinds = [argument.type for argument in op.schema.arguments]
+    if not any(v.__class__ is type for v in values) or "ScalarType" not in kinds:
+        return None
+    return tuple(map(dt.as_dtype, values))
+
+
 def _is_integer(value: Any) -> bool:
     if isinstance(value, bool):
         return False

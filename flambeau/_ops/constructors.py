@@ -36,6 +36,7 @@ def _shares(data: Any) -> bool:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
     check_available(device)
+    dtype = dt.as_dtype(dtype)
     if isinstance(data, Tensor):
         return data if dtype in (None, data.dtype) else data.to(dtype)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
@@ -114,6 +115,7 @@ def frombuffer(buffer: Any, *, dtype: Any = None, count: int = -1, offset: int =
         view = memoryview(buffer)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
+    dtype = dt.as_dtype(dtype)
     length, size = view.nbytes, dtype.itemsize
     count = _checked_count(length, size, count, offset)
     if view.readonly:

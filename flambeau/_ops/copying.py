@@ -148,11 +148,12 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     """The type, device, `copy` and memory format of the three forms of `to`."""
-    wanted = {"dtype": kwargs.pop("dtype", None), "device": kwargs.pop("device", None)}
+    wanted = {"dtype": dt.as_dtype(kwargs.pop("dtype", None)), "device": kwargs.pop("device", None)}
     other = kwargs.pop("other", None)
     memory_format = kwargs.pop("memory_format", None)
     flags = []
-    for value in args:
+    for given in args:
+        value = dt.as_dtype(given)
         if isinstance(value, dt.dtype):
             wanted["dtype"] = value
         elif isinstance(value, (device, str)) or (isinstance(value, int) and value is not True

@@ -81,6 +81,10 @@ def otherwise(
     tensors, if one is among the arguments. Else the error, in torch's words if it is a TypeError.
     """
     if not isinstance(error, NotStrided):
+        plain = binder.with_dtypes(op, values)
+        if plain is not None:
+            result = CONVERTED.setdefault(op.full_name, Plain(op))(*plain)
+            return result if out is None else write_out(op, out, result, plain)
         taken, result = overrides.taken_over(op, values, out, inplace=inplace)
         if taken:
             return result
@@ -129,6 +133,8 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
     return result
 
 
+CONVERTED: dict[str, Plain] = {}
+"""Functions that were called with Python types for element types."""
 Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool], Any]
 WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""

@@ -9,8 +9,10 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
+from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._core.promotion import dtype_of_number
+from flambeau._ops import outputs
 from flambeau._ops.copying import format_strides
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.op import composite
@@ -18,6 +20,7 @@ from flambeau._ops.pointwise import number_array
 from flambeau._runtime import cpu
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.history import bump, check_inplace
 
 
 def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
@@ -55,7 +58,7 @@ def options(dtype: Any, layout: Any, device: Any) -> Any:
         raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
     if dtype is None:
         return dt.Defaults.numpy_dtype
-    chosen = PYTHON_TYPES[dtype]() if dtype in PYTHON_TYPES else dtype
+    chosen = dt.as_dtype(dtype)
     if not isinstance(chosen, dt.dtype):
         found = type(dtype).__name__
         raise TypeError(f"argument 'dtype' must be torch.dtype, not {found}")
@@ -82,31 +85,62 @@ def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:
     return like(tensor, dtype, device)
 
 
-PYTHON_TYPES = {
-    float: dt.default_dtype, int: lambda: dt.int64, bool: lambda: dt.bool_,
-    complex: dt.default_complex,
-}  # fmt: skip
-"""Python's types stand for dtypes."""
+def of_out(name: str, out: Any, dtype: Any, layout: Any) -> Any:
+    """The element type that a factory works in: that of `out`, if there is one; it has to fit."""
+    if out is None:
+        return dtype
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    wanted = dt.as_dtype(dtype)
+    if wanted is not None and wanted is not out.dtype:
+        raise RuntimeError(f"dtype {wanted.scalar_name} does not match dtype of out parameter "
+                           f"({out.dtype.scalar_name})")  # fmt: skip
+    if layout is not None and layout is not lay.strided:
+        kind = str(layout).rpartition(".")[2].removesuffix("_coo").title()
+        raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
+    if out.requires_grad and modes.grad.enabled:
+        if name in ("empty", "randn"):
+            raise RuntimeError("cannot resize variables that require grad")
+        raise RuntimeError(
+            f"aten::{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    return out.dtype
 
 
-def _of_out(dtype: Any, out: Tensor | None) -> Any:
-    return out.dtype if dtype is None and out is not None else dtype
+def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None, *,
+           counted: bool = False) -> Tensor:  # fmt: skip
+    """The tensor over new memory, or `out` filled with it.
 
-
-def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None) -> Tensor:
-    """The tensor over new memory, or `out` filled with it."""
-    result = wrap(data)
+    `counted`: only the number of elements has to be right.
+    """
     if out is not None:
-        from flambeau._ops.op import REGISTRY
-        from flambeau._ops.outputs import write_out
-
-        write_out(REGISTRY["zeros_like"], out, result)
-        if out.is_leaf:
-            out.requires_grad_(requires_grad)  # type: ignore[attr-defined]
-        return out
+        if counted and out._data.size == data.size:
+            data = data.reshape(out._data.shape)
+        room(out, data.shape)
+        if counted:
+            outputs.check_overlap(out._data)
+        outputs.write(out._data, data)
+        return filled(out, requires_grad)
+    result = wrap(data)
     if requires_grad:
         require_grad(result)
     return result
+
+
+def room(out: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """The memory of `out`, made to fit."""
+    outputs.resize_output(out, shape)
+    check_inplace(out, False, leaf=False)
+    return out._data
+
+
+def filled(out: Tensor, requires_grad: bool) -> Tensor:
+    """`out` after it was filled."""
+    bump(out)
+    if out.is_leaf:
+        out.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    return out
 
 
 def require_grad(tensor: Tensor) -> None:
@@ -135,7 +169,7 @@ def zeros(
     """A tensor of zeros."""
     shape = shape_of(sizes if size is None else (size,), "zeros")
     try:
-        data = np.zeros(shape, options(_of_out(dtype, out), layout, device))
+        data = np.zeros(shape, options(of_out("zeros", out, dtype, layout), layout, device))
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     return finish(data, requires_grad, out)
@@ -155,7 +189,7 @@ def ones(
 ) -> Tensor:
     """A tensor of ones."""
     shape = shape_of(sizes if size is None else (size,), "ones")
-    data = np.ones(shape, options(_of_out(dtype, out), layout, device))
+    data = np.ones(shape, options(of_out("ones", out, dtype, layout), layout, device))
     return finish(data, requires_grad, out)
 
 
@@ -175,7 +209,7 @@ def empty(
     """A tensor with whatever was in its memory."""
     shape = shape_of(sizes if size is None else (size,), "empty")
     try:
-        numpy_dtype = options(_of_out(dtype, out), layout, device)
+        numpy_dtype = options(of_out("empty", out, dtype, layout), layout, device)
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     strides = None if memory_format is None else format_strides(shape, memory_format)
@@ -205,8 +239,9 @@ def full(
                         f"{type(size).__name__}")  # fmt: skip
     if fill_value is None:
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not NoneType")
+    dtype = of_out("full", out, dtype, layout)
     if dtype is None:
-        dtype = dtype_of_number(fill_value) if out is None else out.dtype
+        dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
     data = np.empty(shape_of((size,), "full"), numpy_dtype)
     data[...] = filling(fill_value, numpy_dtype)

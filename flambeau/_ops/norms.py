@@ -59,7 +59,7 @@ def _check_dtype(own: dt.dtype, dtype: dt.dtype | None, name: str) -> None:
     if dtype is None:
         return
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name}: dtype should be floating point or complex. Got "
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got "
                            f"{dtype.scalar_name}")  # fmt: skip
     if dtype.is_complex != own.is_complex:
         kinds = ("complex", "complex") if own.is_complex else ("real", "real")

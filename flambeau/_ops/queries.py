@@ -83,7 +83,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
 @composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)
 def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
     """Whether a result of one type may be stored in another."""
-    return outputs.can_cast(from_, to)
+    return outputs.can_cast(dt.as_dtype(from_), dt.as_dtype(to))
 
 
 @composite("is_tensor(Tensor self) -> bool", method=False)

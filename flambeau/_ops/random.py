@@ -13,9 +13,10 @@ from flambeau._core import dtype as dt
 from flambeau._core import random_fill, random_integer, random_sample
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
+from flambeau._core.layout import contiguous_format
 from flambeau._ops import outputs
 from flambeau._ops.arithmetic import zero_like
-from flambeau._ops.factories import _like, finish, options, shape_of
+from flambeau._ops.factories import _like, filled, finish, of_out, options, room, shape_of
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, default_title, kernel
 from flambeau._ops.pointwise import broadcast_shape, wants_grad
@@ -112,26 +113,40 @@ def fork_rng(devices: Any = None, enabled: bool = True, **unused: Any) -> Iterat
 # ---- new tensors
 
 
-def _new(size: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
-    return np.empty(shape_of(size), options(dtype, layout, device))
+def _drawn(name: str, size: Any, fill: Callable[[np.ndarray], Any], out: Any, dtype: Any,
+           layout: Any, device: Any, requires_grad: bool) -> Tensor:  # fmt: skip
+    """A new tensor, or `out`, filled in its own type and in the order of its memory."""
+    numpy_dtype = options(of_out(name, out, dtype, layout), layout, device)
+    shape = shape_of(size, name)
+    if out is None:
+        data = np.empty(shape, numpy_dtype)
+        fill(data)
+        return finish(data, requires_grad)
+    outputs.check_overlap(room(out, shape))
+    fill(out._data)
+    return filled(out, requires_grad)
 
 
 @composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", method=False)
-def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-         device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-         names: Any = None) -> Tensor:  # fmt: skip
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+         layout: Any = None, device: Any = None, pin_memory: bool = False,
+         requires_grad: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1)."""
-    data = _new(size, dtype, layout, device)
-    return finish(random_fill.uniform_(data, 0.0, 1.0, _stream(generator)), requires_grad, out)
+    stream = _stream(generator)
+    return _drawn("rand", sizes if size is None else (size,),
+                  lambda data: random_fill.uniform_(data, 0.0, 1.0, stream), out, dtype, layout,
+                  device, requires_grad)  # fmt: skip
 
 
 @composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", method=False)
-def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-          device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-          names: Any = None) -> Tensor:  # fmt: skip
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+          layout: Any = None, device: Any = None, pin_memory: bool = False,
+          requires_grad: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1."""
-    data = _new(size, dtype, layout, device)
-    return finish(random_fill.normal_(data, 0.0, 1.0, _stream(generator)), requires_grad, out)
+    stream = _stream(generator)
+    return _drawn("randn", sizes if size is None else (size,),
+                  lambda data: random_fill.normal_(data, 0.0, 1.0, stream), out, dtype, layout,
+                  device, requires_grad)  # fmt: skip
 
 
 @composite(f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", method=False)
@@ -149,9 +164,11 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if size is None or not 1 <= len(bounds) <= 2:
         raise TypeError("randint() received an invalid combination of arguments")
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
-    data = _new((size,), dtype or dt.int64, layout, device)
-    random_integer.random_from_to_(data, first, last, _stream(generator))
-    return finish(data, requires_grad, out)
+    wanted = dt.int64 if dtype is None and out is None else dtype
+    stream = _stream(generator)
+    return _drawn("randint", (size,),
+                  lambda data: random_integer.random_from_to_(data, first, last, stream), out,
+                  wanted, layout, device, requires_grad)  # fmt: skip
 
 
 @composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
@@ -159,8 +176,17 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The integers from 0 to n - 1 in random order."""
-    numpy_dtype = options(dtype or dt.int64, layout, device)
+    wanted = of_out("randperm", out, dtype, layout)
+    numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
+    _check_largest(n, numpy_dtype)
     return finish(random_sample.randperm(n, numpy_dtype, _stream(generator)), requires_grad, out)
+
+
+def _check_largest(n: int, numpy_dtype: np.dtype) -> None:
+    """The numbers from 0 to n have to fit into the type."""
+    if numpy_dtype.kind in "iu" and n - 1 > np.iinfo(numpy_dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without "
+                           "overflow")  # fmt: skip
 
 
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
@@ -203,9 +229,10 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers of one mean and standard deviation."""
-    data = _new((size,), dtype, layout, device)
-    filled = random_fill.normal_(data, float(mean), float(std), _stream(generator))
-    return finish(filled, requires_grad, out)
+    stream = _stream(generator)
+    return _drawn("normal", (size,),
+                  lambda data: random_fill.normal_(data, float(mean), float(std), stream), out,
+                  dtype, layout, device, requires_grad)  # fmt: skip
 
 
 @composite(
@@ -266,7 +293,7 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 )
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
     """0 or 1, each 1 with the probability that the tensor has in its place."""
-    result = ops.empty_like(input)
+    result = ops.empty_like(input, memory_format=contiguous_format)
     random_fill.bernoulli_tensor_(result._data, input._data, _stream(generator))
     return result  # type: ignore[no-any-return]
 
@@ -278,7 +305,7 @@ def bernoulli(input: Tensor, generator: Any) -> Tensor:
 )
 def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
     """0 or 1 in the shape of a tensor, 1 with probability `p`."""
-    result = ops.empty_like(input)
+    result = ops.empty_like(input, memory_format=contiguous_format)
     _fill_bernoulli(result._data, p, generator)
     return result  # type: ignore[no-any-return]
 

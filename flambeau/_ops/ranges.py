@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._ops.binder import type_name
-from flambeau._ops.factories import OPTIONS, finish, options
+from flambeau._ops.factories import OPTIONS, finish, of_out, options
 from flambeau._ops.op import composite
 from flambeau._tensor.tensor import Tensor
 
@@ -55,16 +55,17 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: An
         start, end, step = bounds
     elif end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
+    dtype = of_out("arange", out, dtype, layout)
     if dtype is None and type(start) is type(end) is type(step) is int:
-        numpy_dtype = options(out.dtype if out is not None else dt.int64, layout, device)
+        numpy_dtype = options(dt.int64, layout, device)
     else:
         place = 1 if len(bounds) < 2 else 2
         start, end = _number(start, "start", 1, "arange"), _number(end, "end", place, "arange")
         step = _number(step, "step", 3, "arange")
         if dtype is None:
-            dtype = out.dtype if out is not None else _dtype_of_range(start, end, step)
+            dtype = _dtype_of_range(start, end, step)
         numpy_dtype = options(dtype, layout, device)
-    return finish(_range(start, end, step, numpy_dtype), requires_grad, out)
+    return finish(_range(start, end, step, numpy_dtype), requires_grad, out, counted=True)
 
 
 def _dtype_of_range(*numbers: Any) -> dt.dtype:
@@ -135,14 +136,16 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     )
     if end is None:
         start, end = 0, start
-    numpy_dtype = options(dtype, layout, device)
+    numpy_dtype = options(of_out("range", out, dtype, layout), layout, device)
+    if numpy_dtype.kind == "b":
+        raise NotImplementedError("\"range_cpu\" not implemented for 'Bool'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     length = math.floor((end - start) / step) + 1
     data = (start + step * np.arange(length, dtype=np.float64)).astype(numpy_dtype)
-    return finish(data, requires_grad, out)
+    return finish(data, requires_grad, out, counted=True)
 
 
 # ---- linspace and logspace
@@ -192,9 +195,7 @@ def _checked_steps(function: str, steps: Any) -> int:
     return int(steps)
 
 
-def _spaced_dtype(function: str, dtype: Any, out: Any, *bounds: Any) -> Any:
-    if dtype is None and out is not None:
-        dtype = out.dtype
+def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
     if dtype is None and complex in map(type, bounds):
         dtype = dt.default_complex()
     if dtype is dt.bool_:
@@ -209,10 +210,10 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
     start, end = _bound(start, "start", "linspace"), _bound(end, "end", "linspace")
     steps = _checked_steps("linspace", steps)
-    dtype = _spaced_dtype("linspace", dtype, out, start, end)
+    dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
     data = _spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
-    return finish(data, requires_grad, out)
+    return finish(data, requires_grad, out, counted=True)
 
 
 @composite(
@@ -225,7 +226,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     """`base ** linspace(start, end, steps)`."""
     start, end = _bound(start, "start", "logspace"), _bound(end, "end", "logspace")
     steps = _checked_steps("logspace", steps)
-    dtype = _spaced_dtype("logspace", dtype, out, start, end)
+    dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
     if numpy_dtype.kind in "iu":
         exponents = _spaced(int(start), int(end), steps, np.dtype(np.float64))
@@ -233,7 +234,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
         exponents = _spaced(start, end, steps, numpy_dtype)
     with np.errstate(all="ignore"):
         data = np.power(exponents.dtype.type(base), exponents).astype(numpy_dtype)
-    return finish(data, requires_grad, out)
+    return finish(data, requires_grad, out, counted=True)
 
 
 @composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", method=False)
@@ -257,6 +258,5 @@ def eye(
                             f"{type(size).__name__}")  # fmt: skip
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    return finish(np.eye(n, columns, dtype=options(dtype, layout, device)), requires_grad, out)
+    numpy_dtype = options(of_out("eye", out, dtype, layout), layout, device)
+    return finish(np.eye(n, columns, dtype=numpy_dtype), requires_grad, out)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
-from flambeau._core.dtype import from_numpy_dtype
 from flambeau._ops import geometry
 from flambeau._ops.dims import infer_size, wrap_dim
 from flambeau._ops.geometry import steps_of, strided, view_strides
@@ -190,8 +190,8 @@ def view_dtype(data: np.ndarray, dtype: Dtype) -> np.ndarray:
 )
 def view_other(input: Any, size: Any) -> Any:
     """`view` of what is not a shape: a type."""
-    if len(size) == 1 and isinstance(size[0], Dtype):
-        return ops._view_dtype(input, size[0])
+    if len(size) == 1 and isinstance(as_dtype(size[0]), Dtype):
+        return ops._view_dtype(input, as_dtype(size[0]))
     if len(size) == 0 or isinstance(size, Dtype):
         return NotImplemented
     for position, item in enumerate(size):

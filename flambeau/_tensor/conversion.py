@@ -64,7 +64,7 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
     """
     token = enter_quiet(QUIET)
     try:
-        return _copy_of(data, None if dtype is None else dtype.numpy_dtype)
+        return _copy_of(data, None if dtype is None else dt.as_dtype(dtype).numpy_dtype)
     finally:
         leave_quiet(token)
 

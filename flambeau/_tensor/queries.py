@@ -190,6 +190,8 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found[0]
+    elif dtype in dt.PYTHON_TYPES:
+        raise ValueError(f"invalid type: '{dtype.__name__}'")
     return self.to(getattr(dtype, "element_type", dtype))  # type: ignore[attr-defined]
 
 

@@ -126,7 +126,7 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {size}: {list(shape)}"
             )
-    numpy_dtype = dt.Defaults.numpy_dtype if dtype is None else dtype.numpy_dtype
+    numpy_dtype = dt.Defaults.numpy_dtype if dtype is None else dt.as_dtype(dtype).numpy_dtype
     if numpy_dtype not in GRAD_DTYPES:
         raise RuntimeError(CANNOT_REQUIRE_GRAD)
     result = new(Parameter)
