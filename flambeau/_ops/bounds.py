@@ -22,10 +22,10 @@ from flambeau._ops.pointwise import (
     LIMIT,
     broadcast_shape,
     common_dtype,
-    number_array,
     number_of,
     result_strides,
 )
+from flambeau._ops.scalars import check_fits, filling
 from flambeau._ops.templates import copies
 from flambeau._runtime import cpu
 from flambeau._tensor.tensor import Tensor, method, wrap
@@ -189,11 +189,24 @@ def _clamp_choice(input: Any, min: Any, max: Any) -> tuple[str, tuple[Any, ...]]
         if not (min is None or max is None or isinstance(min, Tensor) is isinstance(max, Tensor)):
             raise _clamp_error(input, min, max)
         suffix = "_tensor"
+    for bound in (min, max):
+        if bound.__class__ in (int, float) and not SMALL <= bound <= LARGE:
+            _check_beside(bound, input)
     if max is None:
         return f"_clamp_low{suffix}", (min,)
     if min is None:
         return f"_clamp_high{suffix}", (max,)
     return ("_clamp_both_tensors" if suffix else "_clamp_both"), (min, max)
+
+
+SMALL, LARGE = 0, 127
+"""Numbers from one to the other fit into every type."""
+
+
+def _check_beside(bound: Any, input: Any) -> None:
+    """A number that a tensor is compared with has to fit into the type of the result."""
+    if input.__class__ is Tensor and input._data.dtype.kind != "c":
+        check_fits(bound, common_dtype([input, bound]).numpy_dtype)
 
 
 PLAIN = frozenset((int, float, type(None)))
@@ -480,7 +493,7 @@ def _condition(condition: Any) -> Any:
 
 def _of_type(value: Any, element: dt.dtype) -> Any:
     if not isinstance(value, Tensor):
-        return wrap(number_array(value, element.numpy_dtype))
+        return wrap(filling(value, element.numpy_dtype))
     return value if value.dtype is element else value.to(element)  # type: ignore[attr-defined]
 
 
@@ -488,7 +501,10 @@ def _number_beside(value: Any, other: Any) -> Any:
     """A number that leaves the type of the tensor beside it alone as a 0-dim tensor."""
     if other.__class__ is not Tensor or value.__class__ not in (float, int):
         return value
-    number = scalar_tensor(value, other._data.dtype)
+    numpy_dtype = other._data.dtype
+    number = scalar_tensor(value, numpy_dtype)
+    if number is not None and not (numpy_dtype.kind in "fV" and numpy_dtype.itemsize < 4):
+        check_fits(value, numpy_dtype)
     return value if number is None else number
 
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available
-from flambeau._ops import typed
 from flambeau._ops.factories import finish, options
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
-from flambeau._ops.pointwise import number_array
+from flambeau._ops.scalars import filling
 from flambeau._tensor.conversion import copy_of, from_numpy
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, wrap
@@ -163,12 +162,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
     """A 0-dim tensor; of the default type unless told otherwise."""
     value = s.item() if isinstance(s, Tensor) else s  # type: ignore[attr-defined]
     numpy_dtype = options(dtype, layout, device)
-    if isinstance(value, complex) and numpy_dtype.kind != "c":
-        name = typed.C_NAMES[dt.from_numpy_dtype(numpy_dtype)]
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if numpy_dtype.kind in "iu":
-        value = int(value)
-    return finish(number_array(value, numpy_dtype), requires_grad)
+    return finish(filling(value, numpy_dtype), requires_grad)
 
 
 @composite(

@@ -16,6 +16,7 @@ from flambeau._ops.binder import plain_type_name
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
+from flambeau._ops.scalars import filling
 from flambeau._ops.templates import copies
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.sparse import SparseTensor
@@ -387,14 +388,17 @@ def fill(data: np.ndarray, value: Any) -> np.ndarray:
 
 
 def _write_number(data: np.ndarray, value: Any) -> None:
-    if data.size < LIMIT and value.__class__ is float and data.dtype in FLOATS:
+    if data.size < LIMIT and value.__class__ is float and data.dtype in FLOATS and (
+        -LARGEST <= value <= LARGEST or value - value != 0  # infinite or not a number
+    ):  # fmt: skip
         data.fill(value)
         return
-    number = pointwise.number_array(value, data.dtype)
+    number = filling(value, data.dtype)
     if data.size < LIMIT or not copies.convert(data, number):
         data[...] = number
 
 
+LARGEST = float(np.finfo(np.float32).max)
 FLOATS = frozenset((FLOAT32, np.dtype(np.float64)))
 """Types that NumPy's own `fill` converts a float to as torch does."""
 

@@ -16,7 +16,7 @@ from flambeau._ops import outputs
 from flambeau._ops.copying import format_strides
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.op import composite
-from flambeau._ops.pointwise import number_array
+from flambeau._ops.scalars import filling
 from flambeau._runtime import cpu
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
@@ -244,22 +244,12 @@ def full(
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
     data = np.empty(shape_of((size,), "full"), numpy_dtype)
-    data[...] = filling(fill_value, numpy_dtype)
+    data[...] = filling(_plain(fill_value), numpy_dtype)
     return finish(data, requires_grad, out)
 
 
-def filling(value: Any, numpy_dtype: Any) -> np.ndarray:
-    """A number as an element of a type; integers have to fit."""
-    if isinstance(value, Tensor):
-        value = value.item()  # type: ignore[attr-defined]
-    if numpy_dtype.kind not in "iu":
-        return number_array(value, numpy_dtype)
-    value = int(value)
-    limits = np.iinfo(numpy_dtype)
-    if not -limits.max - 1 <= value <= limits.max:
-        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without "
-                           "overflow")  # fmt: skip
-    return number_array(value, numpy_dtype)
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
 
 
 def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
@@ -354,7 +344,7 @@ def full_like(
 ) -> Tensor:
     """A number repeated in the shape of another tensor."""
     data = _like(input, dtype, layout, device, memory_format)
-    data[...] = filling(fill_value, data.dtype)
+    data[...] = filling(_plain(fill_value), data.dtype)
     return finish(data, requires_grad)
 
 
@@ -432,7 +422,7 @@ def new_full(
     """A number repeated in a shape, with the type of this tensor."""
     numpy_dtype = options(dtype or self.dtype, layout, device)
     data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
-    data[...] = filling(fill_value, numpy_dtype)
+    data[...] = filling(_plain(fill_value), numpy_dtype)
     return finish(data, requires_grad)
 
 

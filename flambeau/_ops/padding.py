@@ -13,7 +13,7 @@ from flambeau._core.settled import settled
 from flambeau._ops.bounds import beside
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
-from flambeau._ops.pointwise import number_array
+from flambeau._ops.scalars import checked_number
 from flambeau._ops.templates.memory_formats import empty_in_format_of
 from flambeau._runtime.cpu import element_strides, empty_strided
 
@@ -33,7 +33,7 @@ def constant_pad_nd(data: np.ndarray, pad: Sequence[int], value: Any) -> np.ndar
     """`value` around the last dims: `pad` is (left, right, top, ...); negative sizes crop."""
     shape, source, target = _placed(data.shape, tuple(pad))
     result = _memory_for(data, shape)
-    result.fill(number_array(_whole(value, data.dtype), data.dtype))
+    result.fill(checked_number(value, data.dtype))
     result[target] = data[source]
     return result
 
@@ -64,6 +64,14 @@ def _placed(sizes: tuple[int, ...], pad: tuple[int, ...]) -> tuple[Any, Any, Any
     source = [slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(sizes, pairs, strict=True)]
     target = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, pairs, strict=True)]
     return shape, tuple(source), tuple(target)
+
+
+def _as_float(value: Any) -> Any:
+    """The number that `pad` is given, which is a float: a negative one does not fill bytes."""
+    if value is None:
+        return 0
+    exact = isinstance(value, int) and abs(value) < 1 << 53
+    return float(value) if exact else value
 
 
 def _whole(value: Any, numpy_dtype: Any) -> Any:
@@ -245,7 +253,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
             f"padding length {len(pad)} and input of dimension {ndim}"
         )
     if mode == "constant":
-        return ops.constant_pad_nd(input, pad, 0 if value is None else value)
+        return ops.constant_pad_nd(input, pad, _as_float(value))
     if value not in (None, 0):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     spatial = len(pad) // 2

@@ -137,8 +137,9 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     if end is None:
         start, end = 0, start
     numpy_dtype = options(of_out("range", out, dtype, layout), layout, device)
-    if numpy_dtype.kind == "b":
-        raise NotImplementedError("\"range_cpu\" not implemented for 'Bool'")
+    if numpy_dtype.kind in "bc":
+        name = dt.from_numpy_dtype(numpy_dtype).scalar_name
+        raise NotImplementedError(f"\"range_cpu\" not implemented for '{name}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (step > 0 and end < start) or (step < 0 and end > start):

@@ -13,7 +13,8 @@ from flambeau._runtime.cpu import converted
 
 C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-    "float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>",
     "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
 }  # fmt: skip
 
@@ -29,7 +30,7 @@ def scalar_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     elif not isinstance(value, (float, complex)):
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{name}Tensor")
-    return checked_number(value, numpy_dtype)
+    return filling(value, numpy_dtype)
 
 
 def type_name(value: Any) -> str:
@@ -46,9 +47,9 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
     kind = numpy_dtype.kind
     if kind == "b":
         return np.array(bool(value))
+    if kind == "c":
+        return _complex(complex(value), numpy_dtype)
     if isinstance(value, complex):
-        if kind == "c":
-            return np.array(value, numpy_dtype)
         if value.imag:
             raise _overflow(numpy_dtype)
         value = value.real
@@ -59,11 +60,46 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
     return converted(value, numpy_dtype)
 
 
+def filling(value: Any, numpy_dtype: Any) -> np.ndarray:
+    """As `checked_number`, but half types take what is beyond them as infinite."""
+    if numpy_dtype.kind in "fV" and numpy_dtype.itemsize < 4 and not isinstance(value, complex):
+        return converted(value, numpy_dtype)
+    return checked_number(value, numpy_dtype)
+
+
+def check_fits(value: Any, numpy_dtype: Any) -> None:
+    """Torch's error if a real number is beyond a type; infinite ones fit into floats."""
+    lowest, highest = _limits(numpy_dtype)
+    if not lowest <= value <= highest:
+        checked_number(value, numpy_dtype)
+
+
+@cache
+def _limits(numpy_dtype: Any) -> tuple[float, float]:
+    if numpy_dtype.kind in "iu":
+        limits = np.iinfo(numpy_dtype)
+        return int(limits.min), int(limits.max)
+    if numpy_dtype.kind in "fV":
+        return -_largest(numpy_dtype), _largest(numpy_dtype)
+    return _limits(np.dtype(np.float32)) if numpy_dtype.itemsize == 8 else (-math.inf, math.inf)
+
+
+def _complex(value: complex, numpy_dtype: Any) -> np.ndarray:
+    if numpy_dtype.itemsize == 8:
+        part = np.dtype(np.float32)
+        for number in (value.real, value.imag):
+            if math.isfinite(number) and abs(number) > _largest(part):
+                raise _overflow(numpy_dtype)
+    return np.array(value, numpy_dtype)
+
+
 def _integer(value: Any, numpy_dtype: Any) -> np.ndarray:
     if isinstance(value, float) and not math.isfinite(value):
         raise _overflow(numpy_dtype)
     number = int(value)
     lowest, highest = _range(numpy_dtype)
+    if isinstance(value, float) and value < 0 and numpy_dtype.kind == "u":
+        raise _overflow(numpy_dtype)
     if not lowest <= number <= highest:
         raise _overflow(numpy_dtype)
     bits = 8 * numpy_dtype.itemsize

@@ -15,6 +15,7 @@ from flambeau._ops.dispatch import size_list
 from flambeau._ops.geometry import strided
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, view
+from flambeau._ops.scalars import checked_number
 from flambeau._ops.typed import C_NAMES
 from flambeau._ops.unformulated import NotDerived
 from flambeau._runtime.cpu import address, element_strides
@@ -310,6 +311,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) != 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    checked_number(fill_value, self._data.dtype)
     step = sum(element_strides(self._data))
     length = min(shape)
     ops.as_strided(self, (length,), (step,)).fill_(fill_value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import check_available
+from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.storage import Storage
 from flambeau._tensor.tensor import Tensor, method, wrap
@@ -70,7 +72,7 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
 
 
 def _copy_of(data: Any, wanted: Any) -> np.ndarray:
-    if type(data) is float:
+    if type(data) is float and (wanted is None or wanted.kind not in "iu"):
         return converted(data, wanted or dt.Defaults.numpy_dtype)
     kinds = _kinds(data) if type(data) is list else None
     if kinds in (FLOATS, INTS):
@@ -112,9 +114,10 @@ def _from_python(data: Any, wanted: Any) -> np.ndarray:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     shape = _shape_of(data)
     flat: list[Any] = []
-    _flatten(data, shape, 0, flat)
+    types: set[dt.dtype] = set()
+    _flatten(data, shape, 0, flat, types)
     if wanted is None:
-        wanted = _inferred_dtype(flat)
+        wanted = reduce(promote_types, types or {dt.default_dtype()}).numpy_dtype
     return _fill(flat, wanted).reshape(shape)
 
 
@@ -144,14 +147,18 @@ def _is_sequence(data: Any) -> bool:
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
 
-def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> None:
+def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any],
+             types: set[dt.dtype]) -> None:  # fmt: skip
+    """Put the numbers in `flat`, and the element types that they stand for in `types`."""
     if depth == len(shape):
         if _is_sequence(data):
             raise TypeError(f"only scalar types are expected at dim {depth}, "
                             f"got {type(data).__name__}")  # fmt: skip
         flat.append(_number(data))
+        types.add(_dtype_of(data))
         return
     if isinstance(data, Tensor):
+        types.add(data.dtype)
         flat.extend(data._data.reshape(-1).tolist())
         return
     if not _is_sequence(data):
@@ -162,9 +169,10 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> 
     is_row = depth == len(shape) - 1 and len(data) and type(data[0]) in (float, int)
     if is_row and all(type(item) in (float, int, bool) for item in data):
         flat.extend(data)
+        types.update(map(dtype_of_number, dict(zip(map(type, data), data, strict=True)).values()))
         return
     for item in data:
-        _flatten(item, shape, depth + 1, flat)
+        _flatten(item, shape, depth + 1, flat, types)
 
 
 def _number(value: Any) -> Any:
@@ -180,15 +188,13 @@ def _number(value: Any) -> Any:
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
-def _inferred_dtype(flat: list[Any]) -> np.dtype[Any]:
-    kinds = set(map(type, flat))
-    if any(issubclass(k, complex) for k in kinds):
-        return dt.default_complex().numpy_dtype
-    if not flat or any(issubclass(k, float) for k in kinds):
-        return dt.Defaults.numpy_dtype
-    if kinds == {bool}:
-        return np.dtype(np.bool_)
-    return np.dtype(np.int64)
+def _dtype_of(item: Any) -> dt.dtype:
+    """The element type that an item stands for."""
+    if isinstance(item, Tensor):
+        return item.dtype
+    if isinstance(item, (np.generic, np.ndarray)):
+        return dt.from_numpy_dtype(item.dtype)
+    return dtype_of_number(_number(item))
 
 
 def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
@@ -196,14 +202,21 @@ def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
     with np.errstate(all="ignore"):
         try:
             return converted(flat, wanted)
-        except OverflowError:
+        except (OverflowError, ValueError):
             if wanted.kind in "iu":
-                raise RuntimeError(
-                    f"value cannot be converted to type {wanted.name} without overflow"
-                ) from None
+                return np.array([_wrapped(v, wanted) for v in flat], np.uint64).astype(wanted)
             return converted([float(v) for v in flat], wanted)
         except TypeError:
             return np.array(flat).astype(wanted)
+
+
+def _wrapped(value: Any, wanted: np.dtype[Any]) -> int:
+    """A number as the bits of an integer type; unsigned ones take negative integers, too."""
+    limits = np.iinfo(wanted)
+    lowest = limits.min if wanted.kind == "i" or isinstance(value, float) else -limits.max
+    if not lowest <= value <= limits.max:
+        raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    return int(value) % (1 << 64)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:

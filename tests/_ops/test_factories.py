@@ -19,4 +19,4 @@ def test_what_is_no_dtype_is_a_type_error(dtype: Any) -> None:
 
 def test_python_types_stand_for_dtypes() -> None:
     assert torch.ones(1, dtype=int).dtype is torch.int64
-    assert torch.ones(1, dtype=float).dtype is torch.get_default_dtype()
+    assert torch.ones(1, dtype=float).dtype is torch.float64
