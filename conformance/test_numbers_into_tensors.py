@@ -37,7 +37,7 @@ WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "fill_diagonal_": lambda t, v, d: t.zeros(2, 2, dtype=d).fill_diagonal_(v),
     "clamp": lambda t, v, d: t.zeros(1, dtype=d).clamp(min=v),
     "where": lambda t, v, d: t.where(t.tensor([True]), t.zeros(1, dtype=d), v),
-    "add": lambda t, v, d: t.zeros(1, dtype=d) + v,
+    "add": lambda t, v, d: t.zeros(1, dtype=t.float32 if d.is_complex else d) + v,
     "scatter": lambda t, v, d: t.zeros(1, dtype=d).scatter(0, t.tensor([0]), v),
 }
 

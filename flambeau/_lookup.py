@@ -16,7 +16,8 @@ MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
-    "_C", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug", "profiler",
+    "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
+    "profiler",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 

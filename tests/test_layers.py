@@ -34,7 +34,10 @@ LAYERS = [
     },
     {"jit", "func", "profiler"},
     {"debug"},
-    {"__init__", "__main__", "_lookup", "cli", "_commands", "_environment", "_warmup", "hook"},
+    {
+        "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
+        "_environment", "_warmup", "hook",
+    },
 ]  # fmt: skip
 
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}

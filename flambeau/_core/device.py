@@ -22,6 +22,10 @@ class device:
         if isinstance(chosen, int):
             index = chosen
             chosen = "cuda"
+            if index >= 0 and not Emulated.count:
+                raise RuntimeError("Cannot access accelerator device when none is available.")
+        if isinstance(index, int) and index < 0:
+            raise RuntimeError("Device index must not be negative")
         if hasattr(chosen, "type"):
             chosen, index = chosen.type, chosen.index
         if not isinstance(chosen, str):

@@ -73,10 +73,13 @@ class Size(tuple[int, ...]):
     __str__ = __repr__
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to "
+                            "torch.Size")  # fmt: skip
+        return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+    def __radd__(self, other: Any) -> Any:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
         return Size(tuple.__mul__(self, count))

@@ -216,7 +216,7 @@ add_primitive("checked_fmod", _fmod, floats=np.fmod)
 
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_trunc_cpu", node="DivBackward2", exact_number=True,
+           label="div_trunc_cpu", node="DivBackward2", exact_number=True, numbers="all",
            backward={"self": zero_like, "other": zero_like})  # fmt: skip
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
@@ -224,7 +224,7 @@ def div_trunc(self: Any, other: Any) -> Any:
 
 
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
-           label="div_floor_cpu", node="DivBackward2", exact_number=True,
+           label="div_floor_cpu", node="DivBackward2", exact_number=True, numbers="all",
            backward={"self": zero_like, "other": zero_like})  # fmt: skip
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""

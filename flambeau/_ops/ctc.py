@@ -124,11 +124,20 @@ def _check(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequence[i
     if len(target_lengths) != batch:
         raise RuntimeError("target_lengths must be of size batch_size")
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
+    _check_lengths("target_lengths", target_lengths, where)
+    _check_lengths("input_lengths", input_lengths, where)
     for length in input_lengths:
         if length > steps:
             raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got "
                                f"value {length} {where}")  # fmt: skip
     _check_targets(targets, target_lengths, where)
+
+
+def _check_lengths(name: str, lengths: Any, where: str) -> None:
+    for length in lengths:
+        if length < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {length} "
+                               f"{where}")  # fmt: skip
 
 
 def _check_targets(targets: np.ndarray, target_lengths: Sequence[int], where: str) -> None:

@@ -275,6 +275,8 @@ def _check_offsets(offsets: np.ndarray, count: int) -> None:
             f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
             f"{offsets[-1]}"
         )
+    if offsets.min() < 0:
+        raise IndexError("index out of range in self")
 
 
 def _bag_maxima(rows: np.ndarray, bags: np.ndarray, indices: np.ndarray,

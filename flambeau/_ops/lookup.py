@@ -17,6 +17,8 @@ def names_of(namespace: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     module = f"flambeau.{namespace}"
 
     def find(name: str) -> Any:
+        if name == "__all__":
+            return listed()
         if prefix + name not in BY_NAME:
             return missing(module, name)
         found = get(prefix + name)

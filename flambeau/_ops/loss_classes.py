@@ -119,6 +119,8 @@ def _row_factor(grad: np.ndarray, targets: Targets, reduction: int, dtype: Any) 
         factor = factor / dtype.type(targets.count)
     if targets.weights is not None:
         factor = factor * targets.weights.astype(dtype, copy=False)
+    if targets.ignored is not None:
+        factor = np.where(targets.ignored, dtype.type(0), factor)  # 0, however few there are
     return factor
 
 

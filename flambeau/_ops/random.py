@@ -42,6 +42,9 @@ class Generator(CoreGenerator):
         super().set_state(state._data if isinstance(state, Tensor) else state)
         return self
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.device,), (self.initial_seed(), None, self.get_state())
+
     def __setstate__(self, state: Any) -> None:
         """The state as files hold it: the seed, an offset that only CUDA has, and all the rest."""
         self.set_state(state[2])

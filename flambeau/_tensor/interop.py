@@ -129,10 +129,7 @@ FIELDS = frozenset(name for name in Tensor.__annotations__)
 def copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     """The same view of a copy of the storage; tensors that shared memory still do."""
     storage = storage_of(tensor)
-    key = (id(storage.array.base), storage.start)
-    copied = memo.get(key)  # type: ignore[call-overload]
-    if copied is None:
-        copied = memo[key] = storage.array.copy()  # type: ignore[index]
+    copied = storage.copied(memo)
     data = tensor._data
     if data.size == 0:
         return data.copy()

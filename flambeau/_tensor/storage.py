@@ -124,6 +124,19 @@ class Storage:
     def __reduce__(self) -> Any:
         return Storage, (self.array,)
 
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Storage:
+        return Storage(self.copied(memo))
+
+    def copied(self, memo: dict[Any, Any]) -> np.ndarray:
+        """A copy of the memory, the same one for all that is copied together."""
+        key = (id(self.array.base), self.start)
+        if key not in memo:
+            memo[key] = self.array.copy()
+        return memo[key]  # type: ignore[no-any-return]
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def resize_(self, size: int) -> Storage:
         """Another size in bytes; tensors that look at the memory already keep the old one.
 

@@ -6,6 +6,7 @@ typed storages, and classes for `isinstance`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -171,7 +172,8 @@ class TypedStorage:
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         known = memo.get(id(self))
         if known is None:
-            known = memo[id(self)] = self.clone()
+            copied = copy.deepcopy(self._untyped_storage, memo)
+            known = memo[id(self)] = wrap_typed(copied, self.dtype)
         return known  # type: ignore[no-any-return]
 
     def cpu(self) -> TypedStorage:

@@ -1,9 +1,18 @@
 """`torch.backends.cpu`."""
 
+import functools
 
+
+@functools.cache
 def get_cpu_capability() -> str:
-    """The vector extension that flambeau's own kernels are compiled for: "DEFAULT", none.
+    """The widest vectors that kernels are compiled for: "AVX512", "AVX2", or "DEFAULT".
 
-    NumPy chooses its own by the processor; `flambeau env` shows what the processor has.
+    `FLAMBEAU_CPU` chooses narrower ones; without llvmlite there are none.
     """
-    return "DEFAULT"
+    try:
+        from flambeau._runtime import engine
+    except ImportError:
+        return "DEFAULT"
+    if engine.has("avx512f"):
+        return "AVX512"
+    return "AVX2" if engine.has("avx2") else "DEFAULT"

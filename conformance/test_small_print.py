@@ -1,0 +1,130 @@
+"""What programs do now and then: ways of calling, errors for what cannot be, copies, queries."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.side_by_side import attempt, compare
+
+
+def losses_without_a_target(t: Any) -> Any:
+    found = []
+    for reduction in ("mean", "sum", "none"):
+        scores = t.arange(6.0).reshape(2, 3).requires_grad_()
+        loss = t.nn.functional.nll_loss(scores, t.tensor([-100, -100]), reduction=reduction)
+        loss.sum().backward()
+        found += [loss, scores.grad]
+    return found
+
+
+def rows_of_which_all_are_padding(t: Any) -> Any:
+    scores = t.arange(12.0).reshape(2, 3, 2).requires_grad_()
+    target = t.tensor([[0, 7], [7, 1]])
+    t.nn.functional.nll_loss(scores, target, ignore_index=7).backward()
+    return scores.grad
+
+
+def random_numbers_into_strides(t: Any) -> Any:
+    t.manual_seed(3)
+    chances = t.full((4, 3), 0.5)
+    found = [t.bernoulli(chances.t()), t.bernoulli(chances.t(), 0.5)]
+    return [(x, x.stride()) for x in found]
+
+
+def division_of_a_number(t: Any) -> Any:
+    x = t.tensor([3, -3])
+    return [t.div(4, x, rounding_mode=mode) for mode in ("floor", "trunc", None)], attempt(
+        lambda: t.div(4.5, x, rounding_mode="floor")
+    )
+
+
+def shapes_and_lists(t: Any) -> Any:
+    one = t.Size([1])
+    return one + (2,), (2,) + one, [attempt(lambda o=o: one + o) for o in ([2], 2, "a", None)]
+
+
+def devices_that_cannot_be(t: Any) -> Any:
+    places: list[Any] = [(-1,), ("cuda", -1), ("cpu", -1), ("cpu", 1), ("cuda:-1",), (0,)]
+    return [attempt(lambda p=p: str(t.device(*p))) for p in places]
+
+
+def lengths_below_zero(t: Any) -> Any:
+    def loss(inputs: list[int], targets: list[int]) -> Any:
+        scores = t.zeros(3, 1, 2).log_softmax(2)
+        return t.nn.functional.ctc_loss(scores, t.tensor([[1]]), inputs, targets)
+
+    return [attempt(lambda p=p: loss(*p)) for p in (([3], [-1]), ([-1], [1]), ([-1], [-1]))]
+
+
+def copies_that_share(t: Any) -> Any:
+    x = t.ones(3)
+    y, storage = copy.deepcopy((x, x.untyped_storage()))
+    z, typed = copy.deepcopy([x, x.view(-1).untyped_storage()])
+    storage[3] = 0
+    return y, y.untyped_storage().data_ptr() == storage.data_ptr(), x, z, len(typed)
+
+
+def generators_in_files(t: Any) -> Any:
+    one = t.Generator()
+    one.manual_seed(4)
+    t.rand(3, generator=one)
+    other = pickle.loads(pickle.dumps(one))  # noqa: S301
+    return t.rand(5, generator=other), t.randn(3, generator=other), other.initial_seed()
+
+
+def sizes_of_storages(t: Any) -> Any:
+    sizes = [sys.getsizeof(t.ones(n).untyped_storage()) for n in (0, 1, 100)]
+    return [size - sizes[0] for size in sizes]
+
+
+def names_of_modules(t: Any) -> Any:
+    return t.backends.cpu.get_cpu_capability(), "rfft" in t.fft.__all__
+
+
+def python_types_for_dtypes(t: Any) -> Any:
+    def told(kind: type) -> list[Any]:
+        x = t.ones(2, 3)
+        calls = (
+            lambda: t.zeros(2, dtype=kind), lambda: t.tensor([1], dtype=kind),
+            lambda: x.sum(dtype=kind), lambda: t.sum(x, 0, dtype=kind), lambda: x.to(kind),
+            lambda: x.to(dtype=kind), lambda: x.type(kind), lambda: x.cumsum(0, dtype=kind),
+            lambda: t.as_tensor([1], dtype=kind), lambda: x.new_zeros(2, dtype=kind),
+            lambda: t.empty_like(x, dtype=kind), lambda: t.full((1,), 1, dtype=kind),
+            lambda: t.nn.Linear(1, 1, dtype=kind).weight, lambda: x.double().view(kind),
+            lambda: t.eye(2, dtype=kind), lambda: t.randint(2, (2,), dtype=kind),
+            lambda: t.frombuffer(bytearray(16), dtype=kind), lambda: x.prod(dtype=kind),
+            lambda: t.linalg.vector_norm(x, dtype=kind),
+        )  # fmt: skip
+        return [attempt(lambda call=call: str(call().dtype)) for call in calls]
+
+    return [told(kind) for kind in (float, int, bool, complex)]
+
+
+SCENARIOS: list[Callable[[Any], Any]] = [
+    losses_without_a_target, rows_of_which_all_are_padding, random_numbers_into_strides,
+    division_of_a_number, shapes_and_lists, devices_that_cannot_be, lengths_below_zero,
+    copies_that_share, generators_in_files, sizes_of_storages, names_of_modules,
+    python_types_for_dtypes,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_both_do_the_same(scenario: Callable[[Any], Any]) -> None:
+    compare(scenario)
+
+
+def test_negative_offsets_of_bags_are_refused() -> None:
+    """PyTorch reads what is not its own there."""
+    import flambeau
+
+    with pytest.raises(IndexError, match="index out of range in self"):
+        flambeau.nn.functional.embedding_bag(
+            flambeau.tensor([0, 1]), flambeau.ones(3, 2), flambeau.tensor([0, -1, 2])
+        )
