@@ -121,6 +121,7 @@ class Task:
             self._keep(node, arrived if runs else grad)
         if runs and hooked:
             grad = run_pre_hooks(node, grad)
+            self.gaps = self.gaps or is_nothing(grad)
         return runs, grad
 
     def _keep(self, node: Node, grad: Any) -> None:
