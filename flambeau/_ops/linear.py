@@ -216,6 +216,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     " -> (Tensor, Tensor, Tensor)",
     method=False,
     function=False,
+    composed=True,
     backward={("self", "grad_output", "weight"): _linear_double_backward},
 )
 def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,

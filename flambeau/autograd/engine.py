@@ -105,10 +105,10 @@ class Task:
             for edge, part in zip(node.edges, grads, strict=False):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
-                if part is None:  # what is before it runs nevertheless
-                    self.send_nothing(edge)
-                else:
+                if part is not None:
                     self.send(edge, part)
+                elif not node.composed:  # what is before it runs nevertheless
+                    self.send_nothing(edge)
         return self.captured
 
     def _arrived(self, node: Node, arrived: Any) -> tuple[bool, Any]:

@@ -77,6 +77,8 @@ class Node:
     outputs = 1
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
+    composed = False
+    """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
     shown: tuple[int, ...] | None = None
     """Which of several outputs hooks are told of; None for all."""
     edges: tuple[Any, ...]

@@ -40,6 +40,14 @@ class GlobalHooks:
 
 global_hooks = GlobalHooks()
 
+# The tables by torch's names.
+_global_forward_pre_hooks = global_hooks.forward_pre
+_global_forward_hooks = global_hooks.forward
+_global_forward_hooks_with_kwargs = global_hooks.forward_with_kwargs
+_global_forward_hooks_always_called = global_hooks.forward_always_called
+_global_backward_pre_hooks = global_hooks.backward_pre
+_global_backward_hooks = global_hooks.backward
+
 
 class _GlobalHandle(RemovableHandle):
     """Also tells calls to stop looking once the last global hook is gone."""
