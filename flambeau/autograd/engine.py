@@ -18,7 +18,7 @@ from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.accumulation import accumulate_grad, total, watched_accumulate
 from flambeau.autograd.anomaly import watched_apply
-from flambeau.autograd.graph import Node, OutputNode
+from flambeau.autograd.graph import FREED, Node, OutputNode, unpack
 from flambeau.autograd.hook_calls import (
     run_accumulated_hooks,
     run_leaf_hooks,
@@ -142,8 +142,19 @@ class Task:
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
         if self.gaps and is_nothing(grad) and not node.of_user:
+            _look_at_saved(node)
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
+
+
+def _look_at_saved(node: Node) -> None:
+    """Raise if what a node saved is gone or was changed, also where it has nothing to do with it,
+    as formulas begin with that."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    for position, kept in enumerate(node.saved):
+        if not isinstance(kept, list):
+            unpack(node, position)
 
 
 def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
