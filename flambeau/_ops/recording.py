@@ -367,6 +367,7 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
         "composed": plan.op.composed,
         "shown": None if inplace or plan.lists else _shown(plan),
+        **({"public": plan.op.public_node} if plan.op.public_node else {}),
         **fields(list(plan.saved), lists, plan.values),
     })  # fmt: skip
 

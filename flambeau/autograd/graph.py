@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._tensor.tensor import Counter, Tensor, new
+from flambeau.autograd.type_words import type_words
 from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
@@ -99,6 +100,10 @@ class Node:
         """The name that users see, such as MulBackward0."""
         return f"torch::autograd::{self.title}" if self.title in WRITTEN_OUT else self.title
 
+    def public(self) -> Node:
+        """This node as users see it: nodes that do the work of several may be taken apart."""
+        return self
+
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """Where gradients go: (node, output number) pairs, (None, 0) where none is wanted."""
@@ -179,7 +184,7 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
         return (accumulator_of(edge), 0)
     if type(edge) is OutputNode:
         return (edge.source, edge.index)
-    return (edge, 0)
+    return (edge.public(), 0)
 
 
 class Token(NamedTuple):
@@ -556,15 +561,6 @@ def changed_error(data: Any, count: int, version: int, title: str, index: int) -
     )
 
 
-def type_words(dtype: Any, sparse: bool = False) -> str:
-    """A type of tensors, as autograd's messages have it."""
-    name = dtype.scalar_name
-    if name in WITH_TENSOR_TYPES:
-        return f"torch.{'sparse.' if sparse else ''}{name}Tensor"
-    return f"{'Sparse' if sparse else ''}CPU{name}Type"
-
-
-WITH_TENSOR_TYPES = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
 ANOMALY_IS_OFF = (
     "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
     "with torch.autograd.set_detect_anomaly(True, check_nan=False)."

@@ -9,7 +9,8 @@ from typing import Any
 
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.graph import Node, OfOutput, accumulator_of, type_words
+from flambeau.autograd.graph import Node, OfOutput, accumulator_of
+from flambeau.autograd.type_words import type_words
 
 # ---- what hooks return
 
