@@ -105,13 +105,14 @@ def taken_apart(node: Any) -> Node:
     result_shape = (*shape[:-1], weight_shape[0])
     flat = len(shape) == 2
     biased = node.title in ("AddmmBackward0", "ViewBackward0")
+    as_row = len(shape) == 1 and not biased
     whole = _twin(node)
     of_input, of_weight, of_bias = node.edges
     if of_weight is not None:
-        of_weight = _node(TBackward0, of_weight, node, 2)
+        of_weight = _node(TBackward0, of_weight, node, 3 if as_row else 2)
     if of_input is not None and not flat:
-        kind = UnsqueezeBackward0 if len(shape) == 1 and not biased else ViewBackward0
-        of_input = _node(kind, of_input, node, 3, shape)
+        kind = UnsqueezeBackward0 if as_row else ViewBackward0
+        of_input = _node(kind, of_input, node, 2 if as_row else 3, shape)
     whole.edges = of_input, of_weight, of_bias
     product = node if flat else _node(Product, None, node, 1)
     product.__class__ = AddmmBackward0 if biased else MmBackward0
