@@ -63,8 +63,10 @@ class Task:
         pending[edge] = grad
         heappush(self.heap, (-edge.sequence_number, edge))
 
-    def send_nothing(self, edge: Any) -> None:
-        """Let what an edge leads to run, though it got no gradient."""
+    def send_nothing(self, edge: Any, node: Node) -> None:
+        """Let what an edge of a node leads to run, though it got no gradient."""
+        if node.composed:
+            return
         self.gaps = True
         if isinstance(edge, Tensor):
             self.leaves.setdefault(edge, None)
@@ -107,8 +109,8 @@ class Task:
                     continue
                 if part is not None:
                     self.send(edge, part)
-                elif not node.composed:  # what is before it runs nevertheless
-                    self.send_nothing(edge)
+                else:
+                    self.send_nothing(edge, node)
         return self.captured
 
     def _arrived(self, node: Node, arrived: Any) -> tuple[bool, Any]:

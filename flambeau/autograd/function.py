@@ -419,7 +419,8 @@ def _has_gradient(context: Context, result: Any) -> bool:
 def _link(node: CustomNode, outputs: list[Any], differ: list[bool]) -> None:
     """Give outputs their node. `differ`: which of them gradients flow from."""
     node.outputs = len(outputs)
-    node.results = [_result_meta(node.context, result, has) for result, has in zip(outputs, differ)]
+    pairs = zip(outputs, differ, strict=True)
+    node.results = [_result_meta(node.context, result, has) for result, has in pairs]
     many = sum(differ) > 1
     for position, result in enumerate(outputs):
         if not isinstance(result, Tensor):

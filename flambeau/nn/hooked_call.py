@@ -91,10 +91,11 @@ class HookedCall:
         for key, hook, with_kwargs in self._forward_hooks():
             if key not in always or key in self.called:
                 continue
+            everywhere = key in global_hooks.forward
             try:
-                self._after_forward(hook, with_kwargs)
+                self._after_forward(hook, with_kwargs and not everywhere)  # as torch has it
             except Exception as error:  # noqa: BLE001
-                kind = "global module" if key in global_hooks.forward else "module"
+                kind = "global module" if everywhere else "module"
                 warnings.warn(
                     f"{kind} forward hook with ``always_call=True`` raised an exception that was "
                     f"silenced as another error was raised in forward: {error}",
