@@ -131,12 +131,18 @@ def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bia
     return of_input, of_weight, of_bias
 
 
+def _taken_apart(node: Any) -> Any:
+    from flambeau._ops.linear_nodes import taken_apart  # which needs what records rows
+
+    return taken_apart(node)
+
+
 def _linear_row(name: str, node: str) -> None:
     kernel(
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
         function=False, node=node, autocast="lower",
         backward={("input", "weight", "bias"): _linear_gradients},
-        saved_for={"input": "weight", "weight": "input"},
+        saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
     )(_linear)  # fmt: skip
 
 
@@ -216,6 +222,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     " -> (Tensor, Tensor, Tensor)",
     method=False,
     function=False,
+    composed=True,
     backward={("self", "grad_output", "weight"): _linear_double_backward},
 )
 def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,

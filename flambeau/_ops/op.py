@@ -49,7 +49,9 @@ class Op:
                  node: str | None = None, node_whole: str | None = None,
                  node_inplace: str | None = None, backward_inplace: Backward | None = None,
                  dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
-                 underived: bool = False, constants: dict[str, str] | None = None,
+                 underived: bool = False, composed: bool = False,
+                 public_node: Callable[[Any], Any] | None = None,
+                 constants: dict[str, str] | None = None,
                  inplace: bool = False, out: bool = False,
                  out_type: str | Callable[[Any], str] = "",
                  out_apart: bool = False, follows_out: bool = False,
@@ -66,6 +68,8 @@ class Op:
         self.name, _, self.overload = head.partition(".")
         self.kind = kind
         self.body = body
+        self.composed = composed  # whether torch records several operators instead
+        self.public_node = public_node  # what makes torch's nodes of its node, once a user looks
         self.underived = underived  # no derivative is defined: see `unformulated`
         self.backward = self._refusals() if underived else backward
         self.constants = constants or {}  # what may not require grad -> the function that says so

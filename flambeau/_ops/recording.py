@@ -365,7 +365,9 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     kind = SparingNode if plan.may_save_nothing() else RowNode
     return type(title, (kind,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
+        "composed": plan.op.composed,
         "shown": None if inplace or plan.lists else _shown(plan),
+        **({"public": plan.op.public_node} if plan.op.public_node else {}),
         **fields(list(plan.saved), lists, plan.values),
     })  # fmt: skip
 

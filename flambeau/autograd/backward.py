@@ -43,16 +43,17 @@ def backward(
     """
     if create_graph:
         warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
+    wanted = None if inputs is None else _as_tuple(inputs)
+    if wanted is not None and not wanted:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _as_tuple(tensors)
     grads = _start_grads(roots, _as_tuple(grad_tensors, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
     edges = [_root_edge(root, position) for position, root in enumerate(roots)]
-    if inputs is None:
+    if wanted is None:
         engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph)
         return
-    wanted = [getattr(tensor, "_entries", tensor) for tensor in _as_tuple(inputs)]
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    wanted = tuple(getattr(tensor, "_entries", tensor) for tensor in wanted)
     targets = [_input_edge(tensor) for tensor in wanted]
     for tensor in wanted:
         if isinstance(tensor, Tensor):

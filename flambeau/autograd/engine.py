@@ -18,7 +18,7 @@ from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.accumulation import accumulate_grad, total, watched_accumulate
 from flambeau.autograd.anomaly import watched_apply
-from flambeau.autograd.graph import Node, OutputNode
+from flambeau.autograd.graph import FREED, Node, OutputNode, unpack
 from flambeau.autograd.hook_calls import (
     run_accumulated_hooks,
     run_leaf_hooks,
@@ -63,8 +63,10 @@ class Task:
         pending[edge] = grad
         heappush(self.heap, (-edge.sequence_number, edge))
 
-    def send_nothing(self, edge: Any) -> None:
-        """Let what an edge leads to run, though it got no gradient."""
+    def send_nothing(self, edge: Any, node: Node) -> None:
+        """Let what an edge of a node leads to run, though it got no gradient."""
+        if node.composed:
+            return
         self.gaps = True
         if isinstance(edge, Tensor):
             self.leaves.setdefault(edge, None)
@@ -105,10 +107,10 @@ class Task:
             for edge, part in zip(node.edges, grads, strict=False):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
-                if part is None:  # what is before it runs nevertheless
-                    self.send_nothing(edge)
-                else:
+                if part is not None:
                     self.send(edge, part)
+                else:
+                    self.send_nothing(edge, node)
         return self.captured
 
     def _arrived(self, node: Node, arrived: Any) -> tuple[bool, Any]:
@@ -121,6 +123,7 @@ class Task:
             self._keep(node, arrived if runs else grad)
         if runs and hooked:
             grad = run_pre_hooks(node, grad)
+            self.gaps = self.gaps or is_nothing(grad)
         return runs, grad
 
     def _keep(self, node: Node, grad: Any) -> None:
@@ -141,8 +144,19 @@ class Task:
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
         if self.gaps and is_nothing(grad) and not node.of_user:
+            _look_at_saved(node)
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)
+
+
+def _look_at_saved(node: Node) -> None:
+    """Raise if what a node saved is gone or was changed, also where it has nothing to do with it,
+    as formulas begin with that."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    for position, kept in enumerate(node.saved):
+        if not isinstance(kept, list):
+            unpack(node, position)
 
 
 def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:

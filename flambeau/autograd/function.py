@@ -358,11 +358,12 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
     outputs = list(output) if many else [output]
     if node.context._dirty:
         _check_marks(node.context._dirty, inputs, outputs, recording)
+    differ = [recording and _has_gradient(node.context, result) for result in outputs]
     for position, result in enumerate(outputs):
         if isinstance(result, Tensor):
             outputs[position] = _own(node, inputs, result, recording)
     if recording:
-        _link(node, outputs)
+        _link(node, outputs, differ)
         _save(node, inputs, outputs)
     if many:
         return tuple(outputs)
@@ -408,17 +409,25 @@ def _check_dirty(result: Tensor) -> None:
     check_inplace(result, True)
 
 
-def _link(node: CustomNode, outputs: list[Any]) -> None:
+def _has_gradient(context: Context, result: Any) -> bool:
+    """Whether an output, as `forward` returned it, is one that gradients flow from."""
+    if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
+        return False
+    return not any(result is t for t in context._non_differentiable)
+
+
+def _link(node: CustomNode, outputs: list[Any], differ: list[bool]) -> None:
+    """Give outputs their node. `differ`: which of them gradients flow from."""
     node.outputs = len(outputs)
-    node.results = [
-        (o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in outputs
-    ]
+    pairs = zip(outputs, differ, strict=True)
+    node.results = [_result_meta(node.context, result, has) for result, has in pairs]
+    many = sum(differ) > 1
     for position, result in enumerate(outputs):
-        if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
+        if not isinstance(result, Tensor):
             continue
-        if any(result is t for t in node.context._non_differentiable):
-            if not node.context._materialize_non_diff_grads:
-                node.results[position] = None
+        if result._base is not None and many:
+            result._creation = "multiple"
+        if not differ[position]:
             continue
         link = node if len(outputs) == 1 else output_node(node, position)
         if any(result is t for t in node.context._dirty):
@@ -427,8 +436,16 @@ def _link(node: CustomNode, outputs: list[Any]) -> None:
         result._node = link
         result._requires_grad = True
         if result._base is not None:
-            result._creation = "custom" if len(outputs) == 1 else "multiple"
             result._view_version = version_of(result)  # it may have been written to in `forward`
+
+
+def _result_meta(context: Context, result: Any, differs: bool) -> Any:
+    """What zeros for an output without gradient look like; None where none are made."""
+    if not isinstance(result, Tensor):
+        return None
+    if not (differs or context._materialize_non_diff_grads):
+        return None
+    return result._data.shape, result._data.dtype
 
 
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import importlib
 import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._tensor.tensor import Counter, Tensor, new
+from flambeau.autograd.type_words import type_words
 from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
@@ -76,6 +78,8 @@ class Node:
     outputs = 1
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
+    composed = False
+    """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
     shown: tuple[int, ...] | None = None
     """Which of several outputs hooks are told of; None for all."""
     edges: tuple[Any, ...]
@@ -100,6 +104,10 @@ class Node:
     def name(self) -> str:
         """The name that users see, such as MulBackward0."""
         return f"torch::autograd::{self.title}" if self.title in WRITTEN_OUT else self.title
+
+    def public(self) -> Node:
+        """This node as users see it: nodes that do the work of several may be taken apart."""
+        return self
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -181,7 +189,7 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
         return (accumulator_of(edge), 0)
     if type(edge) is OutputNode:
         return (edge.source, edge.index)
-    return (edge, 0)
+    return (edge.public(), 0)
 
 
 class Token(NamedTuple):
@@ -228,31 +236,34 @@ def inner_edge(edge: GradientEdge) -> Any:
 
 
 class RemovableHandle:
-    """What hook registration returns: `remove()` takes the hook away."""
+    """What hook registration returns: `remove()` takes the hook away.
+
+    It keeps neither the table of hooks alive nor tables of marks that go with it (`extra_dict`).
+    """
 
     next_id = 0
 
-    def __init__(self, hooks: Any, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref = hooks
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
-        self.extra_dict = extra_dict
+        self.extra_dict_ref = _references(extra_dict)
 
     def remove(self) -> None:
         """Take the hook away; a second call does nothing."""
-        self.hooks_dict_ref.pop(self.id, None)
-        if self.extra_dict is not None:
-            self.extra_dict.pop(self.id, None)
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            table = reference()
+            if table is not None:
+                table.pop(self.id, None)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        extra = () if self.extra_dict is None else ((self.extra_dict,),)
-        return self.hooks_dict_ref, self.id, *extra
+        return self.hooks_dict_ref(), self.id, tuple([table() for table in self.extra_dict_ref])
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        """What files hold: the table of hooks, the number, and perhaps more such tables."""
+        """What files hold: the table of hooks, the number, and perhaps tables of marks."""
         hooks, self.id, *more = state
-        self.hooks_dict_ref = {} if hooks is None else hooks
-        self.extra_dict = more[0][0] if more and more[0] else None
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = _references(more[0] if more else None)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
@@ -260,6 +271,12 @@ class RemovableHandle:
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+
+def _references(tables: Any) -> tuple[Any, ...]:
+    """To one table, to several, or to none."""
+    several = tables if isinstance(tables, (list, tuple)) else (tables,)
+    return tuple([weakref.ref(table) for table in several if table is not None])
 
 
 class OfOutput:
@@ -281,7 +298,7 @@ def add_hook(owner: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle
     if table is None:
         table = {}
         setattr(owner, field, table)
-    hooks = table.setdefault(kind, {})
+    hooks = table.setdefault(kind, OrderedDict())
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -533,8 +550,7 @@ def modified_error(tensor: Tensor, version: int) -> RuntimeError:
 
 def changed_error(data: Any, count: int, version: int, title: str, index: int) -> RuntimeError:
     """The same for an array that is output `index` of the operator `title`, "" for a leaf."""
-    name = BY_NUMPY[data.dtype].scalar_name
-    kind = f"torch.{name}Tensor" if name in WITH_TENSOR_TYPES else f"CPU{name}Type"
+    kind = type_words(BY_NUMPY[data.dtype])
     shape = ", ".join(map(str, data.shape))
     source = f", which is output {index} of {title}," if title else ""
     return RuntimeError(
@@ -544,7 +560,6 @@ def changed_error(data: Any, count: int, version: int, title: str, index: int) -
     )
 
 
-WITH_TENSOR_TYPES = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
 ANOMALY_IS_OFF = (
     "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
     "with torch.autograd.set_detect_anomaly(True, check_nan=False)."

@@ -87,7 +87,9 @@ def grad_fn(tensor: Tensor) -> Node | None:
     if tensor._base is not None:
         edge_of(tensor)
     node = tensor._node
-    return node.source if type(node) is OutputNode else node
+    if node is None:
+        return None
+    return node.source if type(node) is OutputNode else node.public()
 
 
 class Geometry:

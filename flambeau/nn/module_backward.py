@@ -1,4 +1,8 @@
-"""Full backward hooks: nodes around a module that show gradients passing in and out."""
+"""Full backward hooks: nodes around a module that show the gradients passing in and out.
+
+The tensors that go into a module, and those that come out of it, pass through one function each
+that does nothing. What its node is sent and sends on is what hooks see.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
-from flambeau.autograd.graph import Node, next_sequence_number, output_node
-from flambeau.autograd.history import alias_of, edge_of
+from flambeau.autograd.function import Function
 
 Hook = Callable[..., Any]
 
@@ -23,33 +25,61 @@ NO_TENSORS = (
     "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
     "received {}"
 )
+NOTHING_TO_REPLACE = (
+    "Backward hook for Modules where no input requires gradient should always return None or None "
+    "for all gradients."
+)
 
 
-class BackwardHookFunctionBackward(Node):
-    """Passes gradients on, and shows them to somebody on the way."""
+class BackwardHookFunction(Function):
+    """Passes tensors on as they are."""
 
-    __slots__ = ("see",)
-    title = "BackwardHookFunctionBackward"
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Any:
+        """The tensors; those that want no gradient stay so."""
+        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
+        return tensors
 
-    def apply(self, grad: Any) -> tuple[Any, ...]:
-        grads = tuple(grad) if self.outputs > 1 else (grad,)
-        return self.see(grads)  # type: ignore[no-any-return]
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradients, zeros for those that are missing."""
+        return grads
 
 
-def _pass_through(tensors: list[Tensor], see: Hook) -> list[Tensor]:
-    """Aliases of tensors whose common node calls `see(gradients)`."""
-    node = BackwardHookFunctionBackward()
-    node.edges = tuple(edge_of(tensor) for tensor in tensors)
-    node.sequence_number = next_sequence_number()
-    node.hooks, node.saved, node.see = None, (), see
-    node.outputs = len(tensors)
-    results = []
-    for index, tensor in enumerate(tensors):
-        alias = alias_of(tensor)
-        alias._requires_grad = True
-        alias._node = node if len(tensors) == 1 else output_node(node, index)
-        results.append(alias)
-    return results
+class Passage:
+    """The tensors among the values on one side of a module, on their way through one node.
+
+    `node` is None if none of them wants a gradient. Whoever watches registers a hook on it.
+    """
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+        self.count = len(values)
+        self.places = [n for n, value in enumerate(values) if isinstance(value, Tensor)]
+        self.node: Any = None
+        tensors = [values[place] for place in self.places]
+        if modes.grad.enabled and any(tensor.requires_grad for tensor in tensors):
+            self._pass(BackwardHookFunction.apply(*tensors))
+
+    def _pass(self, tensors: tuple[Tensor, ...]) -> None:
+        passed = list(self.values)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            passed[place] = tensor
+        kind = type(self.values)
+        self.values = tuple(passed) if kind is tuple else kind(*passed)  # a namedtuple's call
+        nodes = [tensor.grad_fn for tensor in tensors]
+        self.node = next(n for n in nodes if isinstance(n, BackwardHookFunction._node_class))
+
+    def spread(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients of the tensors at the places of these; None for what is no tensor."""
+        spread: list[Any] = [None] * self.count
+        for place, grad in zip(self.places, grads, strict=True):
+            spread[place] = grad
+        return tuple(spread)
+
+    def picked(self, grads: Any) -> tuple[Any, ...]:
+        """The gradients at the places of tensors."""
+        return tuple([grads[place] for place in self.places])
 
 
 class BackwardHooks:
@@ -59,123 +89,80 @@ class BackwardHooks:
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks
-        self.grad_outputs: tuple[Any, ...] | None = None
-        self.input_places: list[int] | None = None
-        self.input_count = 0
-        self.constants: dict[int, Tensor] = {}
+        self.inputs = self.outputs = Passage(())
+        self.grad_outputs: Any = None
+        """What the outputs' gradients are, from when they are known to when hooks have run."""
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, with those that want gradients replaced by watched aliases."""
-        places = _differentiable(args)
-        self.input_count = len(args)
-        if not places:
-            return args
-        self.input_places = places
-        if not self.hooks:
-            return args
-        self.constants = {
-            place: value
-            for place, value in enumerate(args)
-            if isinstance(value, Tensor) and place not in places
-        }
-        return _replaced(args, places, self._at_inputs)
+        """The arguments, as the forward is to get them."""
+        self.inputs = Passage(args)
+        if self.inputs.node is not None:
+            self.inputs.node.register_hook(_named_hook(self._at_inputs))
+        return self.inputs.values
 
     def watch_outputs(self, output: Any) -> Any:
-        """The same for the outputs: a tensor, or the tensors in a tuple."""
-        if isinstance(output, Tensor):
-            return self._watch_output_tuple((output,))[0]
-        if not isinstance(output, tuple):
+        """The output, as the caller is to get it."""
+        if not isinstance(output, (Tensor, tuple)):
             warnings.warn(NO_TENSORS.format(type(output)), stacklevel=6)
-            return output
-        watched = self._watch_output_tuple(output)
-        return output._make(watched) if hasattr(output, "_make") else type(output)(watched)
+        several = isinstance(output, tuple)
+        self.outputs = Passage(output if several else (output,))
+        if self.outputs.node is not None:
+            self.outputs.node.register_hook(_named_hook(self._at_outputs))
+        return self.outputs.values if several else self.outputs.values[0]
 
-    def _watch_output_tuple(self, output: tuple[Any, ...]) -> tuple[Any, ...]:
-        places = _differentiable(output)
-        if not places:
-            return output
-        count = len(output)
+    def _at_outputs(self, _: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        grads = self._after_pre_hooks(self.outputs.spread(grad_outputs))
+        self.grad_outputs = grads
+        if self.inputs.node is None:
+            self._run_without_inputs(grads)
+        return self.outputs.picked(grads)
 
-        def at_outputs(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            return self._at_outputs(grads, places, count)
-
-        return _replaced(output, places, at_outputs)
-
-    def _at_outputs(self, grads: Any, places: list[int], count: int) -> tuple[Any, ...]:
-        spread = _spread(grads, places, count)
+    def _after_pre_hooks(self, grads: Any) -> Any:
         for hook in self.pre_hooks:
-            replaced = hook(self.module, spread)
+            replaced = hook(self.module, grads)
             if replaced is not None:
-                spread = _as_tuple(replaced)
-        self.grad_outputs = spread
-        if self.input_places is None:
-            self._run_without_inputs(spread)
-        return tuple(spread[place] for place in places)
+                grads = _same_number(
+                    replaced, grads, "Backward pre hook returned an invalid number of grad_output"
+                )
+        return grads
 
-    def _run_without_inputs(self, grads: tuple[Any, ...]) -> None:
+    def _run_without_inputs(self, grads: Any) -> None:
         warnings.warn(NO_INPUTS, stacklevel=2)
-        nothing = (None,) * self.input_count
         for hook in self.hooks:
-            replaced = hook(self.module, nothing, grads)
-            if replaced is not None and any(grad is not None for grad in _as_tuple(replaced)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always "
-                    "return None or None for all gradients."
-                )
+            replaced = hook(self.module, (None,) * self.inputs.count, grads)
+            if replaced is not None and not _is_nothing(replaced):
+                raise RuntimeError(NOTHING_TO_REPLACE)
         self.grad_outputs = None
 
-    def _at_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> Any:
         if self.grad_outputs is None:
-            return grads  # of a second order: they have not passed through the outputs
-        places: Any = self.input_places
-        spread = _spread(grads, places, self.input_count, self.constants)
+            return None  # these gradients have not come through the outputs
+        grads: Any = self.inputs.spread(grad_inputs)
         for hook in self.hooks:
-            replaced = hook(self.module, spread, self.grad_outputs)
-            if replaced is None:
-                continue
-            spread = _as_tuple(replaced)
-            if len(spread) != self.input_count:
-                raise RuntimeError(
-                    "Backward hook returned an invalid number of grad_input, "
-                    f"got {len(spread)}, but expected {self.input_count}"
+            replaced = hook(self.module, grads, self.grad_outputs)
+            if replaced is not None:
+                grads = _same_number(
+                    replaced, grads, "Backward hook returned an invalid number of grad_input"
                 )
         self.grad_outputs = None
-        return tuple(spread[place] for place in places)
+        return self.inputs.picked(grads)
 
 
-def _differentiable(values: tuple[Any, ...]) -> list[int]:
-    """The places of tensors that want gradients."""
-    if not modes.grad.enabled:
-        return []
-    return [
-        place
-        for place, value in enumerate(values)
-        if isinstance(value, Tensor) and value.requires_grad
-    ]
+def _same_number(replaced: Any, grads: Any, otherwise: str) -> Any:
+    """What a hook has returned instead of gradients; the engine checks them one by one later."""
+    if len(replaced) != len(grads):
+        raise RuntimeError(f"{otherwise}, got {len(replaced)}, but expected {len(grads)}")
+    return replaced
 
 
-def _replaced(values: tuple[Any, ...], places: list[int], see: Hook) -> tuple[Any, ...]:
-    result = list(values)
-    aliases = _pass_through([values[place] for place in places], see)
-    for place, alias in zip(places, aliases, strict=True):
-        result[place] = alias
-    return tuple(result)
+def _is_nothing(replaced: Any) -> bool:
+    return isinstance(replaced, tuple) and all(grad is None for grad in replaced)
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+def _named_hook(see: Hook) -> Hook:
+    """A function by the name that torch's messages have."""
 
+    def hook(grad_inputs: Any, grad_outputs: Any) -> Any:
+        return see(grad_inputs, grad_outputs)
 
-def _spread(
-    grads: tuple[Any, ...],
-    places: list[int],
-    count: int,
-    constants: dict[int, Tensor] | None = None,
-) -> tuple[Any, ...]:
-    """The gradients at their places; zeros for constant tensors, None for what is no tensor."""
-    result: list[Any] = [None] * count
-    for place, value in (constants or {}).items():
-        result[place] = ops.zeros_like(value)
-    for place, grad in zip(places, grads, strict=True):
-        result[place] = grad
-    return tuple(result)
+    return hook

@@ -11,6 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.graph import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
+from flambeau.nn.wrapped_hook import _WrappedHook
 
 EXTRA_STATE = "_extra_state"
 UNREACHABLE = (
@@ -37,20 +38,6 @@ class _IncompatibleKeys(
         return super().__repr__()
 
     __str__ = __repr__
-
-
-class _WrappedHook:
-    """A hook that may want to be handed its module first; torch's files name this class."""
-
-    __module__ = "flambeau.nn.modules.module"
-
-    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
-        self.hook = hook
-        self.with_module = module is not None
-        self.module = module
-
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module, *args) if self.with_module else self.hook(*args)
 
 
 class ModuleState:

@@ -30,7 +30,7 @@ FILES = {
     "linear_cross_entropy": ("layers.linear_cross_entropy",),
     "linear_cross_entropy_options": ("layers.linear_cross_entropy",),
     "loss": ("layers.loss", "layers.margin_loss", "layers.linear_cross_entropy"),
-    "module": ("module", "module_hooks", "module_state"),
+    "module": ("module", "module_hooks", "module_state", "every_module"),
     "normalization": ("layers.normalization",),
     "padding": ("layers.padding",),
     "pixelshuffle": ("layers.rearrange",),
