@@ -12,9 +12,9 @@ import torch as reference
 
 import flambeau
 from conformance.autograd.observing import observe
-from conformance.modules import optim_scaled
+from conformance.modules import optim_names, optim_scaled
 
-TOPICS = (optim_scaled,)
+TOPICS = (optim_names, optim_scaled)
 
 
 def scenarios(topic: ModuleType) -> Iterator[Any]:

@@ -23,7 +23,7 @@ from flambeau.optim.options import (
 from flambeau.optim.scaled import AS_IT_IS, Scale, divide, scale_for, widened
 
 
-class Planned(Optimizer):
+class Planned(Optimizer, generic=True):
     """An optimizer that steps all parameters of a group in one kernel where it can (`fused`).
 
     A subclass names what it keeps and the kind of job that steps it; the rest is stepped as by
@@ -59,7 +59,7 @@ class Planned(Optimizer):
         super().step_group(*fused.step(self, params, states, group), group)
 
 
-class Elementwise(Planned):
+class Elementwise(Planned, generic=True):
     """An optimizer of one formula (see `formulas`).
 
     A subclass names what it keeps of each element (what the formula takes and returns after the

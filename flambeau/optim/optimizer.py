@@ -12,6 +12,7 @@ import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,13 @@ LATER_OPTIONS = {
 
 class Optimizer:
     """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+
+    def __init_subclass__(cls, generic: bool = False) -> None:
+        """Each optimizer of the library has a `step` under its own name, which messages show."""
+        super().__init_subclass__()
+        if cls.step is Optimizer.step and cls.__module__.startswith("flambeau.optim."):
+            if not generic:
+                cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -391,6 +399,17 @@ def _register(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) ->
     if prepend:
         table.move_to_end(handle.id, last=False)
     return handle
+
+
+def _renamed(function: Any, owner: type) -> Any:
+    """A copy of a method under the name of another class."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__,
+                        function.__defaults__)  # fmt: skip
+    functools.update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    copy.__qualname__ = f"{owner.__qualname__}.{function.__name__}"
+    copy.__module__ = owner.__module__
+    return copy
 
 
 def _type_name(value: Any) -> str:
