@@ -10,7 +10,15 @@ import numpy as np
 from flambeau._core.dtype import finfo
 from flambeau.optim import fused
 from flambeau.optim.elementwise import Planned, new_step, zeros_like
-from flambeau.optim.options import Group, State, check_range, check_rate, number
+from flambeau.optim.options import (
+    Group,
+    State,
+    at_most,
+    check_at_least,
+    check_range,
+    check_rate,
+    number,
+)
 
 
 class Steps(fused.ShapedJob):
@@ -75,12 +83,13 @@ class Adafactor(Planned):
         maximize: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        check_range(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        check_range(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
-        check_range(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
-        check_range(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
-        check_range(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
+        check_at_least(0, ("Learning rate", lr))
+        check_range(at_most(beta2_decay, 0.0), f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None:
+            check_at_least(0, ("epsilon1", eps[0]))
+        check_at_least(0, ("epsilon2", eps[1]))
+        check_at_least(1, ("Clipping threshold d", d))
+        check_at_least(0, ("weight_decay", weight_decay))
         super().__init__(params, {
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.elementwise import Elementwise, count, has_sparse, new_step, zeros_like
+from flambeau.optim.elementwise import Elementwise, count, has_sparse, new_step
 from flambeau.optim.formulas import add, addcdiv, addcmul, formula, sqrt
 from flambeau.optim.options import (
     Group,
@@ -68,11 +68,13 @@ class Adagrad(Elementwise):
 
     def _start_group(self, group: Group, value: float) -> None:
         """State is there before the first step, as in torch."""
+        from flambeau._ops.namespace import ops
+
         for parameter in group["params"]:
             state = self.state[parameter]
             state["step"] = new_step(group)
-            state["sum"] = zeros_like(parameter)
-            state["sum"].fill_(complex(value, value) if parameter.is_complex() else value)
+            fill = complex(value, value) if parameter.is_complex() else value
+            state["sum"] = ops.full_like(parameter, fill)
 
     def share_memory(self) -> None:
         """Move the sums to shared memory."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau.optim import fused
 from flambeau.optim.elementwise import Planned, zeros_like
-from flambeau.optim.options import Group, State, check_range, check_rate, number
+from flambeau.optim.options import Group, State, check_at_least, check_range, check_rate, number
 
 
 class Steps(fused.ShapedJob):
@@ -77,10 +77,9 @@ class Muon(Planned):
         adjust_lr_fn: str | None = None,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        check_range(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
-        check_range(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
-        check_range(adjust_lr_fn in ADJUSTMENTS,
+        check_at_least(0, ("Learning rate", lr), ("momentum", momentum))
+        check_at_least(0, ("weight decay", weight_decay))
+        check_range(adjust_lr_fn in tuple(ADJUSTMENTS),
                     f"Adjust learning rate function {adjust_lr_fn} is not supported")  # fmt: skip
         super().__init__(params, {
             "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,

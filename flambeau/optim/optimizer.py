@@ -52,9 +52,9 @@ class Optimizer:
     def __init_subclass__(cls, generic: bool = False) -> None:
         """Each optimizer of the library has a `step` under its own name, which messages show."""
         super().__init_subclass__()
-        if cls.step is Optimizer.step and cls.__module__.startswith("flambeau.optim."):
-            if not generic:
-                cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
+        ours = cls.__module__.startswith("flambeau.optim.")
+        if ours and not generic and cls.step is Optimizer.step:
+            cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults

@@ -40,7 +40,28 @@ def check_rate(lr: Any, foreach: bool | None = None, capturable: bool = True) ->
 def check_not_negative(**options: Any) -> None:
     """Options that must be 0 or more, checked in the order given."""
     for name, value in options.items():
-        check_range(value >= 0.0, f"Invalid {TITLES[name]}: {value}")
+        check_range(at_least(value, 0.0), f"Invalid {TITLES[name]}: {value}")
+
+
+def at_least(value: Any, least: float) -> bool:
+    """least <= value, in this order: it is that of the operator in errors about other types."""
+    return bool(least <= value)
+
+
+def at_most(value: Any, most: float) -> bool:
+    """most >= value, in this order."""
+    return bool(most >= value)
+
+
+def check_at_least(least: int, *titled: tuple[str, Any]) -> None:
+    """The same in the words of newer optimizers."""
+    for title, value in titled:
+        check_range(at_least(value, float(least)), f"{title} should be >= {least} but is: {value}")
+
+
+def above_zero(value: Any, least: float = 0.0) -> bool:
+    """0 < value, in this order."""
+    return bool(least < value)
 
 
 def check_betas(betas: Any) -> None:

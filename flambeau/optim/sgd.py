@@ -7,11 +7,12 @@ from typing import Any
 from flambeau.optim.elementwise import Elementwise, has_sparse
 from flambeau.optim.formulas import add, detached, formula
 from flambeau.optim.options import (
+    TITLES,
     Group,
     State,
     check_all_fused,
     check_kinds,
-    check_not_negative,
+    check_range,
     check_rate,
     decay_of,
     option,
@@ -63,7 +64,8 @@ class SGD(Elementwise):
         fused: bool | None = None,
     ) -> None:
         check_rate(lr)
-        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        for name, value in (("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay)):
+            check_range(not value < 0.0, f"Invalid {TITLES[name]}: {value}")  # nan passes
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         self.fresh = {}

@@ -7,7 +7,15 @@ from typing import Any
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.optim.elementwise import zeros_like
 from flambeau.optim.optimizer import Optimizer
-from flambeau.optim.options import Group, State, check_betas, check_range, check_rate, number
+from flambeau.optim.options import (
+    Group,
+    State,
+    above_zero,
+    check_betas,
+    check_range,
+    check_rate,
+    number,
+)
 
 
 class SparseAdam(Optimizer):
@@ -27,8 +35,8 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr > 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps > 0.0, f"Invalid epsilon value: {eps}")
+        check_range(above_zero(lr), f"Invalid learning rate: {lr}")
+        check_range(above_zero(eps), f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         _check_params(self.param_groups)
