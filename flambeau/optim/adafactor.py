@@ -27,10 +27,10 @@ class Steps(fused.ShapedJob):
     @staticmethod
     def suits(parameter: Any, kept: dict[str, Any]) -> bool:
         dtype, shape = parameter._data.dtype, parameter._data.shape
-        sizes = {"variance": prod(shape), "row_var": prod(shape[:-1]),
-                 "col_var": prod((*shape[:-2], *shape[-1:]))}  # fmt: skip
+        shapes = {"variance": shape, "row_var": (*shape[:-1], 1),
+                  "col_var": (*shape[:-2], 1, *shape[-1:])}  # fmt: skip
         return fused.is_for_kernel(parameter) and all(
-            fused.fits(other._data, dtype, sizes[name]) for name, other in kept.items()
+            fused.fits(other._data, dtype, shapes[name]) for name, other in kept.items()
         )
 
     def lay_out(self) -> None:
@@ -94,6 +94,9 @@ class Adafactor(Planned):
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
+
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        return self.kept[:2] if parameter._data.ndim > 1 else self.kept[2:]
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled; complex numbers are refused."""

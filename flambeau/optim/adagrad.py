@@ -18,6 +18,7 @@ from flambeau.optim.options import (
     decay_of,
     option,
 )
+from flambeau.optim.scaled import scale_for
 from flambeau.optim.sparse_adam import at_places
 
 
@@ -63,18 +64,17 @@ class Adagrad(Elementwise):
             "maximize": maximize, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
         check_kinds(self)
-        for group in self.param_groups:
-            self._start_group(group, initial_accumulator_value)
+        for group in self.param_groups:  # state is there before the first step, as in torch
+            for parameter in group["params"]:
+                self.start(parameter, None, self.state[parameter], group)
 
-    def _start_group(self, group: Group, value: float) -> None:
-        """State is there before the first step, as in torch."""
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         from flambeau._ops.namespace import ops
 
-        for parameter in group["params"]:
-            state = self.state[parameter]
-            state["step"] = new_step(group)
-            fill = complex(value, value) if parameter.is_complex() else value
-            state["sum"] = ops.full_like(parameter, fill)
+        value = self.defaults["initial_accumulator_value"]
+        state["step"] = new_step(group)
+        fill = complex(value, value) if parameter.is_complex() else value
+        state["sum"] = ops.full_like(parameter, fill)
 
     def share_memory(self) -> None:
         """Move the sums to shared memory."""
@@ -83,6 +83,7 @@ class Adagrad(Elementwise):
                 self.state[parameter]["sum"].share_memory_()
 
     def check_kind(self, params: list[Any], group: Group) -> None:
+        scale_for(self, group)  # refused, though there be nothing to step
         if group["fused"]:
             self._check_fused(params)
         check_listed(group)

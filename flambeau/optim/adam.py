@@ -81,6 +81,9 @@ class Adam(Elementwise):
         })  # fmt: skip
         check_kinds(self)
 
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        return self.kept if group["amsgrad"] else self.kept[:2]
+
     def check_layout(self, grad: Any) -> None:
         if grad.is_sparse:
             raise RuntimeError(
@@ -88,6 +91,10 @@ class Adam(Elementwise):
             )
 
     def check_kind(self, params: list[Any], group: Group) -> None:
+        if group["fused"]:
+            if group["differentiable"]:
+                raise RuntimeError("Adam with fused=True does not support differentiable=True")
+            return
         if params and group["capturable"] and group["foreach"]:
             refuse_capturable(self.counters[1], self.devices[1])
         super().check_kind(params, group)

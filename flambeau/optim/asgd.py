@@ -36,6 +36,7 @@ class ASGD(Elementwise):
     formula = asgd
     kept = ("ax",)
     counts = False
+    others = ("step", "eta", "mu")
     counters = ("params, mus, etas, and state_steps",) * 2
 
     def __init__(
@@ -62,6 +63,9 @@ class ASGD(Elementwise):
     def writes(self, group: Group) -> int:
         """As torch, which decays parameters before it steps them, but not with `foreach`."""
         return 1 if group["foreach"] else 2
+
+    def decays_first(self, numbers: Group) -> bool:
+        return True
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)

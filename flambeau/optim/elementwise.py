@@ -35,6 +35,8 @@ class Planned(Optimizer, generic=True):
     counts: ClassVar[bool] = True
     """Whether the numbers of a step depend on it alone, which `state["step"]` counts."""
     job: ClassVar[type[fused.Job]] = fused.Job
+    others: ClassVar[tuple[str, ...]] = ("step",)
+    """Names in `state` of what formulas do not see."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.plans: dict[int, Any] = {}
@@ -44,6 +46,16 @@ class Planned(Optimizer, generic=True):
         super().__setstate__(state)
         count_in_tensors(self.state)
         self.plans = {}
+
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        """Those of the names in `kept` that the options, or the parameter's dims, ask for."""
+        return self.kept
+
+    def check_state(self, params: list[Any], states: list[State], group: Group) -> None:
+        """What was deleted from `state` is an error, as is what an option came to ask for."""
+        for parameter, state in zip(params, states, strict=True):
+            for name in (*self.others, *self.needed(parameter, group)):
+                state[name]
 
     def writes(self, group: Group) -> int:
         """How many writes to a parameter a step counts as: torch shrinks it before, where weight
@@ -103,16 +115,14 @@ class Elementwise(Planned, generic=True):
 
     def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
         """Step the parameters that have gradients."""
-        for name in self.defaults:  # what was deleted from a group is an error
-            group[name]
         self.check_kind(params, group)
-        scale = scale_for(self, group) if self.takes_scale else AS_IT_IS
+        scale = scale_for(self, group) if params and self.takes_scale else AS_IT_IS
         if scale.left_out:
             self.left_out()
             return
         if scale.divisor is not None:
             divide(params, scale.divisor)
-        if not group["differentiable"] and not has_sparse(params):
+        if not self.defaults["differentiable"] and not has_sparse(params):
             params, states = fused.step(self, params, states, group)
         known: dict[Any, Group] = {}
         for parameter, state in zip(params, states, strict=True):
@@ -134,13 +144,16 @@ class Elementwise(Planned, generic=True):
         numbers = known.get(moment)
         if numbers is None:
             numbers = known[moment] = self.numbers(moment, group)
-        kept = [state.get(name) for name in self.kept]
+        needed = self.needed(parameter, group)
+        kept = [state[name] if name in needed else None for name in self.kept]
         values = [as_real(value) for value in (parameter, parameter._grad, *kept)]
-        if group["differentiable"]:
+        if self.defaults["differentiable"]:
             self._step_tensors([copied(value) for value in values], values, group, numbers)
             return
-        plain = is_plain(values[0])
-        if not plain and not group.get("fused"):
+        alike = are_alike(values)
+        plain = alike and is_plain(values[0])
+        if not plain and not (alike and group.get("fused")):
+            check_places(values)
             self._step_tensors(values, values, group, numbers)
             return
         for _ in range(self.writes(group)):
@@ -165,8 +178,15 @@ class Elementwise(Planned, generic=True):
         if group["maximize"]:
             values = [values[0], -values[1], *values[2:]]
         new = self.formula(*values, **numbers)
-        for value, old in zip(new, written(places), strict=True):
+        pairs = list(zip(new, written(places), strict=True))
+        if not self.decays_first(numbers):
+            pairs.append(pairs.pop(0))  # the parameter last: where it is refused, the rest is kept
+        for value, old in pairs:
             old.copy_(value)
+
+    def decays_first(self, numbers: Group) -> bool:
+        """Whether torch writes to the parameter before it does to what is kept."""
+        return numbers.get("shrink") is not None
 
 
 def written(values: list[Any]) -> list[Any]:
@@ -207,6 +227,25 @@ def zeros_like(parameter: Any) -> Any:
 def has_sparse(params: list[Any]) -> bool:
     """Whether a gradient is sparse."""
     return SparseTensor.exists and any(p._grad.is_sparse for p in params)
+
+
+def are_alike(values: list[Any]) -> bool:
+    """Whether all arrays have the parameter's type and shape. They need not: users give
+    parameters other memory, and load what does not fit."""
+    first = values[0]._data
+    dtype, shape = first.dtype, first.shape
+    for value in values[1:]:
+        if value is not None and (value._data.dtype != dtype or value._data.shape != shape):
+            return False
+    return True
+
+
+def check_places(values: list[Any]) -> None:
+    """What is kept can be written to from the gradient's shape, as in-place operators demand."""
+    grad = values[1]
+    for kept in values[2:]:
+        if kept is not None and kept.shape != grad.shape:
+            kept.detach().clone().add_(grad)  # raises, if it does not fit
 
 
 def is_plain(parameter: Tensor) -> bool:

@@ -171,8 +171,9 @@ class Run:
         tolerance = self.group["tolerance_change"]
         search = LineSearch(trial, start, limit, tolerance, abs(self.direction).max())
         best = search.run(self.length)
-        self.length, self.grad = best.step, best.grad
-        self.kept["t"] = kept(best.step)
+        self.grad = best.grad
+        if best.step is not self.length:
+            self.length, self.kept["t"] = best.step, kept(best.step)
         self.flat.move(best.step, self.direction)
         return best.loss
 

@@ -62,6 +62,7 @@ class Muon(Planned):
 
     kept = ("momentum_buffer",)
     counts = False
+    others = ()
     job = Steps
 
     def __init__(

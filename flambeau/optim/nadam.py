@@ -46,6 +46,7 @@ class NAdam(Elementwise):
     formula = nadam
     kept = ("exp_avg", "exp_avg_sq")
     counts = False
+    others = ("step", "mu_product")
     counters = ("params, mu_products and state_steps", "params, mu_products, and state_steps")
 
     def __init__(

@@ -13,7 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,13 +46,26 @@ LATER_OPTIONS = {
 """Options that old checkpoints lack, and what they stood for."""
 
 
+ONLY_AT_FIRST = ("initial_accumulator_value",)
+
+
 class Optimizer:
     """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """Options of the class that a step looks at."""
+    later: ClassVar[tuple[str, ...]] = ()
+    """Options of the class that old checkpoints lack."""
 
     def __init_subclass__(cls, generic: bool = False) -> None:
         """Each optimizer of the library has a `step` under its own name, which messages show."""
         super().__init_subclass__()
         ours = cls.__module__.startswith("flambeau.optim.")
+        if ours:
+            code = cls.__init__.__code__
+            options = code.co_varnames[2 : code.co_argcount + code.co_kwonlyargcount]
+            cls.options = tuple(name for name in options if name not in ONLY_AT_FIRST)
+            cls.later = tuple(name for name in LATER_OPTIONS if name in options)
         if ours and not generic and cls.step is Optimizer.step:
             cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
@@ -199,16 +212,22 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; returns what `closure` returned."""
-        loss = None
-        if closure is not None:
-            with set_grad_enabled(True):
-                loss = closure()
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
+        with set_grad_enabled(self.defaults.get("differentiable", False)):
+            loss = None
+            if closure is not None:
+                with set_grad_enabled(True):
+                    loss = closure()
+            self._step_groups()
+        return loss
+
+    def _step_groups(self) -> None:
+        with quiet():
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
                 states = self.collected(params, group)
+                for name in self.options:  # what was deleted from a group is an error
+                    group[name]
                 self.step_group(params, states, group)
-        return loss
 
     def collected(self, params: list[Any], group: Group) -> list[State]:
         """The states of parameters, filled. What cannot be stepped is refused here, before any
@@ -338,9 +357,9 @@ class Optimizer:
         self.__dict__.update(state)
         self._prepare()
         for group in self.param_groups:
-            for name, value in LATER_OPTIONS.items():
-                if name in self.defaults:
-                    group.setdefault(name, value)
+            for name in self.later:
+                group.setdefault(name, LATER_OPTIONS[name])
+        self.defaults.setdefault("differentiable", False)
 
     # ---- hooks
 

@@ -17,6 +17,7 @@ from flambeau.optim.options import (
     decay_of,
     option,
 )
+from flambeau.optim.scaled import scale_for
 
 
 @formula
@@ -43,6 +44,7 @@ class SGD(Elementwise):
     formula = sgd
     kept = ("momentum_buffer",)
     counts = False
+    others = ()
     takes_sparse = True
     takes_scale = True
 
@@ -80,6 +82,9 @@ class SGD(Elementwise):
         super().__setstate__(state)
         self.fresh = {}
 
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        return self.kept if group["momentum"] else ()
+
     def prepared(self, parameter: Any, group: Group) -> State:
         """Nothing is kept without momentum; the first buffer is memory that the step fills."""
         if not group["momentum"]:
@@ -96,6 +101,7 @@ class SGD(Elementwise):
 
     def check_kind(self, params: list[Any], group: Group) -> None:
         if not group["fused"]:
+            scale_for(self, group)  # refused, though there be nothing to step
             return
         if has_sparse(params):
             raise RuntimeError("`_fused_sgd` does not support sparse gradients")

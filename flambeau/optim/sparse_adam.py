@@ -42,12 +42,14 @@ class SparseAdam(Optimizer):
         _check_params(self.param_groups)
 
     def prepared(self, parameter: Any, group: Group) -> State:
-        """The state of a parameter, filled; dense gradients are refused."""
+        """The state of a parameter, filled, with the step counted; dense gradients are refused."""
         if not parameter._grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
-        return super().prepared(parameter, group)
+        state = super().prepared(parameter, group)
+        state["step"] += 1
+        return dict(state)  # with the number of this step, should there be two of the parameter
 
     def check_layout(self, grad: Any) -> None:
         """Gradients are to be sparse: see `prepared`."""
@@ -59,7 +61,6 @@ class SparseAdam(Optimizer):
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """One step of the rows that have a gradient."""
-        state["step"] += 1
         grad = grad.coalesce()  # the step is not linear in g
         if grad._nnz():
             self._step_rows(parameter, grad, state, group)

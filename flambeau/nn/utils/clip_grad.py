@@ -126,7 +126,7 @@ def clip_grad_value_(
     if not grads:
         raise RuntimeError(EMPTY_LIST)
     for group in _by_type(grads):
-        if any(grad.is_sparse for grad in group):
+        if foreach is not False and any(grad.is_sparse for grad in group):
             for grad in group:
                 grad.clamp_min_(-clip_value)  # an error at the sparse one
         for grad in group:
