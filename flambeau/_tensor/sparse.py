@@ -29,9 +29,25 @@ from flambeau._tensor.tensor import Tensor, constructors, new
 class NotStrided(NotImplementedError, AttributeError):
     """Raised where an operator for dense tensors looks for the array of a sparse one."""
 
+    def __reduce__(self) -> Any:
+        return NotImplementedError, self.args
+
 
 class SparseFirst(RuntimeError):
     """`add(sparse, dense)`, which PyTorch wants the other way round."""
+
+    def __reduce__(self) -> Any:
+        return RuntimeError, self.args
+
+
+def _shown_as(kind: type, known: type) -> None:
+    """Users see the name of the class that this one stands for, in tracebacks and `repr`."""
+    kind.__name__, kind.__qualname__ = known.__name__, known.__qualname__
+    kind.__module__ = known.__module__
+
+
+_shown_as(NotStrided, NotImplementedError)
+_shown_as(SparseFirst, RuntimeError)
 
 
 def _caller() -> str:
@@ -286,6 +302,9 @@ class SparseTensor(Tensor):
         return printing.format_sparse(self._places._data, self._entries._data, suffixes)
 
     __str__ = __repr__  # type: ignore[assignment]
+
+
+_shown_as(SparseTensor, Tensor)
 
 
 def alias(tensor: Tensor) -> Tensor:

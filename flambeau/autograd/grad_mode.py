@@ -112,7 +112,10 @@ class set_grad_enabled(_Region):
 
     def __init__(self, mode: bool) -> None:
         self.before = state.enabled
-        self.mode = bool(mode)
+        if mode is not True and mode is not False:
+            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")  # fmt: skip
+        self.mode = mode
         self.__enter__()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,15 @@ import numpy as np
 from flambeau._core.dtype import finfo
 from flambeau.optim import fused
 from flambeau.optim.elementwise import Planned, new_step, zeros_like
-from flambeau.optim.options import Group, State, check_range, check_rate, number
+from flambeau.optim.options import (
+    Group,
+    State,
+    at_most,
+    check_at_least,
+    check_range,
+    check_rate,
+    number,
+)
 
 
 class Steps(fused.ShapedJob):
@@ -19,10 +27,10 @@ class Steps(fused.ShapedJob):
     @staticmethod
     def suits(parameter: Any, kept: dict[str, Any]) -> bool:
         dtype, shape = parameter._data.dtype, parameter._data.shape
-        sizes = {"variance": prod(shape), "row_var": prod(shape[:-1]),
-                 "col_var": prod((*shape[:-2], *shape[-1:]))}  # fmt: skip
+        shapes = {"variance": shape, "row_var": (*shape[:-1], 1),
+                  "col_var": (*shape[:-2], 1, *shape[-1:])}  # fmt: skip
         return fused.is_for_kernel(parameter) and all(
-            fused.fits(other._data, dtype, sizes[name]) for name, other in kept.items()
+            fused.fits(other._data, dtype, shapes[name]) for name, other in kept.items()
         )
 
     def lay_out(self) -> None:
@@ -75,20 +83,35 @@ class Adafactor(Planned):
         maximize: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        check_range(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        check_range(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
-        check_range(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
-        check_range(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
-        check_range(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
+        check_at_least(0, ("Learning rate", lr))
+        check_range(at_most(beta2_decay, 0.0), f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None:
+            check_at_least(0, ("epsilon1", eps[0]))
+        check_at_least(0, ("epsilon2", eps[1]))
+        check_at_least(1, ("Clipping threshold d", d))
+        check_at_least(0, ("weight_decay", weight_decay))
         super().__init__(params, {
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if parameter.is_complex():
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        return self.kept[:2] if parameter._data.ndim > 1 else self.kept[2:]
+
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; complex numbers are refused."""
+        if parameter._data.dtype.kind == "c":
             raise RuntimeError("Adafactor does not support complex parameters")
+        return super().prepared(parameter, group)
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """Step the parameters that have gradients, which nobody scales here."""
+        given = self.__dict__
+        if given.get("grad_scale") is not None or given.get("found_inf") is not None:
+            raise AssertionError("Grad scaling should occur outside of optimizer.step()")
+        super().step_group(params, states, group)
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)
         if grad.dim() > 1:
             *rest, rows, columns = grad.shape

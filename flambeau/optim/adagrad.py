@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.elementwise import Elementwise, count, new_step, zeros_like
+from flambeau.optim.elementwise import Elementwise, count, has_sparse, new_step
 from flambeau.optim.formulas import add, addcdiv, addcmul, formula, sqrt
 from flambeau.optim.options import (
     Group,
+    State,
+    check_all_fused,
+    check_fused,
     check_kinds,
+    check_listed,
     check_not_negative,
     check_rate,
     decay_of,
     option,
 )
+from flambeau.optim.scaled import scale_for
 from flambeau.optim.sparse_adam import at_places
 
 
@@ -31,6 +36,8 @@ class Adagrad(Elementwise):
 
     formula = adagrad
     kept = ("sum",)
+    takes_sparse = True
+    takes_scale = True
 
     def __init__(
         self,
@@ -56,18 +63,18 @@ class Adagrad(Elementwise):
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
-        check_kinds(self.defaults)
-        for group in self.param_groups:
-            self._start_group(group)
+        check_kinds(self)
+        for group in self.param_groups:  # state is there before the first step, as in torch
+            for parameter in group["params"]:
+                self.start(parameter, None, self.state[parameter], group)
 
-    def _start_group(self, group: Group) -> None:
-        """State is there before the first step, as in torch."""
-        value = group["initial_accumulator_value"]
-        for parameter in group["params"]:
-            state = self.state[parameter]
-            state["step"] = new_step(group)
-            state["sum"] = zeros_like(parameter)
-            state["sum"].fill_(complex(value, value) if parameter.is_complex() else value)
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        from flambeau._ops.namespace import ops
+
+        value = self.defaults["initial_accumulator_value"]
+        state["step"] = new_step(group)
+        fill = complex(value, value) if parameter.is_complex() else value
+        state["sum"] = ops.full_like(parameter, fill)
 
     def share_memory(self) -> None:
         """Move the sums to shared memory."""
@@ -75,15 +82,28 @@ class Adagrad(Elementwise):
             for parameter in group["params"]:
                 self.state[parameter]["sum"].share_memory_()
 
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        """The same for the rows that have a gradient."""
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        scale_for(self, group)  # refused, though there be nothing to step
         if group["fused"]:
+            self._check_fused(params)
+        check_listed(group)
+        super().check_kind(params, group)
+
+    @staticmethod
+    def _check_fused(params: list[Any]) -> None:
+        if params and params[0].is_complex():
+            check_fused(params[0])
+        if has_sparse(params) or any(parameter.is_complex() for parameter in params):
             raise RuntimeError("`fused` does not support sparse grad or complex param")
+        check_all_fused(params, "adagrad")
+
+    def step_sparse(self, parameter: Any, state: State, group: Group) -> None:
+        """The same for the rows that have a gradient."""
+        numbers = self.numbers(count(state), group)
         if decay_of(group) is not None:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
-        state = self.state[parameter]
-        numbers = self.numbers(count(state), group)
-        grad = grad.coalesce()  # the step is not linear in g
+        grad = parameter._grad.coalesce()  # the step is not linear in g
+        grad = -grad if group["maximize"] else grad
         values = grad._values()
         state["sum"].add_(at_places(grad, values * values))
         root = state["sum"].sparse_mask(grad)._values().sqrt() + numbers["eps"]

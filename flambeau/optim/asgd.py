@@ -36,7 +36,8 @@ class ASGD(Elementwise):
     formula = asgd
     kept = ("ax",)
     counts = False
-    counters = "params, mus, etas, and state_steps"
+    others = ("step", "eta", "mu")
+    counters = ("params, mus, etas, and state_steps",) * 2
 
     def __init__(
         self,
@@ -62,6 +63,9 @@ class ASGD(Elementwise):
     def writes(self, group: Group) -> int:
         """As torch, which decays parameters before it steps them, but not with `foreach`."""
         return 1 if group["foreach"] else 2
+
+    def decays_first(self, numbers: Group) -> bool:
+        return True
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)

@@ -41,7 +41,7 @@ def fits(average: Any, current: Any) -> bool:
     data, other = average._data, current._data
     if data.dtype not in fused.PLAIN or not data.size or not data.flags.c_contiguous:
         return False
-    return data.shape == other.shape and fused.fits(other, data.dtype, data.size)
+    return fused.fits(other, data.dtype, data.shape)
 
 
 def move(pairs: list[Any], weight: float) -> None:

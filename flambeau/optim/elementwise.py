@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
+from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
 from flambeau.optim import fused
 from flambeau.optim.formulas import Formula
 from flambeau.optim.optimizer import Optimizer, count_in_tensors, scalar_state
-from flambeau.optim.options import Group, State, check_fused, check_step
+from flambeau.optim.options import (
+    GRAPHS,
+    GRAPHS_OR_XLA,
+    Group,
+    State,
+    check_listed,
+    refuse_capturable,
+)
+from flambeau.optim.scaled import AS_IT_IS, Scale, divide, scale_for, widened
 
 
-class Planned(Optimizer):
+class Planned(Optimizer, generic=True):
     """An optimizer that steps all parameters of a group in one kernel where it can (`fused`).
 
     A subclass names what it keeps and the kind of job that steps it; the rest is stepped as by
@@ -24,6 +35,8 @@ class Planned(Optimizer):
     counts: ClassVar[bool] = True
     """Whether the numbers of a step depend on it alone, which `state["step"]` counts."""
     job: ClassVar[type[fused.Job]] = fused.Job
+    others: ClassVar[tuple[str, ...]] = ("step",)
+    """Names in `state` of what formulas do not see."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.plans: dict[int, Any] = {}
@@ -34,28 +47,31 @@ class Planned(Optimizer):
         count_in_tensors(self.state)
         self.plans = {}
 
+    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+        """Those of the names in `kept` that the options, or the parameter's dims, ask for."""
+        return self.kept
+
+    def check_state(self, params: list[Any], states: list[State], group: Group) -> None:
+        """What was deleted from `state` is an error, as is what an option came to ask for."""
+        for parameter, state in zip(params, states, strict=True):
+            for name in (*self.others, *self.needed(parameter, group)):
+                state[name]
+
     def writes(self, group: Group) -> int:
         """How many writes to a parameter a step counts as: torch shrinks it before, where weight
         decay is decoupled."""
         return 1 + bool(group.get("decoupled_weight_decay") and group["weight_decay"])
 
-    def prepared(self, parameter: Any, group: Group) -> State:
-        """The state of a parameter, filled."""
-        state = self.state[parameter]
-        if not state:
-            self.start(parameter, parameter._grad, state, group)
-        return state
-
     def advance(self, state: State, group: Group) -> Any:
         """Count the step in `state`; returns what its numbers depend on besides options."""
         return count(state)
 
-    def step_group(self, params: list[Any], group: Group) -> None:
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
         """Step the parameters that have gradients."""
-        super().step_group(fused.step(self, params, group), group)
+        super().step_group(*fused.step(self, params, states, group), group)
 
 
-class Elementwise(Planned):
+class Elementwise(Planned, generic=True):
     """An optimizer of one formula (see `formulas`).
 
     A subclass names what it keeps of each element (what the formula takes and returns after the
@@ -65,8 +81,13 @@ class Elementwise(Planned):
     """
 
     formula: ClassVar[Formula]
-    counters = "params and state_steps"
-    """What an error about `capturable` speaks of."""
+    counters: ClassVar[tuple[str, str]] = ("params and state_steps",) * 2
+    """What an error about `capturable` speaks of, without and with `foreach`."""
+    devices: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (GRAPHS_OR_XLA, GRAPHS)
+    """The devices that it names, likewise."""
+    takes_sparse: ClassVar[bool] = False
+    takes_scale: ClassVar[bool] = False
+    """Whether a fused step divides gradients by `grad_scale`, and is left out for `found_inf`."""
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """Fill the empty state of a parameter before its first step."""
@@ -80,47 +101,92 @@ class Elementwise(Planned):
 
     # ---- stepping
 
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """Step the parameters that have gradients."""
-        check_step(group, self.counters)
-        if group.get("fused"):
-            for parameter in params:
-                check_fused(parameter)
-        if not group.get("differentiable"):
-            params = fused.step(self, params, group)
-        known: dict[Any, Group] = {}
-        for parameter in params:
-            self._step_parameter(parameter, group, known)
+    def check_layout(self, grad: Any) -> None:
+        if not self.takes_sparse:
+            super().check_layout(grad)
 
-    def _step_parameter(self, parameter: Any, group: Group, known: dict[Any, Group]) -> None:
-        state = self.prepared(parameter, group)
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        """Refuse kinds of steps that do not go together, or not on this device."""
+        if params:
+            check_listed(group)
+        if params and group.get("capturable"):
+            listed = bool(group["foreach"])
+            refuse_capturable(self.counters[listed], self.devices[listed])
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """Step the parameters that have gradients."""
+        self.check_kind(params, group)
+        scale = scale_for(self, group) if params and self.takes_scale else AS_IT_IS
+        if scale.left_out:
+            self.left_out()
+            return
+        if scale.divisor is not None:
+            divide(params, scale.divisor)
+        if not self.defaults["differentiable"] and not has_sparse(params):
+            params, states = fused.step(self, params, states, group)
+        known: dict[Any, Group] = {}
+        for parameter, state in zip(params, states, strict=True):
+            if parameter._grad.is_sparse:
+                self.step_sparse(parameter, state, group)
+            else:
+                self._step_parameter(parameter, state, group, known, scale)
+
+    def left_out(self) -> None:
+        """What was prepared for a step is not needed."""
+
+    def step_sparse(self, parameter: Any, state: State, group: Group) -> None:
+        """One step of a parameter whose gradient is sparse."""
+        raise NotImplementedError
+
+    def _step_parameter(self, parameter: Any, state: State, group: Group,
+                        known: dict[Any, Group], scale: Scale) -> None:  # fmt: skip
         moment = self.advance(state, group)
         numbers = known.get(moment)
         if numbers is None:
             numbers = known[moment] = self.numbers(moment, group)
-        kept = [state.get(name) for name in self.kept]
+        needed = self.needed(parameter, group)
+        kept = [state[name] if name in needed else None for name in self.kept]
         values = [as_real(value) for value in (parameter, parameter._grad, *kept)]
-        if group.get("maximize"):
-            values[1] = -values[1]
-        if group.get("differentiable"):
-            self._step_tensors([copied(value) for value in values], values, numbers)
-        elif is_plain(values[0]):
-            for _ in range(self.writes(group)):
-                bump(parameter)
-            arrays = [None if value is None else value._data for value in values]
-            self._step_arrays(arrays, numbers)
-        else:
-            self._step_tensors(values, values, numbers)
+        if self.defaults["differentiable"]:
+            self._step_tensors([copied(value) for value in values], values, group, numbers)
+            return
+        alike = are_alike(values)
+        plain = alike and is_plain(values[0])
+        if not plain and not (alike and group.get("fused")):
+            check_places(values)
+            self._step_tensors(values, values, group, numbers)
+            return
+        for _ in range(self.writes(group)):
+            bump(parameter)
+        arrays = [None if value is None else value._data for value in values]
+        places = written(arrays)
+        if not plain:
+            arrays = [None if array is None else array.astype(np.float32) for array in arrays]
+            arrays[1] = widened(values[1]._data, scale.divisor)
+        self._step_arrays(arrays, places, group, numbers)
 
-    def _step_arrays(self, arrays: list[Any], numbers: Group) -> None:
+    def _step_arrays(self, arrays: list[Any], places: list[Any], group: Group,
+                     numbers: Group) -> None:  # fmt: skip
+        if group["maximize"]:
+            arrays[1] = -arrays[1]
         new = self.formula(*arrays, **numbers)
-        for value, old in zip(new, written(arrays), strict=True):
+        for value, old in zip(new, places, strict=True):
             old[...] = value
 
-    def _step_tensors(self, values: list[Any], places: list[Any], numbers: Group) -> None:
+    def _step_tensors(self, values: list[Any], places: list[Any], group: Group,
+                      numbers: Group) -> None:  # fmt: skip
+        if group["maximize"]:
+            values = [values[0], -values[1], *values[2:]]
         new = self.formula(*values, **numbers)
-        for value, old in zip(new, written(places), strict=True):
+        pairs = list(zip(new, written(places), strict=True))
+        if not self.decays_first(numbers):
+            pairs.append(pairs.pop(0))  # the parameter last: where it is refused, the rest is kept
+        for value, old in pairs:
             old.copy_(value)
+
+    def decays_first(self, numbers: Group) -> bool:
+        """Whether torch writes to the parameter before it does to what is kept."""
+        return numbers.get("shrink") is not None
 
 
 def written(values: list[Any]) -> list[Any]:
@@ -156,6 +222,30 @@ def zeros_like(parameter: Any) -> Any:
     from flambeau._ops.namespace import ops
 
     return ops.zeros_like(parameter)
+
+
+def has_sparse(params: list[Any]) -> bool:
+    """Whether a gradient is sparse."""
+    return SparseTensor.exists and any(p._grad.is_sparse for p in params)
+
+
+def are_alike(values: list[Any]) -> bool:
+    """Whether all arrays have the parameter's type and shape. They need not: users give
+    parameters other memory, and load what does not fit."""
+    first = values[0]._data
+    dtype, shape = first.dtype, first.shape
+    for value in values[1:]:
+        if value is not None and (value._data.dtype != dtype or value._data.shape != shape):
+            return False
+    return True
+
+
+def check_places(values: list[Any]) -> None:
+    """What is kept can be written to from the gradient's shape, as in-place operators demand."""
+    grad = values[1]
+    for kept in values[2:]:
+        if kept is not None and kept.shape != grad.shape:
+            kept.detach().clone().add_(grad)  # raises, if it does not fit
 
 
 def is_plain(parameter: Tensor) -> bool:

@@ -100,8 +100,10 @@ def sqrt(value: Any) -> Any:
 
 
 def sign(value: Any) -> Any:
-    """-1, 0 or 1."""
-    return value.sign() if isinstance(value, Tensor) else np.sign(value)
+    """-1, 0 or 1; 0 for nan."""
+    if isinstance(value, Tensor):
+        return value.sign()  # type: ignore[attr-defined]
+    return np.subtract(value > 0, value < 0, dtype=value.dtype)
 
 
 def absolute(value: Any) -> Any:

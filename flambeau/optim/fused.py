@@ -8,6 +8,7 @@ stepped one by one.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -23,31 +24,40 @@ NUMBER = "number"
 APART = 64  # elements: memory of two tasks shares no cache line
 
 
-def step(optimizer: Any, params: list[Any], group: Group) -> list[Any]:
-    """Step those parameters that one kernel can step; returns the others."""
+def step(
+    optimizer: Any, params: list[Any], states: list[State], group: Group
+) -> tuple[list[Any], list[State]]:
+    """Step those parameters that one kernel can step; returns the others and their states."""
     plan = optimizer.plans.get(id(group))
     if plan is None:
         size = sum([parameter._data.size for parameter in params])
         if not choice.compiled(optimizer.job.work, size):
-            return params
-    states = [optimizer.prepared(parameter, group) for parameter in params]
-    if plan is None or not plan.holds(params, states):
-        plan = optimizer.plans[id(group)] = Plan(optimizer, params, states)
+            optimizer.check_state(params, states, group)
+            return params, states
+    if plan is None or not plan.holds(params, states, group):
+        optimizer.check_state(params, states, group)
+        plan = optimizer.plans[id(group)] = Plan(optimizer, params, states, group)
     for job in plan.jobs:
         job.run(group)
-    return [params[place] for place in plan.rest]
+    return [params[place] for place in plan.rest], [states[place] for place in plan.rest]
 
 
 class Plan:
     """Which parameters of a group are stepped by which kernel."""
 
-    def __init__(self, optimizer: Any, params: list[Any], states: list[State]) -> None:
+    def __init__(
+        self, optimizer: Any, params: list[Any], states: list[State], group: Group
+    ) -> None:
+        self.optimizer = optimizer
         self.count = len(params)
+        self.switches = self._switches(params, group)
         self.rest: list[int] = []
         places: dict[Any, list[int]] = {}
+        times = Counter(map(id, params))
         for place, (parameter, state) in enumerate(zip(params, states, strict=True)):
-            names = tuple([name for name in optimizer.kept if state.get(name) is not None])
-            if optimizer.job.suits(parameter, {name: state[name] for name in names}):
+            names = optimizer.needed(parameter, group)
+            once = times[id(parameter)] == 1  # tasks step others at the same time
+            if once and optimizer.job.suits(parameter, {name: state[name] for name in names}):
                 places.setdefault((parameter._data.dtype, names), []).append(place)
             else:
                 self.rest.append(place)
@@ -57,9 +67,13 @@ class Plan:
             job.look(params, states)
             job.lay_out()
 
-    def holds(self, params: list[Any], states: list[State]) -> bool:
+    def _switches(self, params: list[Any], group: Group) -> tuple[str, ...]:
+        """What of one parameter is kept, which options can change."""
+        return self.optimizer.needed(params[0], group) if params else ()
+
+    def holds(self, params: list[Any], states: list[State], group: Group) -> bool:
         """Whether everything lies where it lay when the plan was made."""
-        if len(params) != self.count:
+        if len(params) != self.count or self._switches(params, group) != self.switches:
             return False
         return all(job.holds(params, states) for job in self.jobs)
 
@@ -69,12 +83,12 @@ def is_for_kernel(parameter: Any) -> bool:
     data = parameter._data
     if data.dtype not in PLAIN or not data.size or not data.flags.c_contiguous:
         return False
-    return fits(parameter._grad._data, data.dtype, data.size)
+    return fits(parameter._grad._data, data.dtype, data.shape)
 
 
-def fits(data: np.ndarray, dtype: Any, size: int) -> bool:
-    """Whether a kernel can go through it beside a parameter of this type and size."""
-    return data.dtype == dtype and data.size == size and data.flags.c_contiguous
+def fits(data: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a kernel can go through it beside a parameter of this type and shape."""
+    return data.dtype == dtype and data.shape == shape and data.flags.c_contiguous
 
 
 class Job:
@@ -85,9 +99,9 @@ class Job:
     @staticmethod
     def suits(parameter: Any, kept: dict[str, Any]) -> bool:
         """Whether the kernel is for a parameter, with its gradient and what is kept of it."""
-        dtype, size = parameter._data.dtype, parameter._data.size
+        dtype, shape = parameter._data.dtype, parameter._data.shape
         return is_for_kernel(parameter) and all(
-            fits(other._data, dtype, size) for other in kept.values()
+            fits(other._data, dtype, shape) for other in kept.values()
         )
 
     def __init__(self, optimizer: Any, dtype: np.dtype[Any], names: tuple[str, ...],

@@ -52,6 +52,10 @@ class LBFGS(Optimizer):
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Move several times; returns what `closure` returned first."""
+        if len(self.param_groups) != 1:
+            raise AssertionError(
+                f"Expected exactly one param_group, but got {len(self.param_groups)}"
+            )
         closure = enable_grad()(closure)
         parameters = self.param_groups[0]["params"]
         state = self.state[parameters[0]]
@@ -65,27 +69,34 @@ class LBFGS(Optimizer):
         return first_loss
 
 
+KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+"""What outlives a step, in the order of torch."""
+
+
 class Run:
-    """The moves of one step, on arrays. What outlives it is in `state`, under torch's names and in
-    torch's types: tensors of the parameters' type, of no dims where they are single numbers."""
+    """The moves of one step, on arrays. What outlives it goes into `state` at the end, under
+    torch's names and in torch's types: tensors of the parameters' type, of no dims where they are
+    single numbers. A closure that raises leaves the counters and what lists have been given."""
 
     def __init__(self, flat: Flat, closure: Any, group: Group, state: State) -> None:
         self.flat = flat
         self.closure = closure
         self.group = group
         self.state = state
+        self.kept: State = {name: state.get(name) for name in KEPT}
         self.grad = flat.grad()
         self.evaluations = 1
 
     def is_flat(self) -> bool:
         """Whether the gradient is as good as zero."""
-        return bool(abs(self.grad).max() <= self.group["tolerance_grad"])
+        largest = abs(self.grad).max() if self.grad.size else wrap(self.grad).max()  # an error
+        return bool(largest <= self.group["tolerance_grad"])
 
     def go(self, loss: float) -> None:
         """Move until there is no progress or the limits are reached."""
-        group, state = self.group, self.state
+        group = self.group
         for move in range(1, group["max_iter"] + 1):
-            state["n_iter"] += 1
+            self.state["n_iter"] += 1
             self.direction = self._direction()
             self._remember(loss)
             slope = dot(self.grad, self.direction)
@@ -95,38 +106,44 @@ class Run:
             loss = self._move(Point(0.0, loss, self.grad, slope), move)
             if self._is_done(move) or abs(loss - before) < group["tolerance_change"]:
                 break
+        self.state.update(self.kept)
 
     def _direction(self) -> Vector:
         """-H·g; in the very first move H is 1."""
-        state = self.state
-        if state["n_iter"] > 1:
+        if self.state["n_iter"] > 1:
             self._learn()
-            return two_loops(self.grad, state, self.group["history_size"])
-        state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            weights = self.state.setdefault("al", [None] * self.group["history_size"])
+            return two_loops(self.grad, self.kept, weights)
+        self.kept.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -self.grad
 
     def _learn(self) -> None:
         """Take the last move and the change of the gradient into the history."""
-        state = self.state
-        change = self.grad - raw(state["prev_flat_grad"])
-        move = raw(state["d"]) * raw(state["t"])
+        last = self.kept
+        if last["prev_flat_grad"] is None:  # the first move was not made
+            raise TypeError("sub(): argument 'other' (position 1) must be Tensor, not NoneType")
+        change = self.grad - raw(last["prev_flat_grad"])
+        move = raw(last["d"]) * raw(last["t"])
         curvature = dot(change, move)
         if curvature <= LEAST_CURVATURE:
             return
-        history = (state["old_dirs"], state["old_stps"], state["ro"])
-        for values, new in zip(history, (change, move, 1.0 / curvature), strict=True):
+        inverse = self.grad.dtype.type(1) / curvature
+        history = (last["old_dirs"], last["old_stps"], last["ro"])
+        for values, new in zip(history, (change, move, inverse), strict=True):
             if len(values) == self.group["history_size"]:
                 values.pop(0)
             values.append(kept(new))
-        state["H_diag"] = kept(curvature / dot(change, change))
+        last["H_diag"] = kept(curvature / dot(change, change))
 
     def _remember(self, loss: float) -> None:
         """Note where this move begins, and the length it would have without a search."""
-        length: Any = number(self.group["lr"])
+        lr = self.group["lr"]
+        share: Any = 1
         if self.state["n_iter"] == 1:
-            length = min(1.0, 1.0 / total(abs(self.grad))) * length
-        self.length = length
-        self.state.update(
+            share = min(1.0, 1.0 / total(abs(self.grad)))
+        self.length = share * number(lr)
+        length = lr * float(share) if isinstance(lr, Tensor) else self.length
+        self.kept.update(
             d=kept(self.direction), t=kept(length), prev_flat_grad=kept(self.grad), prev_loss=loss
         )
 
@@ -154,8 +171,9 @@ class Run:
         tolerance = self.group["tolerance_change"]
         search = LineSearch(trial, start, limit, tolerance, abs(self.direction).max())
         best = search.run(self.length)
-        self.length, self.grad = best.step, best.grad
-        self.state["t"] = kept(best.step)
+        self.grad = best.grad
+        if best.step is not self.length:
+            self.length, self.kept["t"] = best.step, kept(best.step)
         self.flat.move(best.step, self.direction)
         return best.loss
 
@@ -174,12 +192,11 @@ class Run:
         return bool(abs(self.direction * self.length).max() <= group["tolerance_change"])
 
 
-def two_loops(grad: Vector, state: State, history_size: int) -> Vector:
-    """-H·g from the history (Nocedal and Wright, algorithm 7.4)."""
+def two_loops(grad: Vector, state: State, weights: list[Any]) -> Vector:
+    """-H·g from the history (Nocedal and Wright, algorithm 7.4); `weights` has room for it."""
     changes, moves, inverses = (
         [raw(value) for value in state[name]] for name in ("old_dirs", "old_stps", "ro")
     )
-    weights = state.setdefault("al", [None] * history_size)
     direction = -grad
     for i in reversed(range(len(moves))):
         weight = dot(moves[i], direction) * inverses[i]

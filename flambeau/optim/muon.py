@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau.optim import fused
 from flambeau.optim.elementwise import Planned, zeros_like
-from flambeau.optim.options import Group, State, check_range, check_rate, number
+from flambeau.optim.options import Group, State, check_at_least, check_range, check_rate, number
 
 
 class Steps(fused.ShapedJob):
@@ -62,6 +62,7 @@ class Muon(Planned):
 
     kept = ("momentum_buffer",)
     counts = False
+    others = ()
     job = Steps
 
     def __init__(
@@ -77,10 +78,9 @@ class Muon(Planned):
         adjust_lr_fn: str | None = None,
     ) -> None:
         check_rate(lr)
-        check_range(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        check_range(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
-        check_range(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
-        check_range(adjust_lr_fn in ADJUSTMENTS,
+        check_at_least(0, ("Learning rate", lr), ("momentum", momentum))
+        check_at_least(0, ("weight decay", weight_decay))
+        check_range(adjust_lr_fn in tuple(ADJUSTMENTS),
                     f"Adjust learning rate function {adjust_lr_fn} is not supported")  # fmt: skip
         super().__init__(params, {
             "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
@@ -93,9 +93,13 @@ class Muon(Planned):
                             "Muon only supports 2D parameters whereas we found a parameter with "
                             f"size: {parameter.shape}")  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if parameter.is_complex():
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; complex numbers are refused."""
+        if parameter._data.dtype.kind == "c":
             raise RuntimeError("Muon does not support complex parameters")
+        return super().prepared(parameter, group)
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["momentum_buffer"] = zeros_like(grad)
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:

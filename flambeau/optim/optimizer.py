@@ -12,7 +12,8 @@ import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from types import FunctionType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,8 +46,28 @@ LATER_OPTIONS = {
 """Options that old checkpoints lack, and what they stood for."""
 
 
+ONLY_AT_FIRST = ("initial_accumulator_value",)
+
+
 class Optimizer:
     """Groups of parameters with their options (`param_groups`) and per-parameter `state`."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """Options of the class that a step looks at."""
+    later: ClassVar[tuple[str, ...]] = ()
+    """Options of the class that old checkpoints lack."""
+
+    def __init_subclass__(cls, generic: bool = False) -> None:
+        """Each optimizer of the library has a `step` under its own name, which messages show."""
+        super().__init_subclass__()
+        ours = cls.__module__.startswith("flambeau.optim.")
+        if ours:
+            code = cls.__init__.__code__
+            options = code.co_varnames[2 : code.co_argcount + code.co_kwonlyargcount]
+            cls.options = tuple(name for name in options if name not in ONLY_AT_FIRST)
+            cls.later = tuple(name for name in LATER_OPTIONS if name in options)
+        if ours and not generic and cls.step is Optimizer.step:
+            cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -191,42 +212,56 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; returns what `closure` returned."""
-        loss = None
-        if closure is not None:
-            with set_grad_enabled(True):
-                loss = closure()
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
-            for group in self.param_groups:
-                params = [p for p in group["params"] if p._grad is not None]
-                if params and SparseTensor.exists:
-                    params = self._step_all_sparse(params, group)
-                if params:
-                    self.step_group(params, group)
+        with set_grad_enabled(self.defaults.get("differentiable", False)):
+            loss = None
+            if closure is not None:
+                with set_grad_enabled(True):
+                    loss = closure()
+            self._step_groups()
         return loss
 
-    def _step_all_sparse(self, params: list[Any], group: Group) -> list[Any]:
-        """Step the parameters that have sparse gradients; returns the others."""
-        dense = []
+    def _step_groups(self) -> None:
+        with quiet():
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p._grad is not None]
+                states = self.collected(params, group)
+                for name in self.options:  # what was deleted from a group is an error
+                    group[name]
+                self.step_group(params, states, group)
+
+    def collected(self, params: list[Any], group: Group) -> list[State]:
+        """The states of parameters, filled. What cannot be stepped is refused here, before any
+        parameter moves; those before it have their states by then, as in torch."""
+        if not SparseTensor.exists:
+            return [self.prepared(parameter, group) for parameter in params]
+        states = []
         for parameter in params:
+            self.check_layout(parameter._grad)
+            states.append(self.prepared(parameter, group))
+        return states
+
+    def check_layout(self, grad: Any) -> None:
+        """Refuse a gradient that the optimizer is not for: a sparse one, unless told otherwise."""
+        if grad.is_sparse:
+            raise RuntimeError(f"{self.own_name} does not support sparse gradients")
+
+    @property
+    def own_name(self) -> str:
+        """The optimizer that a subclass of the user's derives from, as errors name it."""
+        classes = type(self).__mro__
+        return next(c.__name__ for c in classes if c.__module__.startswith("flambeau.optim."))
+
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled."""
+        state = self.state[parameter]
+        if not state:
+            self.start(parameter, parameter._grad, state, group)
+        return state
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """One step of those parameters of a group that have gradients, maybe of none."""
+        for parameter, state in zip(params, states, strict=True):
             grad = parameter._grad
-            if not grad.is_sparse:
-                dense.append(parameter)
-                continue
-            if group.get("maximize"):
-                grad = -grad
-            self.step_sparse(parameter, grad, group)
-        return dense
-
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        """One step of a parameter whose gradient is sparse, with its sign as `maximize` wants."""
-        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """One step of parameters of a group, all of which have gradients."""
-        for parameter in params:
-            state, grad = self.state[parameter], parameter._grad
-            if not state:
-                self.start(parameter, grad, state, group)
             self.update(parameter, -grad if group.get("maximize") else grad, state, group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
@@ -264,8 +299,8 @@ class Optimizer:
         start = 0
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
-            for number, parameter in enumerate(group["params"], start):
-                numbers.setdefault(id(parameter), number)
+            places = {id(parameter): n for n, parameter in enumerate(group["params"], start)}
+            numbers = {**places, **numbers}  # one that a group holds twice has its last place
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             start += len(group["params"])
             groups.append(packed)
@@ -322,9 +357,9 @@ class Optimizer:
         self.__dict__.update(state)
         self._prepare()
         for group in self.param_groups:
-            for name, value in LATER_OPTIONS.items():
-                if name in self.defaults:
-                    group.setdefault(name, value)
+            for name in self.later:
+                group.setdefault(name, LATER_OPTIONS[name])
+        self.defaults.setdefault("differentiable", False)
 
     # ---- hooks
 
@@ -383,6 +418,17 @@ def _register(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) ->
     if prepend:
         table.move_to_end(handle.id, last=False)
     return handle
+
+
+def _renamed(function: Any, owner: type) -> Any:
+    """A copy of a method under the name of another class."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__,
+                        function.__defaults__)  # fmt: skip
+    functools.update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    copy.__qualname__ = f"{owner.__qualname__}.{function.__name__}"
+    copy.__module__ = owner.__module__
+    return copy
 
 
 def _type_name(value: Any) -> str:

@@ -7,7 +7,15 @@ from typing import Any
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.optim.elementwise import zeros_like
 from flambeau.optim.optimizer import Optimizer
-from flambeau.optim.options import Group, State, check_betas, check_range, check_rate, number
+from flambeau.optim.options import (
+    Group,
+    State,
+    above_zero,
+    check_betas,
+    check_range,
+    check_rate,
+    number,
+)
 
 
 class SparseAdam(Optimizer):
@@ -27,28 +35,33 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         check_rate(lr)
-        check_range(lr > 0.0, f"Invalid learning rate: {lr}")
-        check_range(eps > 0.0, f"Invalid epsilon value: {eps}")
+        check_range(above_zero(lr), f"Invalid learning rate: {lr}")
+        check_range(above_zero(eps), f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         _check_params(self.param_groups)
 
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """Step the parameters of a group; those that come here have dense gradients."""
-        if params:
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled, with the step counted; dense gradients are refused."""
+        if not parameter._grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
-
-    def step_sparse(self, parameter: Any, grad: SparseTensor, group: Group) -> None:
-        """One step of the rows that have a gradient."""
-        state = self.state[parameter]
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_avg_sq"] = zeros_like(parameter)
+        state = super().prepared(parameter, group)
         state["step"] += 1
-        grad = grad.coalesce()  # type: ignore[attr-defined]  # the step is not linear in g
+        return dict(state)  # with the number of this step, should there be two of the parameter
+
+    def check_layout(self, grad: Any) -> None:
+        """Gradients are to be sparse: see `prepared`."""
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        state["step"] = 0
+        state["exp_avg"] = zeros_like(parameter)
+        state["exp_avg_sq"] = zeros_like(parameter)
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        """One step of the rows that have a gradient."""
+        grad = grad.coalesce()  # the step is not linear in g
         if grad._nnz():
             self._step_rows(parameter, grad, state, group)
 

@@ -141,7 +141,7 @@ def lerp(start, end, weight):
 
 @native
 def sign(value):
-    """-1, 0 or 1."""
+    """-1, 0 or 1; 0 for nan."""
     one = value.type(1.0)
     return select(value > 0, one, select(value < 0, -one, value.type(0.0)))
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from math import inf
 from typing import Any
 
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
+
+EMPTY_LIST = (
+    "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error message "
+    "be improved?  If so, please report an enhancement request to PyTorch.)"
+)
+"""What torch says of a list without gradients."""
 
 
 def _as_list(tensors: Any) -> list[Tensor]:
@@ -31,6 +38,9 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return ops.zeros(())  # type: ignore[no-any-return]
+    _check_list(tensors)
+    if foreach is not False and norm_type == inf:
+        _check_not_empty(tensors)
     norms = [ops.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
     total = ops.linalg.vector_norm(ops.stack(norms), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
@@ -51,9 +61,13 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale gradients in place by max_norm / total_norm where that is below 1."""
     grads = _grads(parameters)
+    max_norm = float(max_norm)
     if not grads:
         return
-    factor = ops.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    factor = ops.clamp(max_norm / (total_norm + 1e-6), max=1.0)
+    if foreach is not False and factor.ndim:
+        raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {factor.ndim} "
+                           f"dimensions and {factor.numel()} elements.")  # fmt: skip
     for grad in grads:
         grad.mul_(factor)
 
@@ -108,5 +122,36 @@ def clip_grad_value_(
 ) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value], in place."""
     clip_value = float(clip_value)
-    for grad in _grads(parameters):
-        grad.clamp_(min=-clip_value, max=clip_value)
+    grads = _grads(parameters)
+    if not grads:
+        raise RuntimeError(EMPTY_LIST)
+    for group in _by_type(grads):
+        if foreach is not False and any(grad.is_sparse for grad in group):
+            for grad in group:
+                grad.clamp_min_(-clip_value)  # an error at the sparse one
+        for grad in group:
+            grad.clamp_(min=-clip_value, max=clip_value)
+
+
+def _by_type(grads: list[Tensor]) -> list[list[Tensor]]:
+    """Gradients of one type together; torch comes to the type that it saw last first, which shows
+    where one of them is refused."""
+    groups: dict[Any, list[Tensor]] = {}
+    for grad in grads:
+        groups.setdefault((grad.device, grad.dtype), []).append(grad)
+    return list(groups.values())[::-1]
+
+
+def _check_list(tensors: list[Any]) -> None:
+    """All are tensors, in the words of torch, which sorts them by type."""
+    tensors[0].device  # noqa: B018 - an AttributeError
+    for place, tensor in enumerate(tensors):
+        if tensor is None:
+            raise RuntimeError("Tensors of the first list of nested Tensor lists are supposed to "
+                               f"be defined but the {place}-th Tensor is not.")  # fmt: skip
+
+
+def _check_not_empty(tensors: list[Tensor]) -> None:
+    if not all(tensor.numel() for tensor in tensors):
+        raise RuntimeError("_foreach_norm cannot compute the infinity norm on an empty tensor "
+                           "because the operation does not have an identity")  # fmt: skip
