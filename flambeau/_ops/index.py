@@ -226,7 +226,8 @@ _diagonal_copied channel_shuffle diag diag_embed diagflat flip fliplr flipud nn.
 pixel_shuffle pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
 """,
     "recurrent": """
-_gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _rnn_layer _rnn_layer_backward
+_gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _lstm_steps _rnn_layer
+_rnn_layer_backward
 """,
     "recurrent_cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
     "reduce_grads": "",
