@@ -125,9 +125,9 @@ linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve 
 lu_solve lu_unpack orgqr ormqr qr
 """,
     "linalg_spectral": """
-_linalg_lstsq _linalg_matrix_rank _linalg_pinv linalg.cond linalg.eig linalg.eigh linalg.eigvals
-linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd linalg.svdvals
-linalg.vander pca_lowrank pinverse svd svd_lowrank vander
+_linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.eig linalg.eigh
+linalg.eigvals linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd
+linalg.svdvals linalg.vander pca_lowrank pinverse svd svd_lowrank vander
 """,
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
@@ -160,8 +160,8 @@ masked.log_softmax masked.logaddexp masked.logsumexp masked.mean masked.median m
 masked.normalize masked.prod masked.softmax masked.softmin masked.std masked.sum masked.var
 """,
     "matmul": """
-_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _vector_times bmm dot linalg.matmul
-matmul mm mv vdot
+_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _times_row _transposed_mv
+_vector_times bmm dot linalg.matmul matmul mm mv vdot
 """,
     "matmul_sums": "addbmm addmm addmv addr baddbmm",
     "norm": """
@@ -209,7 +209,7 @@ nn.functional.max_unpool2d nn.functional.max_unpool3d
 """,
     "positions": "",
     "products": """
-chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp linalg.matrix_power
+_matmul_outer chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp linalg.matrix_power
 linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 """,
     "queries": """

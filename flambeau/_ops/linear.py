@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.autocast import settings
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.templates import blas
@@ -122,6 +124,8 @@ def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bia
                       wanted: Any) -> Any:  # fmt: skip
     """An operand is there where the other one's gradient is wanted; else only its place is."""
     plain_bias = bias_shape == weight_shape[:1]
+    # In regions of autocast products choose a type, but the sum for the bias does not.
+    plain_bias = plain_bias and not (modes.watch.active and settings.enabled["cpu"])
     mask = (wanted[0], wanted[1], wanted[2] and plain_bias)
     input = grad if input is None else input
     weight = grad if weight is None else weight
@@ -216,6 +220,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     " -> (Tensor, Tensor, Tensor)",
     method=False,
     function=False,
+    autocast="lower",
     backward={("self", "grad_output", "weight"): _linear_double_backward},
 )
 def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,

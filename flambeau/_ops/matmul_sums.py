@@ -131,7 +131,7 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
     backward={
         "self": of_input,
         "mat": lambda grad, vec, alpha: scaled(grad.unsqueeze(1) * conj(vec), alpha),
-        "vec": lambda grad, mat, alpha: scaled(ops._vector_times(grad, conj(mat)), alpha),
+        "vec": lambda grad, mat, alpha: scaled(ops._transposed_mv(grad, conj(mat)), alpha),
     },
 )
 def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: Any) -> Any:
@@ -257,7 +257,7 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
     backward={
         "self": of_input,
         "vec1": lambda grad, vec2, alpha: scaled(ops.mv(grad, conj(vec2)), alpha),
-        "vec2": lambda grad, vec1, alpha: scaled(ops._vector_times(conj(vec1), grad), alpha),
+        "vec2": lambda grad, vec1, alpha: scaled(ops._transposed_mv(conj(vec1), grad), alpha),
     },
 )
 def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> Any:
