@@ -209,9 +209,9 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
         parts = [] if of_input is None else [ops._linear_nd_no_bias(of_input, weight)]
         parts += [] if of_weight is None else [ops._linear_nd_no_bias(self, of_weight)]
         parts += [] if of_bias is None else [of_bias.expand(grad_output.shape)]
-        to_grad = parts[0]
+        to_grad = parts[0].to(grad_output.dtype)  # autocast rounds each product, not their sum
         for part in parts[1:]:
-            to_grad = to_grad + part
+            to_grad = to_grad + part.to(grad_output.dtype)
     return to_self, to_grad, to_weight
 
 
