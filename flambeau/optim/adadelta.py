@@ -7,7 +7,9 @@ from typing import Any
 from flambeau.optim.elementwise import Elementwise
 from flambeau.optim.formulas import add, addcmul, formula, sqrt
 from flambeau.optim.options import (
+    GRAPHS,
     Group,
+    check_listed,
     check_not_negative,
     check_range,
     check_rate,
@@ -37,6 +39,7 @@ class Adadelta(Elementwise):
 
     formula = adadelta
     kept = ("square_avg", "acc_delta")
+    devices = (GRAPHS, GRAPHS)
 
     def __init__(
         self,
@@ -59,6 +62,10 @@ class Adadelta(Elementwise):
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
         })  # fmt: skip
+
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        check_listed(group)
+        super().check_kind(params, group)
 
     def numbers(self, step: float, group: Group) -> Group:
         rho = group["rho"]

@@ -86,9 +86,20 @@ class Adafactor(Planned):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if parameter.is_complex():
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; complex numbers are refused."""
+        if parameter._data.dtype.kind == "c":
             raise RuntimeError("Adafactor does not support complex parameters")
+        return super().prepared(parameter, group)
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """Step the parameters that have gradients, which nobody scales here."""
+        given = self.__dict__
+        if given.get("grad_scale") is not None or given.get("found_inf") is not None:
+            raise AssertionError("Grad scaling should occur outside of optimizer.step()")
+        super().step_group(params, states, group)
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["step"] = new_step(group)
         if grad.dim() > 1:
             *rest, rows, columns = grad.shape

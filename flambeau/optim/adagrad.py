@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.elementwise import Elementwise, count, new_step, zeros_like
+from flambeau.optim.elementwise import Elementwise, count, has_sparse, new_step, zeros_like
 from flambeau.optim.formulas import add, addcdiv, addcmul, formula, sqrt
 from flambeau.optim.options import (
     Group,
+    State,
+    check_all_fused,
+    check_fused,
     check_kinds,
+    check_listed,
     check_not_negative,
     check_rate,
     decay_of,
@@ -31,6 +35,8 @@ class Adagrad(Elementwise):
 
     formula = adagrad
     kept = ("sum",)
+    takes_sparse = True
+    takes_scale = True
 
     def __init__(
         self,
@@ -56,13 +62,12 @@ class Adagrad(Elementwise):
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
-        check_kinds(self.defaults)
+        check_kinds(self)
         for group in self.param_groups:
-            self._start_group(group)
+            self._start_group(group, initial_accumulator_value)
 
-    def _start_group(self, group: Group) -> None:
+    def _start_group(self, group: Group, value: float) -> None:
         """State is there before the first step, as in torch."""
-        value = group["initial_accumulator_value"]
         for parameter in group["params"]:
             state = self.state[parameter]
             state["step"] = new_step(group)
@@ -75,15 +80,27 @@ class Adagrad(Elementwise):
             for parameter in group["params"]:
                 self.state[parameter]["sum"].share_memory_()
 
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        """The same for the rows that have a gradient."""
+    def check_kind(self, params: list[Any], group: Group) -> None:
         if group["fused"]:
+            self._check_fused(params)
+        check_listed(group)
+        super().check_kind(params, group)
+
+    @staticmethod
+    def _check_fused(params: list[Any]) -> None:
+        if params and params[0].is_complex():
+            check_fused(params[0])
+        if has_sparse(params) or any(parameter.is_complex() for parameter in params):
             raise RuntimeError("`fused` does not support sparse grad or complex param")
+        check_all_fused(params, "adagrad")
+
+    def step_sparse(self, parameter: Any, state: State, group: Group) -> None:
+        """The same for the rows that have a gradient."""
+        numbers = self.numbers(count(state), group)
         if decay_of(group) is not None:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
-        state = self.state[parameter]
-        numbers = self.numbers(count(state), group)
-        grad = grad.coalesce()  # the step is not linear in g
+        grad = parameter._grad.coalesce()  # the step is not linear in g
+        grad = -grad if group["maximize"] else grad
         values = grad._values()
         state["sum"].add_(at_places(grad, values * values))
         root = state["sum"].sparse_mask(grad)._values().sqrt() + numbers["eps"]

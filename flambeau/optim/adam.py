@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._tensor.tensor import Tensor
 from flambeau.optim.elementwise import Elementwise, new_step, zeros_like
 from flambeau.optim.formulas import add, addcdiv, addcmul, formula, lerp, maximum, sqrt
 from flambeau.optim.options import (
@@ -11,12 +12,14 @@ from flambeau.optim.options import (
     State,
     as_seen,
     check_betas,
+    check_fused,
     check_kinds,
     check_not_negative,
     check_rate,
     check_tensor_betas,
     decays,
     option,
+    refuse_capturable,
     scalar,
 )
 
@@ -47,6 +50,7 @@ class Adam(Elementwise):
 
     formula = adam
     kept = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    takes_scale = True
 
     def __init__(
         self,
@@ -75,19 +79,36 @@ class Adam(Elementwise):
             "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip
-        check_kinds(self.defaults)
+        check_kinds(self)
+
+    def check_layout(self, grad: Any) -> None:
+        if grad.is_sparse:
+            raise RuntimeError(
+                "Adam does not support sparse gradients, please consider SparseAdam instead"
+            )
+
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        if params and group["capturable"] and group["foreach"]:
+            refuse_capturable(self.counters[1], self.devices[1])
+        super().check_kind(params, group)
+
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; a rate for lists of parameters is a number."""
+        state = super().prepared(parameter, group)
+        if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
+            raise RuntimeError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
+        return state
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        if group["fused"]:
+            check_fused(parameter)
         state["step"] = new_step(group)
         state["exp_avg"] = zeros_like(parameter)
         state["exp_avg_sq"] = zeros_like(parameter)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(parameter)
-
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        raise RuntimeError(
-            "Adam does not support sparse gradients, please consider SparseAdam instead"
-        )
 
     def numbers(self, step: float, group: Group) -> Group:
         beta1, beta2 = (as_seen(beta, group) for beta in group["betas"])

@@ -9,6 +9,7 @@ from flambeau.optim.formulas import absolute, add, addcdiv, formula, lerp, maxim
 from flambeau.optim.options import (
     Group,
     check_betas,
+    check_listed,
     check_not_negative,
     check_rate,
     decay_of,
@@ -57,6 +58,10 @@ class Adamax(Elementwise):
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable,
         })  # fmt: skip
+
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        check_listed(group)
+        super().check_kind(params, group)
 
     def numbers(self, step: float, group: Group) -> Group:
         beta1, beta2 = group["betas"]

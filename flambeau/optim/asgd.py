@@ -36,7 +36,7 @@ class ASGD(Elementwise):
     formula = asgd
     kept = ("ax",)
     counts = False
-    counters = "params, mus, etas, and state_steps"
+    counters = ("params, mus, etas, and state_steps",) * 2
 
     def __init__(
         self,

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
+from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
 from flambeau.optim import fused
 from flambeau.optim.formulas import Formula
 from flambeau.optim.optimizer import Optimizer, count_in_tensors, scalar_state
-from flambeau.optim.options import Group, State, check_fused, check_step
+from flambeau.optim.options import (
+    GRAPHS,
+    GRAPHS_OR_XLA,
+    Group,
+    State,
+    check_listed,
+    refuse_capturable,
+)
+from flambeau.optim.scaled import AS_IT_IS, Scale, divide, scale_for, widened
 
 
 class Planned(Optimizer):
@@ -39,20 +50,13 @@ class Planned(Optimizer):
         decay is decoupled."""
         return 1 + bool(group.get("decoupled_weight_decay") and group["weight_decay"])
 
-    def prepared(self, parameter: Any, group: Group) -> State:
-        """The state of a parameter, filled."""
-        state = self.state[parameter]
-        if not state:
-            self.start(parameter, parameter._grad, state, group)
-        return state
-
     def advance(self, state: State, group: Group) -> Any:
         """Count the step in `state`; returns what its numbers depend on besides options."""
         return count(state)
 
-    def step_group(self, params: list[Any], group: Group) -> None:
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
         """Step the parameters that have gradients."""
-        super().step_group(fused.step(self, params, group), group)
+        super().step_group(*fused.step(self, params, states, group), group)
 
 
 class Elementwise(Planned):
@@ -65,8 +69,13 @@ class Elementwise(Planned):
     """
 
     formula: ClassVar[Formula]
-    counters = "params and state_steps"
-    """What an error about `capturable` speaks of."""
+    counters: ClassVar[tuple[str, str]] = ("params and state_steps",) * 2
+    """What an error about `capturable` speaks of, without and with `foreach`."""
+    devices: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (GRAPHS_OR_XLA, GRAPHS)
+    """The devices that it names, likewise."""
+    takes_sparse: ClassVar[bool] = False
+    takes_scale: ClassVar[bool] = False
+    """Whether a fused step divides gradients by `grad_scale`, and is left out for `found_inf`."""
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """Fill the empty state of a parameter before its first step."""
@@ -80,44 +89,81 @@ class Elementwise(Planned):
 
     # ---- stepping
 
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """Step the parameters that have gradients."""
-        check_step(group, self.counters)
-        if group.get("fused"):
-            for parameter in params:
-                check_fused(parameter)
-        if not group.get("differentiable"):
-            params = fused.step(self, params, group)
-        known: dict[Any, Group] = {}
-        for parameter in params:
-            self._step_parameter(parameter, group, known)
+    def check_layout(self, grad: Any) -> None:
+        if not self.takes_sparse:
+            super().check_layout(grad)
 
-    def _step_parameter(self, parameter: Any, group: Group, known: dict[Any, Group]) -> None:
-        state = self.prepared(parameter, group)
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        """Refuse kinds of steps that do not go together, or not on this device."""
+        if params:
+            check_listed(group)
+        if params and group.get("capturable"):
+            listed = bool(group["foreach"])
+            refuse_capturable(self.counters[listed], self.devices[listed])
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """Step the parameters that have gradients."""
+        for name in self.defaults:  # what was deleted from a group is an error
+            group[name]
+        self.check_kind(params, group)
+        scale = scale_for(self, group) if self.takes_scale else AS_IT_IS
+        if scale.left_out:
+            self.left_out()
+            return
+        if scale.divisor is not None:
+            divide(params, scale.divisor)
+        if not group["differentiable"] and not has_sparse(params):
+            params, states = fused.step(self, params, states, group)
+        known: dict[Any, Group] = {}
+        for parameter, state in zip(params, states, strict=True):
+            if parameter._grad.is_sparse:
+                self.step_sparse(parameter, state, group)
+            else:
+                self._step_parameter(parameter, state, group, known, scale)
+
+    def left_out(self) -> None:
+        """What was prepared for a step is not needed."""
+
+    def step_sparse(self, parameter: Any, state: State, group: Group) -> None:
+        """One step of a parameter whose gradient is sparse."""
+        raise NotImplementedError
+
+    def _step_parameter(self, parameter: Any, state: State, group: Group,
+                        known: dict[Any, Group], scale: Scale) -> None:  # fmt: skip
         moment = self.advance(state, group)
         numbers = known.get(moment)
         if numbers is None:
             numbers = known[moment] = self.numbers(moment, group)
         kept = [state.get(name) for name in self.kept]
         values = [as_real(value) for value in (parameter, parameter._grad, *kept)]
-        if group.get("maximize"):
-            values[1] = -values[1]
-        if group.get("differentiable"):
-            self._step_tensors([copied(value) for value in values], values, numbers)
-        elif is_plain(values[0]):
-            for _ in range(self.writes(group)):
-                bump(parameter)
-            arrays = [None if value is None else value._data for value in values]
-            self._step_arrays(arrays, numbers)
-        else:
-            self._step_tensors(values, values, numbers)
+        if group["differentiable"]:
+            self._step_tensors([copied(value) for value in values], values, group, numbers)
+            return
+        plain = is_plain(values[0])
+        if not plain and not group.get("fused"):
+            self._step_tensors(values, values, group, numbers)
+            return
+        for _ in range(self.writes(group)):
+            bump(parameter)
+        arrays = [None if value is None else value._data for value in values]
+        places = written(arrays)
+        if not plain:
+            arrays = [None if array is None else array.astype(np.float32) for array in arrays]
+            arrays[1] = widened(values[1]._data, scale.divisor)
+        self._step_arrays(arrays, places, group, numbers)
 
-    def _step_arrays(self, arrays: list[Any], numbers: Group) -> None:
+    def _step_arrays(self, arrays: list[Any], places: list[Any], group: Group,
+                     numbers: Group) -> None:  # fmt: skip
+        if group["maximize"]:
+            arrays[1] = -arrays[1]
         new = self.formula(*arrays, **numbers)
-        for value, old in zip(new, written(arrays), strict=True):
+        for value, old in zip(new, places, strict=True):
             old[...] = value
 
-    def _step_tensors(self, values: list[Any], places: list[Any], numbers: Group) -> None:
+    def _step_tensors(self, values: list[Any], places: list[Any], group: Group,
+                      numbers: Group) -> None:  # fmt: skip
+        if group["maximize"]:
+            values = [values[0], -values[1], *values[2:]]
         new = self.formula(*values, **numbers)
         for value, old in zip(new, written(places), strict=True):
             old.copy_(value)
@@ -156,6 +202,11 @@ def zeros_like(parameter: Any) -> Any:
     from flambeau._ops.namespace import ops
 
     return ops.zeros_like(parameter)
+
+
+def has_sparse(params: list[Any]) -> bool:
+    """Whether a gradient is sparse."""
+    return SparseTensor.exists and any(p._grad.is_sparse for p in params)
 
 
 def is_plain(parameter: Tensor) -> bool:

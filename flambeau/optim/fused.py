@@ -8,6 +8,7 @@ stepped one by one.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,20 @@ NUMBER = "number"
 APART = 64  # elements: memory of two tasks shares no cache line
 
 
-def step(optimizer: Any, params: list[Any], group: Group) -> list[Any]:
-    """Step those parameters that one kernel can step; returns the others."""
+def step(
+    optimizer: Any, params: list[Any], states: list[State], group: Group
+) -> tuple[list[Any], list[State]]:
+    """Step those parameters that one kernel can step; returns the others and their states."""
     plan = optimizer.plans.get(id(group))
     if plan is None:
         size = sum([parameter._data.size for parameter in params])
         if not choice.compiled(optimizer.job.work, size):
-            return params
-    states = [optimizer.prepared(parameter, group) for parameter in params]
+            return params, states
     if plan is None or not plan.holds(params, states):
         plan = optimizer.plans[id(group)] = Plan(optimizer, params, states)
     for job in plan.jobs:
         job.run(group)
-    return [params[place] for place in plan.rest]
+    return [params[place] for place in plan.rest], [states[place] for place in plan.rest]
 
 
 class Plan:
@@ -45,9 +47,11 @@ class Plan:
         self.count = len(params)
         self.rest: list[int] = []
         places: dict[Any, list[int]] = {}
+        times = Counter(map(id, params))
         for place, (parameter, state) in enumerate(zip(params, states, strict=True)):
             names = tuple([name for name in optimizer.kept if state.get(name) is not None])
-            if optimizer.job.suits(parameter, {name: state[name] for name in names}):
+            once = times[id(parameter)] == 1  # tasks step others at the same time
+            if once and optimizer.job.suits(parameter, {name: state[name] for name in names}):
                 places.setdefault((parameter._data.dtype, names), []).append(place)
             else:
                 self.rest.append(place)

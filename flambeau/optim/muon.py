@@ -93,9 +93,13 @@ class Muon(Planned):
                             "Muon only supports 2D parameters whereas we found a parameter with "
                             f"size: {parameter.shape}")  # fmt: skip
 
-    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        if parameter.is_complex():
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; complex numbers are refused."""
+        if parameter._data.dtype.kind == "c":
             raise RuntimeError("Muon does not support complex parameters")
+        return super().prepared(parameter, group)
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         state["momentum_buffer"] = zeros_like(grad)
 
     def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:

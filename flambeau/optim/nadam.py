@@ -46,7 +46,7 @@ class NAdam(Elementwise):
     formula = nadam
     kept = ("exp_avg", "exp_avg_sq")
     counts = False
-    counters = "params, mu_products and state_steps"
+    counters = ("params, mu_products and state_steps", "params, mu_products, and state_steps")
 
     def __init__(
         self,

@@ -198,35 +198,43 @@ class Optimizer:
         with set_grad_enabled(bool(self.defaults.get("differentiable"))), quiet():
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
-                if params and SparseTensor.exists:
-                    params = self._step_all_sparse(params, group)
-                if params:
-                    self.step_group(params, group)
+                states = self.collected(params, group)
+                self.step_group(params, states, group)
         return loss
 
-    def _step_all_sparse(self, params: list[Any], group: Group) -> list[Any]:
-        """Step the parameters that have sparse gradients; returns the others."""
-        dense = []
+    def collected(self, params: list[Any], group: Group) -> list[State]:
+        """The states of parameters, filled. What cannot be stepped is refused here, before any
+        parameter moves; those before it have their states by then, as in torch."""
+        if not SparseTensor.exists:
+            return [self.prepared(parameter, group) for parameter in params]
+        states = []
         for parameter in params:
+            self.check_layout(parameter._grad)
+            states.append(self.prepared(parameter, group))
+        return states
+
+    def check_layout(self, grad: Any) -> None:
+        """Refuse a gradient that the optimizer is not for: a sparse one, unless told otherwise."""
+        if grad.is_sparse:
+            raise RuntimeError(f"{self.own_name} does not support sparse gradients")
+
+    @property
+    def own_name(self) -> str:
+        """The optimizer that a subclass of the user's derives from, as errors name it."""
+        classes = type(self).__mro__
+        return next(c.__name__ for c in classes if c.__module__.startswith("flambeau.optim."))
+
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled."""
+        state = self.state[parameter]
+        if not state:
+            self.start(parameter, parameter._grad, state, group)
+        return state
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """One step of those parameters of a group that have gradients, maybe of none."""
+        for parameter, state in zip(params, states, strict=True):
             grad = parameter._grad
-            if not grad.is_sparse:
-                dense.append(parameter)
-                continue
-            if group.get("maximize"):
-                grad = -grad
-            self.step_sparse(parameter, grad, group)
-        return dense
-
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        """One step of a parameter whose gradient is sparse, with its sign as `maximize` wants."""
-        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """One step of parameters of a group, all of which have gradients."""
-        for parameter in params:
-            state, grad = self.state[parameter], parameter._grad
-            if not state:
-                self.start(parameter, grad, state, group)
             self.update(parameter, -grad if group.get("maximize") else grad, state, group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
@@ -264,8 +272,8 @@ class Optimizer:
         start = 0
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
-            for number, parameter in enumerate(group["params"], start):
-                numbers.setdefault(id(parameter), number)
+            places = {id(parameter): n for n, parameter in enumerate(group["params"], start)}
+            numbers = {**places, **numbers}  # one that a group holds twice has its last place
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             start += len(group["params"])
             groups.append(packed)

@@ -9,6 +9,10 @@ from flambeau._tensor.tensor import Tensor
 Group = dict[str, Any]
 State = dict[str, Any]
 
+GRAPHS = ("cuda", "xpu", "hpu", "privateuseone")
+GRAPHS_OR_XLA = (*GRAPHS, "xla")
+"""Devices whose work can be captured."""
+
 TITLES = {
     "lr": "learning rate", "eps": "epsilon value", "weight_decay": "weight_decay value",
     "momentum": "momentum value", "momentum_decay": "momentum_decay value",
@@ -60,23 +64,29 @@ def check_tensor_betas(betas: Any, foreach: bool | None, capturable: bool) -> No
             raise ValueError(f"Tensor betas[{index}] must be 1-element")
 
 
-def check_kinds(options: Group) -> None:
+def check_kinds(optimizer: Any) -> None:
     """The kinds of steps exclude one another; here they all run the same formula."""
+    options = optimizer.defaults
     if not options.get("fused"):
         return
     if options.get("differentiable"):
         raise RuntimeError("`fused` does not support `differentiable`")
     if options.get("foreach"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    optimizer._step_supports_amp_scaling = True
 
 
-def check_step(group: Group, counters: str) -> None:
-    """What torch refuses when it steps: a CUDA graph's step on the CPU, gradients of lists."""
-    if group.get("foreach") and group.get("differentiable"):
+def check_listed(group: Group) -> None:
+    """Gradients do not flow through steps over lists."""
+    if group["foreach"] and group["differentiable"]:
         raise AssertionError("_foreach ops don't support autograd")
-    if group.get("capturable"):
-        raise AssertionError(f"If capturable=True, {counters} must be on supported devices: "
-                             "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")  # fmt: skip
+
+
+def refuse_capturable(counters: str, devices: tuple[str, ...]) -> None:
+    """A step that may become part of a CUDA graph is not for the CPU."""
+    raise AssertionError(
+        f"If capturable=True, {counters} must be on supported devices: {list(devices)}."
+    )
 
 
 def check_fused(parameter: Any) -> None:
@@ -85,6 +95,18 @@ def check_fused(parameter: Any) -> None:
         raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of "
                            "supported devices: ['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', "
                            f"'privateuseone'] but {parameter.dtype} and cpu")  # fmt: skip
+
+
+def check_all_fused(params: list[Any], kernel: str) -> None:
+    """The same for all parameters; torch looks at the first one and leaves the rest to a kernel."""
+    for parameter in params:
+        if parameter._data.dtype.kind not in "ciub":
+            continue
+        if parameter is params[0]:
+            check_fused(parameter)
+        raise NotImplementedError(
+            f"\"fused_{kernel}_kernel\" not implemented for '{parameter.dtype.scalar_name}'"
+        )
 
 
 def number(value: Any) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau.optim.elementwise import Elementwise, new_step, zeros_like
 from flambeau.optim.formulas import add, addcdiv, addcmul, formula, lerp, sqrt
 from flambeau.optim.options import (
+    GRAPHS_OR_XLA,
     Group,
     State,
     check_not_negative,
@@ -42,6 +43,7 @@ class RMSprop(Elementwise):
 
     formula = rmsprop
     kept = ("square_avg", "grad_avg", "momentum_buffer")
+    devices = (GRAPHS_OR_XLA, GRAPHS_OR_XLA)
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau.optim.elementwise import Elementwise, new_step, zeros_like
 from flambeau.optim.formulas import addcmul, clamped, formula, select, sign
 from flambeau.optim.options import (
+    GRAPHS_OR_XLA,
     Group,
     State,
     check_not_negative,
@@ -37,6 +38,7 @@ class Rprop(Elementwise):
 
     formula = rprop
     kept = ("prev", "step_size")
+    devices = (GRAPHS_OR_XLA, GRAPHS_OR_XLA)
 
     def __init__(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.optim.elementwise import Elementwise
+from flambeau.optim.elementwise import Elementwise, has_sparse
 from flambeau.optim.formulas import add, detached, formula
 from flambeau.optim.options import (
     Group,
     State,
+    check_all_fused,
     check_kinds,
     check_not_negative,
     check_rate,
@@ -41,6 +42,11 @@ class SGD(Elementwise):
     formula = sgd
     kept = ("momentum_buffer",)
     counts = False
+    takes_sparse = True
+    takes_scale = True
+
+    fresh: dict[int, State]
+    """States whose buffer this step fills for the first time, by identity."""
 
     def __init__(
         self,
@@ -60,40 +66,65 @@ class SGD(Elementwise):
         check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        self.fresh = {}
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
-        check_kinds(self.defaults)
+        check_kinds(self)
+
+    def __setstate__(self, state: Group) -> None:
+        super().__setstate__(state)
+        self.fresh = {}
 
     def prepared(self, parameter: Any, group: Group) -> State:
-        """Nothing is kept without momentum; at first there is "first" beside the buffer."""
+        """Nothing is kept without momentum; the first buffer is memory that the step fills."""
         if not group["momentum"]:
             return {}
         state = self.state[parameter]
         if state.get("momentum_buffer") is None:
             state["momentum_buffer"] = parameter._grad.detach().clone()
-            state["first"] = True
+            self.fresh[id(state)] = state
         return state
 
     def advance(self, state: State, group: Group) -> bool:
-        return bool(state.pop("first", False))
+        """Whether the buffer is as yet the gradient."""
+        return id(state) in self.fresh
 
-    def step_sparse(self, parameter: Any, grad: Any, group: Group) -> None:
-        """The same for the rows that have a gradient; the velocity is sparse, too."""
-        if group["fused"]:
+    def check_kind(self, params: list[Any], group: Group) -> None:
+        if not group["fused"]:
+            return
+        if has_sparse(params):
             raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+        check_all_fused(params, "sgd")
+
+    def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
+        """Step the parameters that have gradients; new buffers stay if all of them were stepped."""
+        try:
+            super().step_group(params, states, group)
+        except Exception:
+            self.left_out()
+            raise
+        self.fresh.clear()
+
+    def left_out(self) -> None:
+        for state in self.fresh.values():
+            state.pop("momentum_buffer", None)
+        self.fresh.clear()
+
+    def step_sparse(self, parameter: Any, state: State, group: Group) -> None:
+        """The same for the rows that have a gradient; the velocity is sparse, too."""
+        grad = -parameter._grad if group["maximize"] else parameter._grad
         decay, momentum = decay_of(group), group["momentum"]
         if decay is not None:
             grad = grad.add(parameter, alpha=decay)
         if momentum:
-            state = self.state[parameter]
-            velocity = state.get("momentum_buffer")
-            if velocity is None:
-                velocity = state["momentum_buffer"] = grad.detach().clone()
+            if self.advance(state, group):
+                state["momentum_buffer"] = grad.detach().clone()
             else:
-                velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            velocity = state["momentum_buffer"]
             grad = grad.add(velocity, alpha=momentum) if group["nesterov"] else velocity
         parameter.add_(grad, alpha=-option(group, "lr"))
 

@@ -33,22 +33,26 @@ class SparseAdam(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         _check_params(self.param_groups)
 
-    def step_group(self, params: list[Any], group: Group) -> None:
-        """Step the parameters of a group; those that come here have dense gradients."""
-        if params:
+    def prepared(self, parameter: Any, group: Group) -> State:
+        """The state of a parameter, filled; dense gradients are refused."""
+        if not parameter._grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
+        return super().prepared(parameter, group)
 
-    def step_sparse(self, parameter: Any, grad: SparseTensor, group: Group) -> None:
+    def check_layout(self, grad: Any) -> None:
+        """Gradients are to be sparse: see `prepared`."""
+
+    def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
+        state["step"] = 0
+        state["exp_avg"] = zeros_like(parameter)
+        state["exp_avg_sq"] = zeros_like(parameter)
+
+    def update(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """One step of the rows that have a gradient."""
-        state = self.state[parameter]
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_avg_sq"] = zeros_like(parameter)
         state["step"] += 1
-        grad = grad.coalesce()  # type: ignore[attr-defined]  # the step is not linear in g
+        grad = grad.coalesce()  # the step is not linear in g
         if grad._nnz():
             self._step_rows(parameter, grad, state, group)
 

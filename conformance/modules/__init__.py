@@ -1,0 +1,1 @@
+"""Modules, optimizers, hooks and mixed precision: scenarios that two libraries run."""
