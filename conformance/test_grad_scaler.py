@@ -101,7 +101,9 @@ class World:
         self.optimizers = list(made)  # type: ignore[assignment,method-assign]
 
     def check(self, which: int) -> Any:
-        return [v.item() for v in self.scaler._check_inf_per_device(self.optimizers[which]).values()]
+        return [
+            v.item() for v in self.scaler._check_inf_per_device(self.optimizers[which]).values()
+        ]
 
     def share(self, which: int) -> Any:
         """A step by hand, as scalers for distributed training make it."""
@@ -111,7 +113,9 @@ class World:
 
     def give(self, which: int, scale: float) -> None:
         """Gradients that were multiplied by a further scale."""
-        if self.options["enabled"] and hasattr(self.optimizers[which], "_step_supports_amp_scaling"):
+        if self.options["enabled"] and hasattr(
+            self.optimizers[which], "_step_supports_amp_scaling"
+        ):
             self.optimizers[which].grad_scale = self.library.tensor(scale)
 
     def backward(self, which: int, factor: float) -> None:

@@ -231,15 +231,17 @@ def chain_order(sizes: list[int]) -> list[list[int]]:
     count = len(sizes) - 1
     cost = [[0] * count for _ in range(count)]
     cut = [[0] * count for _ in range(count)]
+    # Of cuts that cost the same torch takes the first, but of three matrices the last.
+    order = -1 if count == 3 else 1
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
             options = [
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], order * k)
                 for k in range(i, j)
             ]
-            # Torch prefers the first cut of those that cost the same, but of three matrices the last.
-            cost[i][j], cut[i][j] = min(options, key=lambda o: (o[0], -o[1] if count == 3 else o[1]))
+            cost[i][j], chosen = min(options)
+            cut[i][j] = order * chosen
     return cut
 
 

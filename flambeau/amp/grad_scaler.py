@@ -43,6 +43,10 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
+def _no_states() -> defaultdict[int, Any]:
+    return defaultdict(_refresh_per_optimizer_state)
+
+
 class _MultiDeviceReplicator:
     """Copies of one tensor, made for each device that asks."""
 
@@ -97,7 +101,9 @@ class GradScaler:
         self._init_growth_tracker = 0
         self._scale: Any = None  # tensors, made when something is first scaled
         self._growth_tracker: Any = None
-        self._per_optimizer_states: defaultdict[int, Any] = defaultdict(_refresh_per_optimizer_state)
+        self._per_optimizer_states: defaultdict[int, Any] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     # ---- an iteration: scale, step, update
 
@@ -218,7 +224,7 @@ class GradScaler:
             scale.fill_(new_scale)
         else:
             self._take(new_scale)
-        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        self._per_optimizer_states = _no_states()
 
     def _found(self) -> Any:
         """How many optimizers and devices have met infinite gradients."""

@@ -12,7 +12,6 @@ from flambeau._runtime.cpu import address
 from flambeau.autograd.history import bump
 
 
-
 def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_scale: Any) -> None:
     """Multiply gradients of one type in place by a number; `found_inf` gets 1.0 where one of them
     is infinite or NaN."""
