@@ -163,7 +163,7 @@ masked.normalize masked.prod masked.softmax masked.softmin masked.std masked.sum
 _adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _times_row _transposed_mv
 _vector_times bmm dot linalg.matmul matmul mm mv vdot
 """,
-    "matmul_sums": "addbmm addmm addmv addr baddbmm",
+    "matmul_sums": "_addmm_activation addbmm addmm addmv addr baddbmm",
     "norm": """
 _batch_norm_backward batch_norm instance_norm native_batch_norm native_batch_norm_backward
 nn.functional.batch_norm nn.functional.instance_norm
@@ -353,7 +353,9 @@ cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_s
     "linalg_factor": "geqrf lu lu_solve orgqr ormqr qr",
     "linalg_spectral": "pinverse svd",
     "matmul": "bmm dot matmul mm mv vdot",
-    "matmul_sums": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
+    "matmul_sums": """
+_addmm_activation addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_
+""",
     "norms": "dist norm",
     "pool": "_gather_planes _max_pool2d_pick _max_pool3d_pick _scatter_planes",
     "products": "cross ger inner kron matrix_exp matrix_power outer",

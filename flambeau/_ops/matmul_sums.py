@@ -25,7 +25,7 @@ from flambeau._ops.matmul import (
     scalar_name,
 )
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import kernel
+from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import EXACT
 from flambeau._ops.templates import blas
 from flambeau._ops.templates.blas import SMALL, multiply
@@ -117,6 +117,19 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
             f"{scalar_name(mat1)} and {scalar_name(mat2)}"
         )
     check_mm_types(mat1, mat2)
+
+
+@composite(
+    "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1,"
+    " bool use_gelu=False) -> Tensor",
+    autocast="lower",
+    underived=True,
+)
+def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any,
+                     use_gelu: bool) -> Any:  # fmt: skip
+    """`relu(addmm(...))`, or the exact GELU of it."""
+    total = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return ops._gelu(total) if use_gelu else ops.relu(total)
 
 
 # ---- addmv

@@ -145,7 +145,7 @@ class GradScaler:
         Subclasses and trainers replace it, to allow gradients in float16.
         """
         inverses, found = _MultiDeviceReplicator(inv_scale), _MultiDeviceReplicator(found_inf)
-        for grads in by_type(gradients_of(optimizer, allow_fp16)):
+        for grads in by_device(gradients_of(optimizer, allow_fp16)):
             device = grads[0].device
             unscaled._amp_foreach_non_finite_check_and_unscale_(
                 grads, found.get(device), inverses.get(device)
@@ -366,10 +366,9 @@ def gradients_of(optimizer: Any, allow_fp16: bool) -> Iterator[Any]:
             yield grad._values() if grad.is_sparse else grad
 
 
-def by_type(gradients: Iterable[Any]) -> list[list[Any]]:
-    """Gradients of one device and type together: they are one kernel, which reads and writes each
-    element once."""
+def by_device(gradients: Iterable[Any]) -> list[list[Any]]:
+    """Gradients of one device together."""
     groups: dict[Any, list[Any]] = {}
     for grad in gradients:
-        groups.setdefault((grad.device, grad.dtype), []).append(grad)
+        groups.setdefault(grad.device, []).append(grad)
     return list(groups.values())

@@ -13,9 +13,13 @@ from flambeau.autograd.history import bump
 
 
 def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_scale: Any) -> None:
-    """Multiply gradients of one type in place by a number; `found_inf` gets 1.0 where one of them
-    is infinite or NaN."""
-    if self and unscale(list(self), np.float32(inv_scale.item())):
+    """Multiply gradients in place by a number; `found_inf` gets 1.0 where one of them is infinite
+    or NaN."""
+    inverse = np.float32(inv_scale.item())
+    by_type: dict[Any, list[Any]] = {}
+    for grad in self:
+        by_type.setdefault(grad._data.dtype, []).append(grad)
+    if any([unscale(grads, inverse) for grads in by_type.values()]):
         found_inf.fill_(1.0)
 
 
