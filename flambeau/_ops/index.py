@@ -64,7 +64,7 @@ nn.functional.embedding nn.functional.embedding_bag
 empty empty_like empty_permuted empty_strided full full_like new_empty new_empty_strided new_full
 new_ones new_zeros ones ones_like zeros zeros_like
 """,
-    "fast_attention": "",
+    "fast_attention": "_native_multi_head_attention",
     "fft": """
 _fft_c2c _fft_c2r _fft_r2c _resize_ends fft.fft fft.fft2 fft.fftfreq fft.fftn fft.fftshift
 fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.ihfft2

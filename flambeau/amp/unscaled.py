@@ -19,7 +19,8 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_sc
     by_type: dict[Any, list[Any]] = {}
     for grad in self:
         by_type.setdefault(grad._data.dtype, []).append(grad)
-    if any([unscale(grads, inverse) for grads in by_type.values()]):
+    found = [unscale(grads, inverse) for grads in by_type.values()]  # all of them
+    if any(found):
         found_inf.fill_(1.0)
 
 
