@@ -36,6 +36,7 @@ CALLS: dict[str, Any] = {
     # ---- lower precision
     "addbmm": lambda t, a, b, c: t.addbmm(a, b, c),
     "addmm": lambda t, a, b, c: t.addmm(a, b, c),
+    "_addmm_activation": lambda t, a, b, c: t._addmm_activation(a, b, c).detach(),
     "baddbmm": lambda t, a, b, c: t.baddbmm(a, b, c),
     "bmm": lambda t, a, b: t.bmm(a, b),
     "mm": lambda t, a, b: t.mm(a, b),
@@ -171,6 +172,7 @@ M, V = R(3, 3), R(3)
 IMAGE, VOLUME = R(1, 2, 6, 6), R(1, 2, 4, 4, 4)
 ARGUMENTS: dict[str, tuple[np.ndarray, ...]] = {
     "addbmm": (R(2, 4), R(3, 2, 5), R(3, 5, 4)), "addmm": (R(2, 4), R(2, 3), R(3, 4)),
+    "_addmm_activation": (R(2, 4), R(2, 3), R(3, 4)),
     "baddbmm": (R(3, 2, 4), R(3, 2, 5), R(3, 5, 4)), "bmm": (R(3, 2, 5), R(3, 5, 4)),
     "linear": (R(2, 3), R(4, 3), R(4)), "prelu": (R(2, 3), R(1)),
     "conv1d": (R(1, 2, 6), R(3, 2, 3), R(3)), "conv2d": (IMAGE, R(3, 2, 3, 3), R(3)),
@@ -208,7 +210,7 @@ TWO = frozenset(("mm matmul linalg_vecdot binary_cross_entropy binary_cross_entr
                  "soft_margin_loss cdist polar cat stack einsum tensordot hstack").split()
                 + ["chain of products"])  # fmt: skip
 INTERNAL = frozenset(
-    ("_convolution", "_addmm_activation", "_native_multi_head_attention", "mkldnn_rnn_layer",
+    ("_convolution", "_native_multi_head_attention", "mkldnn_rnn_layer",
      "_grid_sampler_2d_cpu_fallback", "multilabel_margin_loss_forward",
      "fake_quantize_per_tensor_affine")
 )  # fmt: skip

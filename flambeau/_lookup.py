@@ -45,6 +45,8 @@ FILES = {
         "set_default_tensor_type"
     ),
     "amp.autocast_mode": "autocast",
+    "amp.grad_scaler": "GradScaler",
+    "amp.unscaled": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
     "amp.settings": (
         "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype "
         "is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache "

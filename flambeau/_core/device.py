@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 KINDS = (
@@ -32,10 +33,7 @@ class device:
             raise TypeError(f"device(): argument 'type' must be str, not {_name(chosen)}")
         kind, colon, number = chosen.partition(":")
         if kind not in KINDS:
-            kinds = ", ".join(KINDS)
-            raise RuntimeError(
-                f"Expected one of {kinds} device type at start of device string: {chosen}"
-            )
+            raise _kind_error(chosen, kind)
         if colon:
             index = _parse_index(chosen, number, index)
         object.__setattr__(self, "type", kind)
@@ -71,6 +69,16 @@ class device:
 
 def _name(value: Any) -> str:
     return type(value).__name__
+
+
+def _kind_error(text: str, kind: str) -> RuntimeError:
+    """Torch's error for a string that begins with no device type."""
+    if not text:
+        return RuntimeError("Device string must not be empty")
+    if not re.fullmatch(r"[A-Za-z_]+(:(0|[1-9]\d*))?", text, re.ASCII):
+        return RuntimeError(f"Invalid device string: '{text}'")
+    kinds = ", ".join(KINDS)
+    return RuntimeError(f"Expected one of {kinds} device type at start of device string: {kind}")
 
 
 def _parse_index(text: str, number: str, index: int | None) -> int:

@@ -167,11 +167,13 @@ def float32_or_dtype(values: tuple[Any, ...], kind: str) -> list[Any]:
 def widest(values: tuple[Any, ...], kind: str) -> list[Any]:
     """In float32 if a tensor is of that type, else in the type of the region."""
     target = settings.lower_types[kind]
-    found = {tensor.dtype for tensor in tensors_in(values) if is_eligible(tensor, kind)}
-    if dt.float32 in found:
-        target = dt.float32
-    elif found - {target}:
-        raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+    for tensor in tensors_in(values):
+        if target is dt.float32 or not is_eligible(tensor, kind):
+            continue
+        if tensor.dtype is dt.float32:
+            target = dt.float32
+        elif tensor.dtype is not target:  # the other half type, before any float32
+            raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
     return [cast(value, target, kind) for value in values]
 
 
@@ -238,18 +240,19 @@ def is_weight(tensor: Any, target: dt.dtype, kind: str) -> bool:
     return (
         settings.cache_enabled and not modes.grad.inference
         and target is settings.lower_types[kind] and tensor.dtype is dt.float32
-        and tensor._requires_grad and tensor._node is None and tensor._root is None
+        and tensor._requires_grad and tensor._node is None and tensor._base is None
     )  # fmt: skip
 
 
 def cast_cached(weight: Any, target: dt.dtype) -> Any:
     """The weight in another type, kept until the outermost region ends.
 
-    A cast that was not recorded is no use where gradients are wanted.
+    One cast is kept for a weight, whatever its type: a region of another type within gets it, too,
+    as in torch. A cast that was not recorded is no use where gradients are wanted.
     """
-    known = settings.cache.get((id(weight), target))
+    known = settings.cache.get(id(weight))
     if known is not None and (known[1]._requires_grad or not modes.grad.enabled):
         return known[1]
     made = weight.to(target)
-    settings.cache[id(weight), target] = (weight, made)  # the weight is kept, and so its id
+    settings.cache[id(weight)] = (weight, made)  # the weight is kept, and so its id
     return made

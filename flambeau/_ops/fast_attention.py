@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any
 
 from flambeau._ops.namespace import ops
+from flambeau._ops.op import composite
 
 SRC_MASK, PADDING_MASK = 0, 1
 """Kinds of masks: (L, L) for all sequences, (N, L) for all queries; others are (N, heads, L, L)."""
@@ -113,3 +114,26 @@ def encoder_layer(src: Any, heads: Heads, norms: tuple[Norm, Norm], forward: Fee
 def is_left_aligned(mask: Any) -> bool:
     """Whether in each row of a mask (N, L) no valid position follows a padded one."""
     return not bool((mask[:, 1:] & ~mask[:, :-1]).any())
+
+
+@composite(
+    "_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim,"
+    " int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias,"
+    " Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True,"
+    " int? mask_type=None) -> (Tensor, Tensor)",
+    autocast="lower",
+    method=False,
+    underived=True,
+)
+def native_attention(
+    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any,
+    qkv_bias: Any, proj_weight: Any, proj_bias: Any, mask: Any, need_weights: bool,
+    average_attn_weights: bool, mask_type: int | None,
+) -> Any:  # fmt: skip
+    """`attention` as a function; the weights, if they are wanted, as the mean of all heads or of
+    each head."""
+    heads = Heads(embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias)
+    result, paid = attention(query, key, value, heads, blocked(mask, mask_type))
+    if not need_weights:
+        return result, None
+    return result, paid.mean(1) if average_attn_weights else paid

@@ -64,7 +64,7 @@ nn.functional.embedding nn.functional.embedding_bag
 empty empty_like empty_permuted empty_strided full full_like new_empty new_empty_strided new_full
 new_ones new_zeros ones ones_like zeros zeros_like
 """,
-    "fast_attention": "",
+    "fast_attention": "_native_multi_head_attention",
     "fft": """
 _fft_c2c _fft_c2r _fft_r2c _resize_ends fft.fft fft.fft2 fft.fftfreq fft.fftn fft.fftshift
 fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.ihfft2
@@ -125,9 +125,9 @@ linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve 
 lu_solve lu_unpack orgqr ormqr qr
 """,
     "linalg_spectral": """
-_linalg_lstsq _linalg_matrix_rank _linalg_pinv linalg.cond linalg.eig linalg.eigh linalg.eigvals
-linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd linalg.svdvals
-linalg.vander pca_lowrank pinverse svd svd_lowrank vander
+_linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.eig linalg.eigh
+linalg.eigvals linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd
+linalg.svdvals linalg.vander pca_lowrank pinverse svd svd_lowrank vander
 """,
     "linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
@@ -160,10 +160,10 @@ masked.log_softmax masked.logaddexp masked.logsumexp masked.mean masked.median m
 masked.normalize masked.prod masked.softmax masked.softmin masked.std masked.sum masked.var
 """,
     "matmul": """
-_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _vector_times bmm dot linalg.matmul
-matmul mm mv vdot
+_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _times_row _transposed_mv
+_vector_times bmm dot linalg.matmul matmul mm mv vdot
 """,
-    "matmul_sums": "addbmm addmm addmv addr baddbmm",
+    "matmul_sums": "_addmm_activation addbmm addmm addmv addr baddbmm",
     "norm": """
 _batch_norm_backward batch_norm instance_norm native_batch_norm native_batch_norm_backward
 nn.functional.batch_norm nn.functional.instance_norm
@@ -209,7 +209,7 @@ nn.functional.max_unpool2d nn.functional.max_unpool3d
 """,
     "positions": "",
     "products": """
-chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp linalg.matrix_power
+_matmul_outer chain_matmul cross ger inner kron linalg.cross linalg.matrix_exp linalg.matrix_power
 linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 """,
     "queries": """
@@ -226,7 +226,8 @@ _diagonal_copied channel_shuffle diag diag_embed diagflat flip fliplr flipud nn.
 pixel_shuffle pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
 """,
     "recurrent": """
-_gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _rnn_layer _rnn_layer_backward
+_gru_layer _gru_layer_backward _lstm_layer _lstm_layer_backward _lstm_steps _rnn_layer
+_rnn_layer_backward
 """,
     "recurrent_cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
     "reduce_grads": "",
@@ -352,7 +353,9 @@ cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_s
     "linalg_factor": "geqrf lu lu_solve orgqr ormqr qr",
     "linalg_spectral": "pinverse svd",
     "matmul": "bmm dot matmul mm mv vdot",
-    "matmul_sums": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_",
+    "matmul_sums": """
+_addmm_activation addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_
+""",
     "norms": "dist norm",
     "pool": "_gather_planes _max_pool2d_pick _max_pool3d_pick _scatter_planes",
     "products": "cross ger inner kron matrix_exp matrix_power outer",

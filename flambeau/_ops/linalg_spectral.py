@@ -265,15 +265,25 @@ def _pinv_backward(grad: Any, A: Any, result: Any) -> Any:
 
 
 @kernel(
+    "_pinv_factors(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> (Tensor, Tensor)",
+    function=False,
+    method=False,
+)
+def pinv_factors(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> tuple[np.ndarray, ...]:
+    """Two matrices whose product is the pseudoinverse, with tolerances as arrays."""
+    return fresh_all(kernels.pinv_factors(a, atol=atol, rtol=rtol, hermitian=hermitian))
+
+
+@composite(
     "_linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
     node="LinalgPinvBackward0",
     function=False,
     constants={"atol": "linalg_pinv", "rtol": "linalg_pinv"},
     backward={"A": _pinv_backward},
 )
-def pinv_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
-    """The pseudoinverse with tolerances as arrays."""
-    return fresh(kernels.pinv(a, atol=atol, rtol=rtol, hermitian=hermitian))
+def pinv_product(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    """The pseudoinverse; the product is autocast's, as any."""
+    return ops.matmul(*ops._pinv_factors(A, atol, rtol, hermitian))
 
 
 def _tolerance(value: Any) -> Any:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.autocast import settings
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.templates import blas
@@ -122,6 +124,8 @@ def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bia
                       wanted: Any) -> Any:  # fmt: skip
     """An operand is there where the other one's gradient is wanted; else only its place is."""
     plain_bias = bias_shape == weight_shape[:1]
+    # In regions of autocast products choose a type, but the sum for the bias does not.
+    plain_bias = plain_bias and not (modes.watch.active and settings.enabled["cpu"])
     mask = (wanted[0], wanted[1], wanted[2] and plain_bias)
     input = grad if input is None else input
     weight = grad if weight is None else weight
@@ -211,9 +215,9 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
         parts = [] if of_input is None else [ops._linear_nd_no_bias(of_input, weight)]
         parts += [] if of_weight is None else [ops._linear_nd_no_bias(self, of_weight)]
         parts += [] if of_bias is None else [of_bias.expand(grad_output.shape)]
-        to_grad = parts[0]
+        to_grad = parts[0].to(grad_output.dtype)  # autocast rounds each product, not their sum
         for part in parts[1:]:
-            to_grad = to_grad + part
+            to_grad = to_grad + part.to(grad_output.dtype)
     return to_self, to_grad, to_weight
 
 
@@ -222,6 +226,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     " -> (Tensor, Tensor, Tensor)",
     method=False,
     function=False,
+    autocast="lower",
     composed=True,
     backward={("self", "grad_output", "weight"): _linear_double_backward},
 )

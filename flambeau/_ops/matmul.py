@@ -65,14 +65,27 @@ def argument_error(name: str, values: dict[str, Any]) -> TypeError:
 # ---- products with an adjoint, for gradients
 
 
+def _rows(matrices: Any) -> Any:
+    """The rows of a batch of matrices, as one: a sum over the batch is then one product."""
+    shape = matrices._data.shape
+    return matrices if len(shape) == 2 else matrices.reshape(math.prod(shape[:-1]), shape[-1])
+
+
+def _of_adjoint(grad: Any, self: Any, other_shape: Any) -> Any:
+    if len(other_shape) == 2:
+        return ops._adjoint_times(_rows(grad), _rows(self))
+    return ops._adjoint_times(grad, self)
+
+
 @kernel(
     "_times_adjoint(Tensor self, Tensor other) -> Tensor",
     node="MmBackward0",
     method=False,
     function=False,
+    autocast="lower",
     backward={
         "self": lambda grad, other: ops.matmul(grad, other),  # noqa: PLW0108
-        "other": lambda grad, self: ops._adjoint_times(grad, self),  # noqa: PLW0108
+        "other": _of_adjoint,
     },
 )
 def times_adjoint(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -85,6 +98,7 @@ def times_adjoint(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     node="MmBackward0",
     method=False,
     function=False,
+    autocast="lower",
     backward={
         "self": lambda grad, other: ops._times_adjoint(other, grad),
         "other": lambda grad, self: ops.matmul(self, grad),
@@ -264,7 +278,7 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
     autocast="cuda=lower",
     backward={
         "self": lambda grad, vec: grad.unsqueeze(1) * conj(vec),
-        "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
+        "vec": lambda grad, self: ops._transposed_mv(grad, conj(self)),
     },
 )
 def mv(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -309,8 +323,8 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
     function=False,
     autocast="lower",
     backward={
-        "self": lambda grad, mat: ops.mv(conj(mat), grad),
-        "mat": lambda grad, self: conj(self).unsqueeze(1) * grad,
+        "self": lambda grad, mat: ops._times_row(conj(mat), grad),
+        "mat": lambda grad, self: ops._matmul_outer(conj(self), grad),
     },
 )
 def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -319,6 +333,30 @@ def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
         raise multipliable_error((1, vector.size), matrix.shape)
     check_mm_types(vector, matrix)
     return product(vector, matrix)
+
+
+# `mv` for the gradients of a row times a matrix, which torch multiplies as matrices.
+kernel("_times_row(Tensor self, Tensor vec) -> Tensor", node="MmBackward0", method=False,
+       function=False, autocast="lower", backward={
+           "self": lambda grad, vec: ops._matmul_outer(grad, conj(vec)),
+           "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
+       })(mv.body)  # fmt: skip
+
+
+@kernel(
+    "_transposed_mv(Tensor self, Tensor mat) -> Tensor",
+    node="MvBackward0",
+    method=False,
+    function=False,
+    autocast="cuda=lower",
+    backward={
+        "self": lambda grad, mat: ops.mv(conj(mat), grad),
+        "mat": lambda grad, self: conj(self).unsqueeze(1) * grad,
+    },
+)
+def transposed_mv(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """The same for gradients of `mv`, to which autocast has nothing to say on the CPU either."""
+    return vector_times.body(vector, matrix)  # type: ignore[no-any-return]
 
 
 # ---- any ranks
@@ -378,7 +416,10 @@ def _of_left(grad: Any, self_shape: Any, other: Any) -> Any:
     if other._data.ndim == 1:
         return grad.unsqueeze(-1) * conj(other)
     if len(self_shape) == 1:
-        return ops._matmul(conj(other), grad.unsqueeze(-1)).squeeze(-1)
+        return ops._transposed_mv(grad.reshape(-1), conj(_rows(other.transpose(-1, -2))))
+    if len(self_shape) == 2 and other._data.ndim > 2:
+        grad, other = (_rows(t.transpose(-1, -2)) for t in (grad, other))
+        return ops._adjoint_times(conj(grad), conj(other))
     return ops._times_adjoint(grad, other)
 
 
@@ -387,11 +428,9 @@ def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
         return conj(self).unsqueeze(-1) * grad.unsqueeze(-2)
     if len(other_shape) > 2:
         return ops._adjoint_times(self, grad)
-    count = math.prod(self._data.shape[:-1])
-    rows = self.reshape(count, self._data.shape[-1])
     if len(other_shape) == 2:
-        return ops._adjoint_times(rows, grad.reshape(count, grad._data.shape[-1]))
-    return ops._vector_times(grad.reshape(-1), conj(rows))
+        return ops._adjoint_times(_rows(self), _rows(grad))
+    return ops._transposed_mv(grad.reshape(-1), conj(_rows(self)))
 
 
 @kernel(

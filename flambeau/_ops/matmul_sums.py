@@ -25,7 +25,7 @@ from flambeau._ops.matmul import (
     scalar_name,
 )
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import kernel
+from flambeau._ops.op import composite, kernel
 from flambeau._ops.outputs import EXACT
 from flambeau._ops.templates import blas
 from flambeau._ops.templates.blas import SMALL, multiply
@@ -119,6 +119,19 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
     check_mm_types(mat1, mat2)
 
 
+@composite(
+    "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1,"
+    " bool use_gelu=False) -> Tensor",
+    autocast="lower",
+    underived=True,
+)
+def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any,
+                     use_gelu: bool) -> Any:  # fmt: skip
+    """`relu(addmm(...))`, or the exact GELU of it."""
+    total = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return ops._gelu(total) if use_gelu else ops.relu(total)
+
+
 # ---- addmv
 
 
@@ -131,7 +144,7 @@ def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
     backward={
         "self": of_input,
         "mat": lambda grad, vec, alpha: scaled(grad.unsqueeze(1) * conj(vec), alpha),
-        "vec": lambda grad, mat, alpha: scaled(ops._vector_times(grad, conj(mat)), alpha),
+        "vec": lambda grad, mat, alpha: scaled(ops._transposed_mv(grad, conj(mat)), alpha),
     },
 )
 def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: Any) -> Any:
@@ -257,7 +270,7 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
     backward={
         "self": of_input,
         "vec1": lambda grad, vec2, alpha: scaled(ops.mv(grad, conj(vec2)), alpha),
-        "vec2": lambda grad, vec1, alpha: scaled(ops._vector_times(conj(vec1), grad), alpha),
+        "vec2": lambda grad, vec1, alpha: scaled(ops._transposed_mv(conj(vec1), grad), alpha),
     },
 )
 def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> Any:

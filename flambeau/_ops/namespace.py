@@ -194,8 +194,9 @@ def _operator(name: str, dunder: str) -> Callable[..., Any]:
 OPERATORS = {
     "__add__": "add.Tensor", "__radd__": "add.Tensor", "__sub__": "sub.Tensor",
     "__rsub__": "rsub.Tensor", "__mul__": "mul.Tensor", "__rmul__": "mul.Tensor",
-    "__truediv__": "div.Tensor", "__lt__": "lt.Tensor", "__le__": "le.Tensor",
-    "__gt__": "gt.Tensor", "__ge__": "ge.Tensor", "__eq__": "eq.Tensor", "__ne__": "ne.Tensor",
+    "__truediv__": "div.Tensor", "__div__": "div.Tensor",
+    "__lt__": "lt.Tensor", "__le__": "le.Tensor", "__gt__": "gt.Tensor", "__ge__": "ge.Tensor",
+    "__eq__": "eq.Tensor", "__ne__": "ne.Tensor",
     "__and__": "bitwise_and.Tensor", "__or__": "bitwise_or.Tensor",
     "__xor__": "bitwise_xor.Tensor", "__rand__": "bitwise_and.Tensor",
     "__ror__": "bitwise_or.Tensor", "__rxor__": "bitwise_xor.Tensor",
@@ -207,5 +208,5 @@ INPLACE_OPERATORS = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
     "__iand__": "bitwise_and", "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
     "__ipow__": "pow", "__ifloordiv__": "floor_divide", "__imod__": "remainder",
-    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
+    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift", "__idiv__": "div",
 }  # fmt: skip

@@ -107,7 +107,7 @@ def _outer_of_input(grad: Any, vec2: Any) -> Any:
 
 
 def _outer_of_vec2(grad: Any, self: Any) -> Any:
-    return ops._vector_times(conj(self).to(grad.dtype), grad)
+    return ops._transposed_mv(conj(self).to(grad.dtype), grad)
 
 
 @kernel(
@@ -131,6 +131,13 @@ def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
 
 
 alias("ger", "outer")
+
+# The same for the gradients of a row times a matrix, which torch multiplies as matrices.
+kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor", node="MmBackward0", method=False,
+       function=False, autocast="lower", backward={
+           "self": lambda grad, vec2: ops._times_row(grad, conj(vec2)),
+           "vec2": lambda grad, self: ops._vector_times(conj(self), grad),
+       })(outer.body)  # fmt: skip
 
 
 @composite("kron(Tensor self, Tensor other) -> Tensor")
@@ -224,14 +231,17 @@ def chain_order(sizes: list[int]) -> list[list[int]]:
     count = len(sizes) - 1
     cost = [[0] * count for _ in range(count)]
     cut = [[0] * count for _ in range(count)]
+    # Of cuts that cost the same torch takes the first, but of three matrices the last.
+    order = -1 if count == 3 else 1
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
             options = [
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], order * k)
                 for k in range(i, j)
             ]
-            cost[i][j], cut[i][j] = min(options)
+            cost[i][j], chosen = min(options)
+            cut[i][j] = order * chosen
     return cut
 
 
@@ -327,6 +337,8 @@ def _power(input: Any, n: int) -> Any:
         return input.clone()
     if n < 0:
         return _power(ops.linalg.inv(input), -n) if n < -1 else ops.linalg.inv(input)
+    if n == 3:
+        return ops.matmul(ops.matmul(input, input), input)
     result = None
     square = input
     while n:

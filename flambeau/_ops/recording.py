@@ -487,6 +487,8 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
     except NotStrided:
         return grad
     if data.shape != shape:
+        if data.dtype is not dtype and data.dtype.itemsize < dtype.itemsize:
+            grad = tools.to_dtype(grad, dtype)  # of a product that autocast rounded
         grad = tools.sum_to_size(grad, shape)
     if grad._data.dtype != dtype:
         if grad._data.dtype.kind == "c" and dtype.kind != "c":

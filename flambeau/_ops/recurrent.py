@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.dtype import NUMPY_HALVES
+from flambeau._core.autocast import settings
+from flambeau._core.dtype import NUMPY_HALVES, bfloat16, float32, float64
 from flambeau._ops.namespace import ops
-from flambeau._ops.op import kernel
+from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
 from flambeau._runtime import choice
 from flambeau._tensor.tensor import Tensor
@@ -62,9 +63,7 @@ STEPS: dict[str, Step] = {
 
 def advance(mode: str, from_input: Any, weight: Any, bias: Any, state: Any) -> Any:
     """The state after one step."""
-    from_hidden = state[0].matmul(weight.t())
-    if bias is not None:
-        from_hidden = from_hidden + bias
+    from_hidden = ops.nn.functional.linear(state[0], weight, bias)
     return STEPS[mode](from_input, from_hidden, state)
 
 
@@ -101,9 +100,53 @@ def layer(mode: str, from_input: Any, weight: Any, bias: Any, state: Any, backwa
     return output, (output[last],)
 
 
+def is_one_operator(mode: str, input: Any) -> bool:
+    """Whether torch computes all steps of a layer without projection as one operator. All tensors
+    of that are then of one type, which autocast chooses; else its products alone choose."""
+    return mode == "LSTM" and input.dtype in (float32, bfloat16)
+
+
+def whole_layer(mode: str, input: Any, weights: Any, state: Any, backwards: bool) -> Any:
+    """`layer` from the input (T, N, features); `weights` are W, V, b and c."""
+    weight, weight_hidden, bias, bias_hidden = weights
+    # The biases only meet in a sum, but where autocast rounds each of them.
+    if mode != "GRU" and bias_hidden is not None and not settings.enabled["cpu"]:
+        bias, bias_hidden = bias + bias_hidden, None
+    from_input = ops.nn.functional.linear(input, weight, bias)
+    return layer(mode, from_input, weight_hidden, bias_hidden, state, backwards)
+
+
+@composite(
+    "_lstm_steps(Tensor input, Tensor weight, Tensor weight_hidden, Tensor? bias,"
+    " Tensor? bias_hidden, Tensor hidden, Tensor cell, bool backwards)"
+    " -> (Tensor, Tensor, Tensor)",
+    method=False, autocast="lower",
+)  # fmt: skip
+def lstm_steps(input: Any, weight: Any, weight_hidden: Any, bias: Any, bias_hidden: Any,
+               hidden: Any, cell: Any, backwards: bool) -> Any:  # fmt: skip
+    """All steps of an LSTM in one direction: outputs, the last hidden and cell states."""
+    if {weight_hidden.dtype, hidden.dtype, cell.dtype} != {input.dtype}:
+        raise _mixed_types((weight_hidden, hidden, cell))
+    weights = (weight, weight_hidden, bias, bias_hidden)
+    output, last = whole_layer("LSTM", input, weights, (hidden, cell), backwards)
+    return output, *last
+
+
+def _mixed_types(tensors: tuple[Any, ...]) -> RuntimeError:
+    """Torch's errors, which are those of the library that computes its LSTMs."""
+    if any(tensor.dtype is float64 for tensor in tensors):
+        return RuntimeError("get_mkldnn_dtype: unsupported data type")
+    return RuntimeError(
+        "could not create a primitive descriptor for the LSTM forward propagation primitive. Run "
+        "workload with environment variable ONEDNN_VERBOSE=all to get additional diagnostic "
+        "information."
+    )
+
+
 def _compiles(mode: str, from_input: Any, weight: Any, state: Any) -> bool:
     data = from_input._data
-    if data.dtype not in (FLOAT32, FLOAT64) or not data.size:
+    halves = mode == "LSTM" and data.dtype in NUMPY_HALVES
+    if not (halves or data.dtype in (FLOAT32, FLOAT64)) or not data.size:
         return False
     if any(t._data.dtype != data.dtype for t in (weight, *state)):
         return False

@@ -67,6 +67,7 @@ class SparseTensor(Tensor):
     _entries: Tensor
     _size: Size
     _coalesced: bool
+    _given_grad: SparseTensor | None = None  # the gradient that was set, to be the same object
     _title: str | None = None  # the node's name where it differs from that of the entries' node
 
     __torch_function__ = staticmethod(overriding.disabled)
@@ -120,11 +121,15 @@ class SparseTensor(Tensor):
         found = self._entries._grad
         if found is None:
             return None
+        given = self._given_grad
+        if given is not None and given._entries is found:
+            return given
         return constructors["sparse_grad"](self, found)  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self, value: SparseTensor | None) -> None:
         self._entries._grad = None if value is None else value._entries
+        self._given_grad = value
 
     # ---- what it is
 

@@ -63,6 +63,7 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
+        self.custom_backend_name = "privateuseone"
         self.fast_dtype: Any = dtype
         if dtype is None:
             self.fast_dtype = functions.get_autocast_dtype(device_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,13 @@ UNUSED = (
 )
 
 
+PASSES_ITSELF = (
+    "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In "
+    "the near future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the "
+    "passed optimizer and let the optimizer use them directly."
+)
+
+
 class OptState(Enum):
     """What was done to an optimizer's gradients since the last `update`."""
 
@@ -31,8 +39,27 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+def _no_states() -> defaultdict[int, Any]:
+    return defaultdict(_refresh_per_optimizer_state)
+
+
+class _MultiDeviceReplicator:
+    """Copies of one tensor, made for each device that asks."""
+
+    def __init__(self, master_tensor: Any) -> None:
+        self.master = master_tensor
+        self._per_device_tensors: dict[Any, Any] = {}
+
+    def get(self, device: Any) -> Any:
+        """The copy on a device."""
+        found = self._per_device_tensors.get(device)
+        if found is None:
+            found = self._per_device_tensors[device] = self.master.to(device, copy=True)
+        return found
 
 
 class GradScaler:
@@ -74,7 +101,9 @@ class GradScaler:
         self._init_growth_tracker = 0
         self._scale: Any = None  # tensors, made when something is first scaled
         self._growth_tracker: Any = None
-        self._per_optimizer_states: defaultdict[int, Any] = defaultdict(_fresh_state)
+        self._per_optimizer_states: defaultdict[int, Any] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     # ---- an iteration: scale, step, update
 
@@ -84,7 +113,7 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._start(outputs.device)
+                self._lazy_init_scale_growth_tracker(outputs.device)
             return outputs * self._scale.to(outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
@@ -95,7 +124,7 @@ class GradScaler:
         """Divide an optimizer's gradients by the scale, before they are clipped or looked at."""
         if not self._enabled:
             return
-        self._check_started("unscale_")
+        scale, _ = self._check_scale_growth_tracker("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the "
@@ -103,66 +132,110 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         with np.errstate(divide="ignore", over="ignore"):
-            inverse = np.float32(1 / np.float64(self._scale.item()))
-        state["found_inf_per_device"] = unscale(gradients_of(optimizer), inverse)
+            inverse = scale.double().reciprocal().float()
+        found = ops.zeros((), dtype=float32, device=scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found, False)
         state["stage"] = OptState.UNSCALED
 
+    @no_grad()
+    def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any,
+                        allow_fp16: bool) -> dict[Any, Any]:  # fmt: skip
+        """Multiply an optimizer's gradients by a tensor; whether one is infinite, by device.
+
+        Subclasses and trainers replace it, to allow gradients in float16.
+        """
+        inverses, found = _MultiDeviceReplicator(inv_scale), _MultiDeviceReplicator(found_inf)
+        for grads in by_device(gradients_of(optimizer, allow_fp16)):
+            device = grads[0].device
+            unscaled._amp_foreach_non_finite_check_and_unscale_(
+                grads, found.get(device), inverses.get(device)
+            )
+        return found._per_device_tensors
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+        """Whether a gradient is infinite, by device; the gradients stay as they are."""
+        scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
+        one = ops.ones((), dtype=float32, device=scale.device)
+        found = ops.zeros((), dtype=float32, device=scale.device)
+        state = self._per_optimizer_states[id(optimizer)]
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, found, True)
+        return state["found_inf_per_device"]  # type: ignore[no-any-return]
+
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(...)` on unscaled gradients, unless one is infinite or NaN."""
+        """`optimizer.step(...)` on unscaled gradients, unless one is infinite or NaN.
+
+        A fused optimizer is told the scale and whether to step: `grad_scale` and `found_inf`.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._check_started("step")
+        self._check_scale_growth_tracker("step")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_scaled(optimizer, state, args, kwargs)
+            state["stage"] = OptState.STEPPED
+            return result
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         if not state["found_inf_per_device"]:
             raise AssertionError("No inf checks were recorded for this optimizer.")
+        result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
-        if any(found.item() for found in state["found_inf_per_device"].values()):
+        return result
+
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any,
+                        **kwargs: Any) -> Any:  # fmt: skip
+        """The step, unless a gradient is infinite. Subclasses that share gradients replace it."""
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
+
+    def _step_scaled(self, optimizer: Any, state: dict[str, Any], args: tuple[Any, ...],
+                     kwargs: dict[str, Any]) -> Any:  # fmt: skip
+        """A step of an optimizer that divides its gradients and leaves steps out by itself."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(PASSES_ITSELF, FutureWarning, stacklevel=3)
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        given = getattr(optimizer, "grad_scale", None)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+            scale = self._get_scale_async()
+            optimizer.grad_scale = scale if given is None else scale * given
+        else:
+            optimizer.grad_scale = given
+        device = self._scale.device
+        optimizer.found_inf = sum(f.to(device) for f in state["found_inf_per_device"].values())
+        result = optimizer.step(*args, **kwargs)
+        del optimizer.grad_scale, optimizer.found_inf
+        return result
 
     def update(self, new_scale: Any = None) -> None:
         """Grow or shrink the scale after the steps of an iteration, or set it."""
         if not self._enabled:
             return
-        self._check_started("update")
+        scale, tracker = self._check_scale_growth_tracker("update")
         if new_scale is None:
-            self._adapt()
+            unscaled._amp_update_scale_(scale, tracker, self._found(), self._growth_factor,
+                                        self._backoff_factor, self._growth_interval)  # fmt: skip
         elif isinstance(new_scale, float):
-            self._scale.fill_(new_scale)
+            scale.fill_(new_scale)
         else:
             self._take(new_scale)
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = _no_states()
 
-    def _adapt(self) -> None:
+    def _found(self) -> Any:
+        """How many optimizers and devices have met infinite gradients."""
         found = [
-            found.item()
+            found.to(self._scale.device)
             for state in self._per_optimizer_states.values()
             for found in state["found_inf_per_device"].values()
         ]
         if not found:
             raise AssertionError("No inf checks were recorded prior to update.")
-        if any(found):
-            self._scale.fill_(self._times(self._backoff_factor))
-            self._growth_tracker.fill_(0)
-            return
-        successes = self._growth_tracker.item() + 1
-        if successes == self._growth_interval:
-            grown = self._times(self._growth_factor)
-            if np.isfinite(grown):
-                self._scale.fill_(grown)
-            successes = 0
-        self._growth_tracker.fill_(successes)
-
-    def _times(self, factor: float) -> float:
-        """The scale times a factor, rounded once to float32."""
-        with np.errstate(over="ignore"):
-            return float(np.float32(self._scale.item() * factor))
+        return sum(found[1:], found[0])
 
     def _take(self, new_scale: Any) -> None:
         fits = new_scale.device.type == self._device and new_scale.numel() == 1
@@ -175,14 +248,22 @@ class GradScaler:
 
     # ---- the scale
 
-    def _start(self, device: Any) -> None:
-        self._scale = ops.full((), self._init_scale, dtype=float32, device=device)
-        self._growth_tracker = ops.full((), self._init_growth_tracker, dtype=int32, device=device)
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        if self._growth_tracker is not None:
+            raise AssertionError("_growth_tracker initialized before _scale")
+        self._scale = ops.full((), self._init_scale, dtype=float32, device=dev)
+        self._growth_tracker = ops.full((), self._init_growth_tracker, dtype=int32, device=dev)
 
-    def _check_started(self, function: str) -> None:
+    def _check_scale_growth_tracker(self, funcname: str) -> tuple[Any, Any]:
+        """The scale and the tracker; raises AssertionError where nothing was scaled yet."""
         for name in ("_scale", "_growth_tracker"):
             if getattr(self, name) is None:
-                raise AssertionError(f"Attempted {function} but {name} is None.  {UNUSED}")
+                raise AssertionError(f"Attempted {funcname} but {name} is None.  {UNUSED}")
+        return self._scale, self._growth_tracker
+
+    def _get_scale_async(self) -> Any:
+        """The scale as a tensor, None before anything was scaled."""
+        return self._scale
 
     def get_scale(self) -> float:
         """The scale; 1.0 where scaling is off."""
@@ -249,7 +330,9 @@ class GradScaler:
         self._growth_interval = state_dict["growth_interval"]
         self._init_growth_tracker = state_dict["_growth_tracker"]
         if self._scale is not None:
-            self._start(self._scale.device)
+            self._scale.fill_(self._init_scale)
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(self._init_growth_tracker)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -262,36 +345,30 @@ class GradScaler:
                      _init_growth_tracker=self._get_growth_tracker())  # fmt: skip
         return state
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
-        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]  # type: ignore[no-any-return]
 
 
-def gradients_of(optimizer: Any) -> Iterator[Any]:
-    """The gradients of an optimizer's parameters."""
+def gradients_of(optimizer: Any, allow_fp16: bool) -> Iterator[Any]:
+    """The gradients of an optimizer's parameters, of sparse ones the values."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             grad = parameter.grad
             if grad is None:
                 continue
-            if grad.dtype is float16:
+            if grad.dtype is float16 and not allow_fp16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
-            yield grad
+            if grad.is_sparse and grad.dtype is float16:  # sums may overflow where parts do not
+                grad = parameter.grad = grad.coalesce()
+            yield grad._values() if grad.is_sparse else grad
 
 
-@no_grad()
-def unscale(gradients: Iterable[Any], inverse: Any) -> dict[Any, Any]:
-    """Multiply gradients in place; whether one was infinite or NaN, by device.
-
-    Dense gradients of one type are one kernel, which reads and writes each element once.
-    """
-    found: dict[Any, Any] = {}
-    dense: dict[Any, list[Any]] = {}
+def by_device(gradients: Iterable[Any]) -> list[list[Any]]:
+    """Gradients of one device together."""
+    groups: dict[Any, list[Any]] = {}
     for grad in gradients:
-        values = grad._values() if grad.is_sparse else grad
-        dense.setdefault((values.device, values._data.dtype), []).append(values)
-    for (device, _), grads in dense.items():
-        bad = unscaled.unscale(grads, inverse)
-        known = found.setdefault(device, ops.zeros((), dtype=float32, device=device))
-        if bad:
-            known.fill_(1.0)
-    return found
+        groups.setdefault(grad.device, []).append(grad)
+    return list(groups.values())

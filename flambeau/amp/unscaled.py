@@ -1,4 +1,5 @@
-"""Gradients divided by the scale and looked through for inf and NaN, in one pass over all."""
+"""Gradients divided by the scale and looked through for inf and NaN, in one pass over all; and
+what becomes of the scale."""
 
 from __future__ import annotations
 
@@ -9,6 +10,42 @@ import numpy as np
 from flambeau._runtime import choice
 from flambeau._runtime.cpu import address
 from flambeau.autograd.history import bump
+
+
+def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_scale: Any) -> None:
+    """Multiply gradients in place by a number; `found_inf` gets 1.0 where one of them is infinite
+    or NaN."""
+    inverse = np.float32(inv_scale.item())
+    by_type: dict[Any, list[Any]] = {}
+    for grad in self:
+        by_type.setdefault(grad._data.dtype, []).append(grad)
+    found = [unscale(grads, inverse) for grads in by_type.values()]  # all of them
+    if any(found):
+        found_inf.fill_(1.0)
+
+
+def _amp_update_scale_(self: Any, growth_tracker: Any, found_inf: Any, scale_growth_factor: float,
+                       scale_backoff_factor: float, growth_interval: int) -> Any:  # fmt: skip
+    """Shrink a scale where gradients were infinite; let it grow after so many good steps."""
+    if found_inf.item():
+        self.fill_(_product(self, scale_backoff_factor))
+        growth_tracker.fill_(0)
+        return self
+    successes = growth_tracker.item() + 1
+    if successes == growth_interval:
+        grown = _product(self, scale_growth_factor)
+        if np.isfinite(grown):
+            self.fill_(grown)
+        successes = 0
+    growth_tracker.fill_(successes)
+    return self
+
+
+def _product(scale: Any, factor: float) -> float:
+    """The scale times a factor, rounded once to float32."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(scale.item() * factor))
+
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 

@@ -31,7 +31,7 @@ from .spectral import (
     eigvalsh,
     lstsq,
     matrix_rank,
-    pinv,
+    pinv_factors,
     svd,
     svdvals,
 )
@@ -68,7 +68,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "ormqr",
-    "pinv",
+    "pinv_factors",
     "qr",
     "slogdet",
     "solve",

@@ -161,14 +161,15 @@ def _threshold(a: Array, sizes: Array, atol: Array | float | None, rtol: Array) 
     return limit.astype(sizes.dtype)[..., None]
 
 
-def pinv(
+def pinv_factors(
     a: Array,
     *,
     atol: Array | float | None = None,
     rtol: Array | float | None = None,
     hermitian: bool = False,
-) -> Array:
-    """The Moore-Penrose inverse, (*, n, m); values <= max(atol, rtol * largest) count as zero."""
+) -> tuple[Array, Array]:
+    """(*, n, k) and (*, k, m), whose product is the Moore-Penrose inverse; values <= max(atol,
+    rtol * largest) count as zero."""
     if a.ndim < 2 or a.dtype not in LAPACK_TYPES:
         shape = ", ".join(map(str, a.shape))
         raise RuntimeError(
@@ -176,7 +177,8 @@ def pinv(
             "dimensions of float, double, cfloat or cdouble types"
         )
     if a.size == 0:
-        return np.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+        shapes = (a.shape[-1], 0), (0, a.shape[-2])
+        return tuple(np.empty((*a.shape[:-2], *shape), a.dtype) for shape in shapes)  # type: ignore[return-value]
     rtol = _default_rtol(a, atol, rtol)
     if hermitian:
         values, left = eigh(a)
@@ -187,7 +189,7 @@ def pinv(
     size = np.abs(values)
     kept = size > _threshold(a, size, atol, rtol)
     inverse = np.where(kept, 1.0 / np.where(kept, values, 1), 0).astype(values.dtype)
-    return (right * inverse[..., None, :]) @ adjoint(left)
+    return right * inverse[..., None, :], adjoint(left)
 
 
 def matrix_rank(

@@ -285,8 +285,10 @@ def _run_layers(mode: str, input: Any, states: tuple[Any, ...], params: list[Any
                 layers: int, dropout: float, train: bool, bidirectional: bool,
                 batch_sizes: list[int] | None) -> tuple[Any, list[Any]]:  # fmt: skip
     """All layers over (T, N, features) or packed rows: the outputs and the last states."""
+    from flambeau._ops.recurrent import is_one_operator
     from flambeau.nn.layers.rnn_steps import Direction
 
+    single = is_one_operator(mode, input)
     projected = mode == "LSTM" and states[0].shape[2] != states[1].shape[2]
     weights = _weights(params, biased, projected)
     directions = 2 if bidirectional else 1
@@ -296,7 +298,7 @@ def _run_layers(mode: str, input: Any, states: tuple[Any, ...], params: list[Any
         for side in range(directions):
             index = layer * directions + side
             start = tuple(state[index] for state in states)
-            direction = Direction(mode, weights[index])
+            direction = Direction(mode, weights[index], single=single)
             if batch_sizes is None:
                 output, end = direction.run(input, start, side == 1)
             else:

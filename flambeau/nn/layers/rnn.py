@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau._core.autocast import settings as autocast
 from flambeau._ops.namespace import ops
+from flambeau._ops.recurrent import is_one_operator
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
@@ -295,10 +296,11 @@ class RNNBase(Module):
         """All layers: the outputs of the last and the last states of all."""
         last: list[State] = []
         suffixes = ("", "_reverse")[: 1 + self.bidirectional]
+        single = is_one_operator(self.mode, input)
         for layer in range(self.num_layers):
             outputs = []
             for suffix in suffixes:
-                direction = Direction(self.mode, self._weights(layer, suffix))
+                direction = Direction(self.mode, self._weights(layer, suffix), single=single)
                 start = tuple(value[len(last)] for value in state)
                 backwards = bool(suffix)
                 if batch_sizes is None:

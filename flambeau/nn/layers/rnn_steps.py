@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._ops.namespace import ops
-from flambeau._ops.recurrent import STEPS, State, layer
+from flambeau._ops.recurrent import STEPS, State, whole_layer
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 
 
 class Direction:
-    """One layer in one direction, with its weights."""
+    """One layer in one direction, with its weights; `single`: all steps are one operator."""
 
-    def __init__(self, mode: str, weights: Any) -> None:
-        self.mode, self.step = mode, STEPS[mode]
+    def __init__(self, mode: str, weights: Any, *, single: bool = False) -> None:
+        self.mode, self.step, self.single = mode, STEPS[mode], single
         self.weight_ih, self.weight_hh = weights.weight_ih, weights.weight_hh
         self.bias_ih, self.bias_hh = weights.bias_ih, weights.bias_hh
         self.weight_hr = weights.weight_hr
@@ -30,11 +30,11 @@ class Direction:
     def run(self, input: Tensor, state: State, backwards: bool) -> tuple[Tensor, State]:
         """All steps of (T, N, features): the outputs (T, N, hidden) and the last state."""
         if self.weight_hr is None:
-            bias_ih, bias_hh = self.bias_ih, self.bias_hh
-            if self.mode != "GRU" and bias_hh is not None:  # they only meet in a sum
-                bias_ih, bias_hh = bias_ih + bias_hh, None
-            from_input = F.linear(input, self.weight_ih, bias_ih)
-            return layer(self.mode, from_input, self.weight_hh, bias_hh, state, backwards)
+            weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+            if not self.single:
+                return whole_layer(self.mode, input, weights, state, backwards)
+            output, hidden, cell = ops._lstm_steps(input, *weights, *state, backwards)
+            return output, (hidden, cell)
         from_input = F.linear(input, self.weight_ih, self.bias_ih)
         parts = from_input.unbind(0)
         outputs = []
