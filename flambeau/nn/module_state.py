@@ -7,10 +7,12 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from flambeau.__future__ import get_swap_module_params_on_conversion
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.graph import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
+from flambeau.utils.swapping import swap_tensors
 
 EXTRA_STATE = "_extra_state"
 UNREACHABLE = (
@@ -112,7 +114,7 @@ class ModuleState:
         if args:
             warnings.warn(POSITIONAL, FutureWarning, stacklevel=2)
             given: tuple[Any, ...] = (destination, prefix, keep_vars)
-            destination, prefix, keep_vars = (*args, *given[len(args) :])
+            destination, prefix, keep_vars = (*args, *given[len(args) :])[:3]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -319,12 +321,32 @@ def _load_entry(
 
 
 def _take(module: Any, name: str, current: Any, value: Any, assign: bool) -> None:
+    if get_swap_module_params_on_conversion():
+        _swap_in(current, value, assign)
+        return
     if not assign:
         current.copy_(value)
         return
     if isinstance(current, Parameter):
-        if isinstance(value, Parameter):
-            value.requires_grad_(current.requires_grad)
-        else:
-            value = Parameter(value, requires_grad=current.requires_grad)
+        value = _as_parameter_like(current, value)
     setattr(module, name, value)
+
+
+def _swap_in(current: Any, value: Any, assign: bool) -> None:
+    """Swap a tensor of a module with what its class makes of it and the new value."""
+    loaded = current.module_load(value, assign=assign)
+    if loaded is value or loaded is current:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(current, Parameter):
+        loaded = _as_parameter_like(current, loaded)
+    swap_tensors(current, loaded)
+
+
+def _as_parameter_like(current: Any, value: Any) -> Any:
+    """A value as a Parameter that wants gradients if the current one does."""
+    if isinstance(value, Parameter):
+        return value.requires_grad_(current.requires_grad)
+    return Parameter(value, requires_grad=current.requires_grad)
