@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -65,7 +66,17 @@ random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
 def _stream(generator: Any) -> CoreGenerator:
-    return default_generator if generator is None else generator  # type: ignore[no-any-return]
+    if generator is None:
+        return default_generator
+    if isinstance(generator, CoreGenerator):
+        return generator
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_name.startswith("_"):
+        frame = frame.f_back
+    raise TypeError(
+        f"{frame.f_code.co_name}(): argument 'generator' must be torch.Generator, not "
+        f"{type(generator).__name__}"
+    )
 
 
 # ---- the default stream

@@ -65,7 +65,7 @@ def _in_form(
         given[name] = value
     if isinstance(given.get("dtype"), type):
         given["dtype"] = PYTHON_TYPES.get(given["dtype"], given["dtype"])
-    if names[0] == "tensor" and "tensor" not in given:
+    if names[0] != "device" and given.get(names[0]) is None:
         return None
     return given if all(_fits(name, value) for name, value in given.items()) else None
 

@@ -382,7 +382,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [
-            f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()
+            f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()
         ]
         name = self._get_name()
         if len(extra_lines) == 1 and not child_lines:
@@ -430,5 +430,6 @@ def _check_parameter(name: str, param: Any) -> None:
         )
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text with all lines but the first moved to the right."""
+    return s_.replace("\n", "\n" + " " * numSpaces)

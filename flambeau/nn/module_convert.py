@@ -41,6 +41,7 @@ class ModuleConversion:
     training: bool
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
+    _modules: dict[str, Any]
     children: Callable[[], Iterator[Any]]
     parameters: Callable[[], Iterator[Parameter]]
 
@@ -182,6 +183,18 @@ class ModuleConversion:
         """Move all tensors to memory that other processes see."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
+    def _replicate_for_data_parallel(self: Self) -> Self:
+        """A copy with tables of its own and without parameters, which the caller puts in."""
+        replica = object.__new__(type(self))
+        vars(replica).update(vars(self))
+        vars(replica).update(
+            _parameters={},
+            _buffers=self._buffers.copy(),
+            _modules=self._modules.copy(),
+            _is_replica=True,
+        )
+        return replica
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the forward: raises while `torch.compile` is missing."""
         missing("flambeau", "compile")
@@ -192,9 +205,10 @@ def _convert(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tens
     with no_grad():
         applied = fn(parameter)
     _check_tensor(applied)
+    same_kind = parameter.layout is applied.layout
     if get_swap_module_params_on_conversion():
         _swap_in(module, name, parameter, applied, fn)
-    elif get_overwrite_module_params_on_conversion():
+    elif get_overwrite_module_params_on_conversion() or not same_kind:
         _put_new(module, name, parameter, applied, fn)
     else:
         parameter.data = applied

@@ -14,7 +14,7 @@ from flambeau.autograd.graph import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.utils.swapping import swap_tensors
 
-EXTRA_STATE = "_extra_state"
+EXTRA_STATE = _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 UNREACHABLE = (
     "Reached a code path in Module.{}() that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
@@ -301,7 +301,7 @@ def _load_entry(
         return
     lazy = is_lazy(current)
     # PyTorch 0.3 had no 0-dim tensors.
-    if not lazy and current.ndim == 0 and not is_lazy(value) and value.ndim == 1:
+    if not lazy and current.ndim == 0 and not is_lazy(value) and value.shape == (1,):
         value = value[0]
     if not lazy and value.shape != current.shape:
         errors.append(

@@ -1,0 +1,1 @@
+"""Scenarios of modules, optimizers and mixed precision, run in both libraries."""
