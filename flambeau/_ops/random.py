@@ -65,17 +65,14 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def _stream(generator: Any) -> CoreGenerator:
+def _stream(generator: Any, name: str = "") -> CoreGenerator:
     if generator is None:
         return default_generator
     if isinstance(generator, CoreGenerator):
         return generator
-    frame: Any = sys._getframe(1)
-    while frame.f_code.co_name.startswith("_"):
-        frame = frame.f_back
+    name = name or sys._getframe(1).f_code.co_name
     raise TypeError(
-        f"{frame.f_code.co_name}(): argument 'generator' must be torch.Generator, not "
-        f"{type(generator).__name__}"
+        f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}"
     )
 
 
@@ -359,7 +356,7 @@ def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], do
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
-        stream = _stream(generator)
+        stream = _stream(generator, name)
         return _overwrite(title, lambda data: fill(data, *values, stream), self)
 
     method_.__name__ = name

@@ -21,13 +21,11 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """
     if not isinstance(v, Tensor):
         raise TypeError(
-            "norm_except_dim(): argument 'v' (position 1) must be Tensor, not "
-            f"{type(v).__name__}"
+            f"norm_except_dim(): argument 'v' (position 1) must be Tensor, not {type(v).__name__}"
         )
     if not isinstance(dim, int):
         raise TypeError(
-            "norm_except_dim(): argument 'dim' (position 3) must be int, not "
-            f"{type(dim).__name__}"
+            f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"
         )
     if dim == -1:
         return ops._norm(v, pow)

@@ -259,9 +259,9 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         """Put a module at a dotted path. `strict`: there must be one already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
+        *path, name = target.split(".")
         if not isinstance(module, Module):
             raise ValueError(f"`module` is not an nn.Module, found {shown_class(type(module))}")
-        *path, name = target.split(".")
         parent = self.get_submodule(".".join(path))
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")

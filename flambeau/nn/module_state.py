@@ -313,8 +313,9 @@ def _load_entry(
         with no_grad():
             _take(module, name, current, value, assign)
     except Exception as error:  # noqa: BLE001
+        action = "swapping" if get_swap_module_params_on_conversion() else "copying"
         errors.append(
-            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f'While {action} the parameter named "{key}", whose dimensions in the model are '
             f"{current.size()} and whose dimensions in the checkpoint are {value.size()}, an "
             f"exception occurred : {error.args}."
         )

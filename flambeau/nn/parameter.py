@@ -32,7 +32,6 @@ __all__ = [
 ]
 
 
-
 class _ParameterMeta(_TensorMeta):
     """Tensors of user's subclasses count as Parameters once they are marked `_is_param`."""
 

@@ -47,11 +47,11 @@ OF_AUTOGRAD = frozenset(
 )
 """Properties that ask for no memory, or that stand below."""
 IN_PYTHON = frozenset(
-    "__array__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __floordiv__ __format__ __len__ __rdiv__ "
-    "__reversed__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ __rrshift__ __rsub__ "
-    "backward dim_order index is_shared istft lu module_load norm register_hook "
-    "register_post_accumulate_grad_hook resize resize_as split stft storage storage_type "
-    "unflatten unique unique_consecutive".split()
+    "__array__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __floordiv__ __format__ "
+    "__len__ __rdiv__ __reversed__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ "
+    "__rrshift__ __rsub__ backward dim_order index is_shared istft lu module_load norm "
+    "register_hook register_post_accumulate_grad_hook resize resize_as split stft storage "
+    "storage_type unflatten unique unique_consecutive".split()
 )
 """Methods that torch's Tensor defines in Python, which shows in how they print."""
 RENAMED = {
@@ -65,6 +65,9 @@ def _printed(name: str) -> str:
     name = "__rdiv__" if name == "__rtruediv__" else name
     if name in IN_PYTHON:
         return f"<function Tensor.{name} at {id(name):#x}>"
+    if name in ("__pow__", "__ipow__"):
+        called = name.strip("_").replace("ipow", "pow_")
+        return f"<function TensorBase.{called} at {id(name):#x}>"
     kind = "slot wrapper" if name in ("__getitem__", "__setitem__") else "method"
     called = RENAMED.get(name) or CALLED.get(name, name)
     return f"<{kind} '{called}' of 'torch._C.TensorBase' objects>"
