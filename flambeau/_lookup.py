@@ -17,7 +17,7 @@ MODULES = frozenset((
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
-    "profiler",
+    "profiler", "__future__",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "flambeau"
 # What stands directly in flambeau/, from the bottom up. A new package gets its layer here.
 LAYERS = [
     {"_version"},
-    {"torch_version", "_core"},
+    {"torch_version", "__future__", "_core"},
     {"_compiler"},
     {"_runtime"},
     {"_tensor"},

@@ -209,6 +209,8 @@ def type_name(value: Any) -> str:
 def plain_type_name(value: Any) -> str:
     """The name of a value's class; NumPy's with their module."""
     prefix = "numpy." if isinstance(value, (np.generic, np.ndarray)) else ""
+    if isinstance(value, (dt.dtype, device, _Constant)):
+        prefix = "torch."
     return f"{prefix}{type(value).__name__}"
 
 

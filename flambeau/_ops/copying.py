@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
-from flambeau._core.device import check_available, device
+from flambeau._core.device import check_available
 from flambeau._ops import outputs, pointwise
 from flambeau._ops.binder import plain_type_name
 from flambeau._ops.namespace import ops
@@ -18,6 +18,7 @@ from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import FLOAT32, LIMIT
 from flambeau._ops.scalars import filling
 from flambeau._ops.templates import copies
+from flambeau._ops.to_arguments import parse_to
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, method, provides, storage_of, wrap
@@ -137,7 +138,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if len(args) == 1 and args[0].__class__ is dt.dtype and not kwargs:
         dtype = args[0]
         return self if dtype is self.dtype else ops._to_copy(self, dtype=dtype)  # type: ignore[no-any-return]
-    dtype, place, copy, memory_format = _parse_to(args, dict(kwargs))
+    dtype, place, copy, memory_format = parse_to(args, kwargs)
     if place is not None and modes.watch.places is not None:
         return modes.watch.places.to(self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
     same_type = dtype is None or dtype is self.dtype
@@ -145,49 +146,6 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if same_type and not copy and (same_format or is_contiguous(self, memory_format)):
         return self
     return ops._to_copy(self, dtype=dtype or self.dtype, memory_format=memory_format)  # type: ignore[no-any-return]
-
-
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    """The type, device, `copy` and memory format of the three forms of `to`."""
-    wanted = {"dtype": dt.as_dtype(kwargs.pop("dtype", None)), "device": kwargs.pop("device", None)}
-    other = kwargs.pop("other", None)
-    memory_format = kwargs.pop("memory_format", None)
-    flags = []
-    for given in args:
-        value = dt.as_dtype(given)
-        if isinstance(value, dt.dtype):
-            wanted["dtype"] = value
-        elif isinstance(value, (device, str)) or (isinstance(value, int) and value is not True
-                                                  and value is not False):  # fmt: skip
-            wanted["device"] = value
-        elif isinstance(value, Tensor):
-            other = value
-        elif value is not None:
-            flags.append(_flag(value))
-    if other is not None:
-        wanted["dtype"], wanted["device"] = other.dtype, other.device
-    if wanted["device"] is not None:
-        wanted["device"] = check_available(wanted["device"])
-    flags += [False, False]
-    kwargs.pop("non_blocking", None)
-    copy = kwargs.pop("copy", flags[1])
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return wanted["dtype"], wanted["device"], bool(copy), memory_format
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(
-            "to() received an invalid combination of arguments - got "
-            f"({type(value).__name__}), but expected one of:\n * (torch.device device = None, "
-            "torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking "
-            "= False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor "
-            "tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format "
-            "memory_format = None)\n"
-        )
-    return value
 
 
 def _cast_method(name: str, element: dt.dtype) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from operator import index
 from typing import Any
 
@@ -254,7 +255,15 @@ def _plain(value: Any) -> Any:
 
 def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
     """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor."""
-    data = tensor._data
+    try:
+        data = tensor._data
+    except AttributeError:
+        if isinstance(tensor, Tensor):  # sparse, or of a class that takes part
+            raise
+        name = sys._getframe(1).f_code.co_name
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
+        ) from None
     if data.base is None and data.flags.c_contiguous and (
         dtype is layout is device is memory_format is None
     ):  # fmt: skip

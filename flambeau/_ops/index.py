@@ -403,8 +403,8 @@ transpose_ unsqueeze_
 """,
     "tensor_methods": """
 apply_ as_subclass ccol_indices coalesce col_indices const_data_ptr crow_indices dense_dim
-dim_order indices ipu is_coalesced is_distributed map2_ map_ pin_memory row_indices sparse_dim
-to_dense type_as values volatile xpu
+dim_order indices ipu is_coalesced is_distributed map2_ map_ module_load pin_memory row_indices
+sparse_dim to_dense type_as values volatile xpu
 """,
     "transcendental": """
 exp exp2 exp2_ exp_ expm1 expm1_ float_power float_power_ ldexp ldexp_ log log10 log10_ log1p
@@ -438,9 +438,8 @@ PROVIDES = {
 SETTABLE = "imag real"
 
 MISSING = """
-chalf dequantize eig grad_dtype index int_repr lstsq module_load mtia q_per_channel_axis
-q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream
-reinforce resize resize_as resize_as_sparse_ share_memory_ slice_inverse smm solve
-sparse_resize_and_clear_ sspaddmm symeig to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
-to_sparse_csc to_sparse_csr
+chalf dequantize eig grad_dtype index int_repr lstsq mtia q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
+resize_as_sparse_ share_memory_ slice_inverse smm solve sparse_resize_and_clear_ sspaddmm symeig
+to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr
 """

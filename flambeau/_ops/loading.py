@@ -20,7 +20,7 @@ MACHINERY = frozenset((
     "autocast", "binder", "coo", "dims", "dispatch", "elementwise_path", "elementwise_text",
     "geometry", "graph_tools", "index", "index_items", "inplace", "loading", "lookup", "namespace",
     "number_operands", "op", "operators", "outputs", "pointwise", "recording", "redirection",
-    "scalars", "schema", "unformulated", "write_index", "writers",
+    "scalars", "schema", "to_arguments", "unformulated", "write_index", "writers",
 ))  # fmt: skip
 """Modules that hold no rows."""
 

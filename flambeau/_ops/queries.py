@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.missing import as_torch_name
+from flambeau._core.nn_homes import module_in_torch
 from flambeau._ops import outputs, pointwise
 from flambeau._ops.op import composite, kernel
 from flambeau._tensor.storage import Storage
@@ -110,6 +111,8 @@ def typename(obj: Any, /) -> str:
     if isinstance(obj, ModuleType):
         return as_torch_name(obj.__name__)
     module = as_torch_name(getattr(named, "__module__", "") or "")
+    if module.startswith("torch.nn.") and isinstance(named, type):
+        module = module_in_torch(named)
     if module.startswith("torch._"):
         module = "torch"
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"

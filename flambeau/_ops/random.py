@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -68,8 +69,15 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def _stream(generator: Any) -> CoreGenerator:
-    return default_generator if generator is None else generator  # type: ignore[no-any-return]
+def _stream(generator: Any, name: str = "") -> CoreGenerator:
+    if generator is None:
+        return default_generator
+    if isinstance(generator, CoreGenerator):
+        return generator
+    name = name or sys._getframe(1).f_code.co_name
+    raise TypeError(
+        f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}"
+    )
 
 
 # ---- the default stream
@@ -376,7 +384,7 @@ def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], do
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
-        stream = _stream(generator)
+        stream = _stream(generator, name)
         return _overwrite(title, lambda data: fill(data, *values, stream), self)
 
     method_.__name__ = name

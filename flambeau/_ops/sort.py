@@ -188,6 +188,8 @@ def msort(input: Any, *, out: Any = None) -> Any:
 )
 def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """The `k` largest (or smallest) elements along a dim, in order, and their indices."""
+    if isinstance(k, bool):
+        raise TypeError("topk(): argument 'k' must be int, not bool")
     dim = wrap_dim(dim, data.ndim)
     if not 0 <= k <= (data.shape[dim] if data.ndim else 1):
         raise RuntimeError("selected index k out of range")

@@ -135,6 +135,8 @@ def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
 )
 def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     """The k-th smallest elements along a dim, counted from 1, and their indices."""
+    if isinstance(k, bool):
+        raise TypeError("kthvalue(): argument 'k' must be int, not bool")
     dim = _prepare(data, dim, "kthvalue")
     if not 1 <= k <= (data.shape[dim] if data.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension "

@@ -69,6 +69,16 @@ def _write_each(tensor: Tensor, function: Callable[..., Any], operands: list[np.
 
 
 @method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` makes of this parameter where it swaps: see `torch.__future__`.
+
+    `other` itself with `assign`, else this tensor after the numbers of `other` were copied to it;
+    detached in both cases.
+    """
+    return other.detach() if assign else self.copy_(other).detach()  # type: ignore[attr-defined]
+
+
+@method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace every element by what a Python function makes of it; slow."""
     _refuse_grad("apply_", self)

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau._ops.dims import wrap_dim
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
+from flambeau._tensor.tensor import Tensor
 
 
 @composite("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", method=False)
@@ -18,6 +19,14 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     tensor([[ 5.],
             [13.]])
     """
+    if not isinstance(v, Tensor):
+        raise TypeError(
+            f"norm_except_dim(): argument 'v' (position 1) must be Tensor, not {type(v).__name__}"
+        )
+    if not isinstance(dim, int):
+        raise TypeError(
+            f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"
+        )
     if dim == -1:
         return ops._norm(v, pow)
     if not v.ndim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from flambeau._core import dtype as dt
@@ -192,7 +193,10 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
         dtype = found[0]
     elif dtype in dt.PYTHON_TYPES:
         raise ValueError(f"invalid type: '{dtype.__name__}'")
-    return self.to(getattr(dtype, "element_type", dtype))  # type: ignore[attr-defined]
+    element = getattr(dtype, "element_type", dtype)
+    if not isinstance(element, (dt.dtype, builtins.type)):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    return self.to(element)  # type: ignore[attr-defined]
 
 
 # ---- text

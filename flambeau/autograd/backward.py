@@ -295,5 +295,10 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad` and return the tensor."""
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
     set_requires_grad(self, requires_grad)
     return self

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
+from flambeau._core.nn_homes import shown_class
 from flambeau.nn.module import Module
 
 Self = TypeVar("Self", bound="Sequential")
@@ -37,9 +38,18 @@ def absolute_index(index: Any, length: int) -> int:
     return index % length
 
 
-def renumbered(modules: Iterable[Module | None]) -> dict[str, Module | None]:
+def renumbered(modules: Iterable[Module | None]) -> OrderedDict[str, Module | None]:
     """Modules under the names "0", "1", ..."""
-    return {str(place): module for place, module in enumerate(modules)}
+    return OrderedDict((str(place), module) for place, module in enumerate(modules))
+
+
+def make_room(modules: dict[str, Any], index: int, count: int) -> None:
+    """Move the modules from a place on up by one name, the last one first.
+
+    They are found by number: where a child has another name, that is a KeyError.
+    """
+    for place in reversed(range(index, count)):
+        modules[str(place + 1)] = modules[str(place)]
 
 
 class Sequential(Module):
@@ -120,9 +130,11 @@ class Sequential(Module):
 
     def _check_factor(self, other: Any) -> None:
         if not isinstance(other, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+            mine, others = shown_class(type(self)), shown_class(type(other))
+            raise TypeError(f"unsupported operand type(s) for *: {mine} and {others}")
         if other <= 0:
-            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+            mine = shown_class(type(self))
+            raise ValueError(f"Non-positive multiplication factor {other} for {mine}")
 
     def append(self: Self, module: Module) -> Self:
         """Add a module at the end."""
@@ -132,13 +144,13 @@ class Sequential(Module):
     def insert(self: Self, index: int, module: Module) -> Self:
         """Add a module before a place; those behind move up."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(f"module should be of type: {shown_class(Module)}")
         count = len(self)
         if not -count <= index <= count:
             raise IndexError(f"Index out of range: {index}")
-        modules = list(self)
-        modules.insert(index + count if index < 0 else index, module)
-        self._modules = renumbered(modules)  # type: ignore[assignment]
+        place = index + count if index < 0 else index
+        make_room(self._modules, place, count)
+        self._modules[str(place)] = module
         return self
 
     def extend(self: Self, sequential: Iterable[Module]) -> Self:
@@ -157,7 +169,8 @@ class Sequential(Module):
 def _check_sequential(other: Any) -> None:
     if not isinstance(other, Sequential):
         raise ValueError(
-            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+            "add operator supports only objects of Sequential class, but "
+            f"{shown_class(type(other))} is given."
         )
 
 
@@ -227,10 +240,8 @@ class ModuleList(Module):
 
     def insert(self, index: int, module: Module) -> None:
         """Add a module before a place; those behind move up."""
-        modules: list[Any] = list(self)
-        modules.insert(index, module)
-        for place, value in enumerate(modules):
-            self._modules[str(place)] = value
+        make_room(self._modules, index, len(self))
+        self._modules[str(index)] = module
 
     def append(self, module: Module) -> ModuleList:
         """Add a module at the end."""
@@ -250,8 +261,8 @@ class ModuleList(Module):
                 "ModuleList.extend should be called with an iterable, but got "
                 f"{type(modules).__name__}"
             )
-        for module in list(modules):
-            self.append(module)
+        for place, module in enumerate(modules, len(self)):
+            self.add_module(str(place), module)
         return self
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, TypeVar
 
+from flambeau._core.nn_homes import shown_class
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module_convert import ModuleConversion
 from flambeau.nn.module_hooks import ModuleHooks, global_hooks
@@ -41,13 +44,6 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
-
-
-def typename(value: Any) -> str:
-    """The name of a value's type in error messages; tensors go by dtype."""
-    if isinstance(value, Tensor):
-        return f"torch.{value.dtype.scalar_name}Tensor"
-    return type(value).__name__
 
 
 class Module(ModuleHooks, ModuleState, ModuleConversion):
@@ -116,7 +112,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         elif parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{typename(value)}' as parameter '{name}' "
+                    f"cannot assign '{ops.typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
@@ -134,7 +130,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
             return False
         elif value is not None:
             raise TypeError(
-                f"cannot assign '{typename(value)}' as child module '{name}' "
+                f"cannot assign '{ops.typename(value)}' as child module '{name}' "
                 "(torch.nn.Module or None expected)"
             )
         for hook in global_hooks.module_registration.values():
@@ -151,7 +147,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
             return False
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(value)}' as buffer '{name}' "
+                f"cannot assign '{ops.typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
         if is_new:
@@ -197,7 +193,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{ops.typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
         for hook in global_hooks.buffer_registration.values():
@@ -224,7 +220,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module; None reserves the name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{typename(module)} is not a Module subclass")
+            raise TypeError(f"{ops.typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
         for hook in global_hooks.module_registration.values():
             replaced = hook(self, name, module)
@@ -237,7 +233,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
 
     def _check_name(self, kind: str, name: Any, table: dict[str, Any]) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {ops.typename(name)}")
         if name not in table and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
@@ -251,7 +247,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
     def get_submodule(self, target: str) -> Module:
         """The module at a dotted path; AttributeError if there is none."""
         module: Any = self
-        for name in target.split(".") if target else ():
+        for name in target.split(".") if target != "" else ():
             if not hasattr(module, name):
                 raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
             module = getattr(module, name)
@@ -261,12 +257,12 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module at a dotted path. `strict`: there must be one already."""
-        if not target:
+        if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
+        *path, name = target.split(".")
         if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
+            raise ValueError(f"`module` is not an nn.Module, found {shown_class(type(module))}")
+        parent = self.get_submodule(".".join(path))
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
         if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
@@ -309,7 +305,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
+                below = prefix + ("." if prefix else "") + name
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
@@ -345,7 +341,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
                     continue
                 if remove_duplicate:
                     seen.add(value)
-                yield f"{path}.{name}" if path else name, value
+                yield path + ("." if path else "") + name, value
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -386,7 +382,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [
-            f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()
+            f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()
         ]
         name = self._get_name()
         if len(extra_lines) == 1 and not child_lines:
@@ -409,10 +405,21 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
                 fields[name] = make()
 
 
+def _speak_as_module() -> None:
+    """Python's own errors name a method in full: Module's are not to show where they stand."""
+    for part in (ModuleHooks, ModuleState, ModuleConversion):
+        for name, member in vars(part).items():
+            if isinstance(member, FunctionType):
+                member.__qualname__ = f"Module.{name}"
+
+
+_speak_as_module()
+
+
 def _check_parameter(name: str, param: Any) -> None:
     if not isinstance(param, Parameter):
         raise TypeError(
-            f"cannot assign '{typename(param)}' object to parameter '{name}' "
+            f"cannot assign '{ops.typename(param)}' object to parameter '{name}' "
             "(torch.nn.Parameter or None required)"
         )
     if param._node is not None:
@@ -423,5 +430,6 @@ def _check_parameter(name: str, param: Any) -> None:
         )
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text with all lines but the first moved to the right."""
+    return s_.replace("\n", "\n" + " " * numSpaces)

@@ -6,13 +6,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from flambeau.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from flambeau._core import dtype as dt
-from flambeau._core.missing import missing, missing_from_tensor
-from flambeau._ops.copying import _parse_to
+from flambeau._core.missing import missing
 from flambeau._ops.namespace import ops
+from flambeau._ops.to_arguments import parse_to
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.nn.parameter import Parameter, UninitializedTensorMixin
+from flambeau.nn.parameter import Parameter
+from flambeau.utils.swapping import swap_tensors
 
 Self = TypeVar("Self", bound="ModuleConversion")
 
@@ -36,6 +41,7 @@ class ModuleConversion:
     training: bool
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
+    _modules: dict[str, Any]
     children: Callable[[], Iterator[Any]]
     parameters: Callable[[], Iterator[Parameter]]
 
@@ -47,17 +53,19 @@ class ModuleConversion:
         return self
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace the data of all parameters, gradients and buffers by `fn(data)`."""
+        """Replace the data of all parameters, gradients and buffers by what `fn` makes of them.
+
+        `torch.__future__` tells whether parameters get new data, are swapped or replaced.
+        """
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if parameter is not None:
-                _convert(parameter, fn)
+                _convert(self, name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                lazy = isinstance(buffer, UninitializedTensorMixin)
-                self._buffers[name] = _convert(buffer, fn) if lazy else fn(buffer)
+                self._buffers[name] = fn(buffer)
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
@@ -65,7 +73,9 @@ class ModuleConversion:
 
         Integer tensors keep their dtype.
         """
-        dtype, place, _, memory_format = _parse_to(args, dict(kwargs))
+        dtype, place, copy, memory_format = parse_to(args, kwargs)
+        if copy:
+            raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
@@ -89,8 +99,7 @@ class ModuleConversion:
 
     def type(self: Self, dst_type: dt.dtype | str) -> Self:
         """Cast all parameters and buffers, integers too."""
-        element = dst_type if isinstance(dst_type, dt.dtype) else _of_tensor_type(dst_type)
-        return self._apply(lambda tensor: tensor.to(element))
+        return self._apply(lambda tensor: tensor.type(dst_type))
 
     def _cast_floating(self: Self, element: dt.dtype) -> Self:
         return self._apply(lambda t: t.to(element) if t.dtype.is_floating_point else t)
@@ -172,32 +181,83 @@ class ModuleConversion:
 
     def share_memory(self: Self) -> Self:
         """Move all tensors to memory that other processes see."""
-        if not hasattr(Tensor, "share_memory_"):
-            missing_from_tensor("share_memory_")
         return self._apply(lambda tensor: tensor.share_memory_())
+
+    def _replicate_for_data_parallel(self: Self) -> Self:
+        """A copy with tables of its own and without parameters, which the caller puts in."""
+        replica = object.__new__(type(self))
+        vars(replica).update(vars(self))
+        vars(replica).update(
+            _parameters={},
+            _buffers=self._buffers.copy(),
+            _modules=self._modules.copy(),
+            _is_replica=True,
+        )
+        return replica
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the forward: raises while `torch.compile` is missing."""
         missing("flambeau", "compile")
 
 
-def _convert(tensor: Any, fn: Callable[[Tensor], Tensor]) -> Any:
-    """Change the data of a parameter and of its gradient, keeping the objects."""
+def _convert(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tensor]) -> None:
+    """Bring what a function makes of a parameter and of its gradient into a module."""
     with no_grad():
-        tensor.data = fn(tensor.data)
-        if tensor._grad is not None:
-            tensor._grad.data = fn(tensor._grad.data)
-    return tensor
+        applied = fn(parameter)
+    _check_tensor(applied)
+    same_kind = parameter.layout is applied.layout
+    if get_swap_module_params_on_conversion():
+        _swap_in(module, name, parameter, applied, fn)
+    elif get_overwrite_module_params_on_conversion() or not same_kind:
+        _put_new(module, name, parameter, applied, fn)
+    else:
+        parameter.data = applied
+        if parameter.grad is not None:
+            with no_grad():
+                applied = fn(parameter.grad)
+            _check_tensor(applied)
+            parameter.grad.data = applied
+
+
+def _check_tensor(applied: Any) -> None:
+    if not isinstance(applied, Tensor):
+        raise TypeError(
+            "_has_compatible_shallow_copy_type(): argument 'from' (position 2) must be Tensor, "
+            f"not {type(applied).__name__}"
+        )
+
+
+def _swap_in(module: Any, name: str, parameter: Any, applied: Any, fn: Any) -> None:
+    """Swap a parameter and its gradient with their successors; the objects stay."""
+    grad = parameter.grad
+    parameter.grad = None
+    place = f"{module._get_name()}.{name}"
+    try:
+        swap_tensors(parameter, Parameter(applied, requires_grad=parameter.requires_grad))
+    except Exception as error:
+        parameter.grad = grad
+        raise RuntimeError(f"_apply(): Couldn't swap {place}") from error
+    if grad is None:
+        return
+    with no_grad():
+        applied = fn(grad)
+    try:
+        swap_tensors(grad, applied.requires_grad_(grad.requires_grad))
+    except Exception as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {place}.grad") from error
+    parameter.grad = grad
+
+
+def _put_new(module: Any, name: str, parameter: Any, applied: Any, fn: Any) -> None:
+    """Put a new parameter in the place of an old one."""
+    made = Parameter(applied, requires_grad=parameter.requires_grad)
+    module._parameters[name] = made
+    if parameter.grad is None:
+        return
+    with no_grad():
+        applied = fn(parameter.grad)
+    made.grad = applied.requires_grad_(parameter.grad.requires_grad)
 
 
 def _is_inexact(tensor: Tensor) -> bool:
     return tensor.dtype.is_floating_point or tensor.dtype.is_complex
-
-
-def _of_tensor_type(name: str) -> dt.dtype:
-    """The dtype of a name such as "torch.DoubleTensor"."""
-    short = name.removeprefix("torch.").removesuffix("Tensor")
-    for element in dt.ALL:
-        if element.scalar_name == short:
-            return element
-    raise ValueError(f"invalid type: '{name}'")

@@ -7,13 +7,15 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from flambeau.__future__ import get_swap_module_params_on_conversion
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.graph import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.nn.wrapped_hook import _WrappedHook
+from flambeau.utils.swapping import swap_tensors
 
-EXTRA_STATE = "_extra_state"
+EXTRA_STATE = _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 UNREACHABLE = (
     "Reached a code path in Module.{}() that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
@@ -99,7 +101,7 @@ class ModuleState:
         if args:
             warnings.warn(POSITIONAL, FutureWarning, stacklevel=2)
             given: tuple[Any, ...] = (destination, prefix, keep_vars)
-            destination, prefix, keep_vars = (*args, *given[len(args) :])
+            destination, prefix, keep_vars = (*args, *given[len(args) :])[:3]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -286,7 +288,7 @@ def _load_entry(
         return
     lazy = is_lazy(current)
     # PyTorch 0.3 had no 0-dim tensors.
-    if not lazy and current.ndim == 0 and not is_lazy(value) and value.ndim == 1:
+    if not lazy and current.ndim == 0 and not is_lazy(value) and value.shape == (1,):
         value = value[0]
     if not lazy and value.shape != current.shape:
         errors.append(
@@ -298,20 +300,41 @@ def _load_entry(
         with no_grad():
             _take(module, name, current, value, assign)
     except Exception as error:  # noqa: BLE001
+        action = "swapping" if get_swap_module_params_on_conversion() else "copying"
         errors.append(
-            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f'While {action} the parameter named "{key}", whose dimensions in the model are '
             f"{current.size()} and whose dimensions in the checkpoint are {value.size()}, an "
             f"exception occurred : {error.args}."
         )
 
 
 def _take(module: Any, name: str, current: Any, value: Any, assign: bool) -> None:
+    if get_swap_module_params_on_conversion():
+        _swap_in(current, value, assign)
+        return
     if not assign:
         current.copy_(value)
         return
     if isinstance(current, Parameter):
-        if isinstance(value, Parameter):
-            value.requires_grad_(current.requires_grad)
-        else:
-            value = Parameter(value, requires_grad=current.requires_grad)
+        value = _as_parameter_like(current, value)
     setattr(module, name, value)
+
+
+def _swap_in(current: Any, value: Any, assign: bool) -> None:
+    """Swap a tensor of a module with what its class makes of it and the new value."""
+    loaded = current.module_load(value, assign=assign)
+    if loaded is value or loaded is current:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(current, Parameter):
+        loaded = _as_parameter_like(current, loaded)
+    swap_tensors(current, loaded)
+
+
+def _as_parameter_like(current: Any, value: Any) -> Any:
+    """A value as a Parameter that wants gradients if the current one does."""
+    if isinstance(value, Parameter):
+        return value.requires_grad_(current.requires_grad)
+    return Parameter(value, requires_grad=current.requires_grad)

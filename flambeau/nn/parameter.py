@@ -9,14 +9,27 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import CPU, check_available, device
-from flambeau._core.layout import Size, preserve_format
+from flambeau._core.device import check_available
+from flambeau._core.layout import preserve_format
 from flambeau._ops.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, _TensorMeta, new, storage_of, wrap
 from flambeau.autograd.versions import share_count
+from flambeau.nn.uninitialized import (
+    CANNOT_REQUIRE_GRAD,
+    UninitializedTensorMixin,
+    is_lazy,
+    make_uninitialized,
+)
 
-CANNOT_REQUIRE_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
 class _ParameterMeta(_TensorMeta):
@@ -163,93 +176,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return result  # type: ignore[no-any-return]
 
 
-NO_SHAPE = (
-    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
-    "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
-    "Call `forward` to initialize the parameters before accessing their attributes."
-)
-NO_USE = (
-    "Attempted to use an uninitialized parameter in <method '{}' of 'torch._C.TensorBase' "
-    "objects>. This error happens when you are using a `LazyModule` or explicitly manipulating "
-    "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` "
-    "with a dummy batch to initialize the parameters before calling torch functions"
-)
-NO_SHARING = (
-    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
-    "parameters before calling `module.share_memory()`."
-)
-
-
-class UninitializedTensorMixin:
-    """A parameter or buffer whose shape is not known yet: it has a dtype and no memory."""
-
-    _lazy_dtype: dt.dtype
-    cls_to_become: type
-
-    @property
-    def _data(self) -> Any:
-        raise ValueError(NO_USE.format(sys._getframe(1).f_code.co_name.strip("_")))
-
-    @property
-    def dtype(self) -> dt.dtype:
-        """The element type that the memory will have."""
-        return self._lazy_dtype
-
-    @property
-    def shape(self) -> Size:
-        """Not known: raises RuntimeError."""
-        raise RuntimeError(NO_SHAPE)
-
-    @property
-    def device(self) -> device:
-        """Where the memory will be."""
-        return CPU
-
-    @property
-    def data(self) -> Tensor:
-        """An empty tensor of the same dtype."""
-        return wrap(np.empty(0, self._lazy_dtype.numpy_dtype))
-
-    @data.setter
-    def data(self, other: Tensor) -> None:
-        self._lazy_dtype = other.dtype
-
-    def share_memory_(self) -> None:
-        """Raises RuntimeError."""
-        raise RuntimeError(NO_SHARING)
-
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become a plain Parameter or tensor of this shape; its memory is not initialised."""
-        check_available(device)
-        numpy_dtype = (self._lazy_dtype if dtype is None else dtype).numpy_dtype
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
-        del self._lazy_dtype
-        self._data = np.empty(tuple(shape), numpy_dtype)  # type: ignore[misc]
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
-    __str__ = __repr__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        known = memo.get(id(self))
-        if known is None:
-            known = memo[id(self)] = rebuild_uninitialized(*self.__reduce_ex__(4)[1])
-        return known
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return rebuild_uninitialized, (type(self), self._requires_grad, self._lazy_dtype)
-
-
-def rebuild_uninitialized(cls: Any, requires_grad: bool, dtype: dt.dtype) -> Any:
-    """The other half of pickling an uninitialized parameter or buffer."""
-    result = new(cls)
-    result._lazy_dtype = dtype
-    if requires_grad:
-        result._requires_grad = True
-    return result
-
-
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[override]
     """A Parameter of a lazy module before the first batch has told its shape."""
 
@@ -259,10 +185,16 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
     ) -> UninitializedParameter:
         check_available(device)
-        return rebuild_uninitialized(cls, requires_grad, dtype or dt.default_dtype())  # type: ignore[no-any-return]
+        return make_uninitialized(cls, requires_grad, dtype or dt.default_dtype())  # type: ignore[no-any-return]
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
         """All is done in `__new__`."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return known  # type: ignore[no-any-return]
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[override]
@@ -279,15 +211,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
         persistent: bool = True,
     ) -> UninitializedBuffer:
         check_available(device)
-        result = rebuild_uninitialized(cls, requires_grad, dtype or dt.default_dtype())
+        result = make_uninitialized(cls, requires_grad, dtype or dt.default_dtype())
         result.persistent = persistent
         result._is_buffer = True
         return result  # type: ignore[no-any-return]
-
-
-def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer is still uninitialized."""
-    return isinstance(param, UninitializedTensorMixin)
 
 
 Holders.count()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.containers import absolute_index, pairs_of
-from flambeau.nn.module import Module, typename
+from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
 
@@ -91,6 +93,15 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
 
+def _pairs_in_order(parameters: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """Mappings whose order means nothing by contract are sorted, the others keep theirs."""
+    if isinstance(parameters, (OrderedDict, ParameterDict)):
+        return parameters.items()
+    if isinstance(parameters, Mapping):
+        return sorted(parameters.items())
+    return pairs_of(parameters, "ParameterDict")
+
+
 class ParameterDict(Module):
     """A dict of parameters; tensors put in become Parameters, other values are kept."""
 
@@ -113,9 +124,8 @@ class ParameterDict(Module):
         return getattr(self, self._key_to_attr(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
-        attribute = self._key_to_attr(key)
         self._keys[key] = None
-        setattr(self, attribute, _as_parameter(value))
+        setattr(self, self._key_to_attr(key), _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
@@ -135,7 +145,7 @@ class ParameterDict(Module):
 
     def copy(self) -> ParameterDict:
         """A new ParameterDict with the same values."""
-        return ParameterDict({key: self[key] for key in self._keys})
+        return ParameterDict(self)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value of a key, which is added if it is missing."""
@@ -188,12 +198,11 @@ class ParameterDict(Module):
                 "ParametersDict.update should be called with an iterable of key/value pairs, but "
                 f"got {type(parameters).__name__}"
             )
-        named = isinstance(parameters, (Mapping, ParameterDict))
-        for key, value in parameters.items() if named else pairs_of(parameters, "ParameterDict"):  # type: ignore[union-attr]
+        for key, value in _pairs_in_order(parameters):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(_line(key, value, typename(value)) for key, value in self.items())
+        return "\n".join(_line(key, value, ops.typename(value)) for key, value in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
@@ -203,9 +212,8 @@ class ParameterDict(Module):
         merged.update(other)
         return merged
 
-    def __ror__(self, other: Any) -> ParameterDict:
-        merged = ParameterDict()
-        merged.update(other)
+    def __ror__(self, other: Any) -> Any:
+        merged = other.copy()
         merged.update(self)
         return merged
 

@@ -13,8 +13,8 @@ from flambeau._ops.coo.arithmetic import is_sparse, replace
 from flambeau._ops.coo.entries import with_places
 from flambeau._ops.coo.products import matmul as product
 from flambeau._ops.coo.table import method, on_sparse, refusal
-from flambeau._ops.copying import _parse_to
 from flambeau._ops.namespace import ops
+from flambeau._ops.to_arguments import parse_to
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import check_inplace
@@ -41,7 +41,7 @@ SparseTensor.data = property(detach)  # type: ignore[assignment]
 @method
 def to(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
     """This tensor in another type; itself where nothing changes and no `copy` is wanted."""
-    dtype, place, wants_copy, _ = _parse_to(args, dict(kwargs))
+    dtype, place, wants_copy, _ = parse_to(args, kwargs)
     if place is not None and modes.watch.places is not None:
         return modes.watch.places.to(self, place, dtype, wants_copy, None)  # type: ignore[no-any-return]
     if (dtype is None or dtype is self.dtype) and not wants_copy:

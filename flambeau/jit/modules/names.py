@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from flambeau._core.nn_homes import file_in_torch
+
 
 def qualified_name(obj: Any) -> str:
     """`__torch__.models.Net` for the class `models.Net`; without module for `__main__`.
@@ -23,37 +25,11 @@ def qualified_name(obj: Any) -> str:
             f"Could not get qualified name for class '{name}': __module__ can't be None."
         )
     name = "_lambda" if name == "<lambda>" else name
-    file = _file_of(module, name)
+    file = file_in_torch(module, name)
     if file is not None:
         module = f"torch.nn.modules.{file}"
     head = "__torch__" if module == "__main__" else f"__torch__.{as_torch(module)}"
     return f"{head}.{name}"
-
-
-ELSEWHERE = {
-    "ChannelShuffle": "channelshuffle", "Flatten": "flatten", "Unflatten": "flatten",
-    "Fold": "fold", "Unfold": "fold", "PixelShuffle": "pixelshuffle",
-    "PixelUnshuffle": "pixelshuffle",
-}  # fmt: skip
-"""Layers that stand in one file here and in several in torch."""
-
-
-def _file_of(module: str, name: str) -> str | None:
-    """Torch's file of a layer: `linear` for `flambeau.nn.layers.linear.Linear`; None for what is
-    no layer.
-    """
-    if not module.startswith("flambeau.nn."):
-        return None
-    from flambeau.nn.modules import FILES
-
-    if name in ELSEWHERE:
-        return ELSEWHERE[name]
-    if "InstanceNorm" in name:
-        return "instancenorm"
-    ours = module.removeprefix("flambeau.nn.")
-    if ours.startswith("modules."):
-        return ours.removeprefix("modules.")
-    return next((file for file, places in FILES.items() if ours in places), None)
 
 
 def as_torch(module: str) -> str:

@@ -49,9 +49,6 @@ class _LazyNormBase(LazyModuleMixin):
     def initialize_parameters(self, input: Tensor) -> None:
         """Take the shapes from an input."""
         if not self.has_uninitialized_params():
-            # Nothing to shape, but the number still belongs in the repr.
-            if self.num_features == 0 and not self.affine:
-                self.num_features = input.shape[1]
             return
         self.num_features = input.shape[1]
         for value in (self.weight, self.bias, self.running_mean, self.running_var):

@@ -149,6 +149,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     def initialize_parameters(self, input: Tensor) -> None:
         """Take the shapes from an input."""
         if not self.has_uninitialized_params():
+            if self.in_features == 0:  # the shapes came from a state
+                self.in_features = input.shape[-1]
             return
         self.in_features = input.shape[-1]
         self.weight.materialize((self.out_features, self.in_features))

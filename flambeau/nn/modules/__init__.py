@@ -12,36 +12,7 @@ from typing import Any
 
 from flambeau import nn
 from flambeau._core.missing import missing
-
-FILES = {
-    "activation": ("layers.activation", "layers.attention"),
-    "adaptive": ("layers.adaptive",),
-    "batchnorm": ("layers.batchnorm", "layers.lazy_batchnorm"),
-    "channelshuffle": ("layers.rearrange",),
-    "container": ("containers", "parameter_containers"),
-    "conv": ("layers.conv", "layers.lazy_conv"),
-    "distance": ("layers.distance",),
-    "dropout": ("layers.dropout",),
-    "flatten": ("layers.rearrange",),
-    "fold": ("layers.rearrange",),
-    "instancenorm": ("layers.batchnorm", "layers.lazy_batchnorm"),
-    "lazy": ("layers.lazy",),
-    "linear": ("layers.linear",),
-    "linear_cross_entropy": ("layers.linear_cross_entropy",),
-    "linear_cross_entropy_options": ("layers.linear_cross_entropy",),
-    "loss": ("layers.loss", "layers.margin_loss", "layers.linear_cross_entropy"),
-    "module": ("module", "module_hooks", "module_state", "every_module"),
-    "normalization": ("layers.normalization",),
-    "padding": ("layers.padding",),
-    "pixelshuffle": ("layers.rearrange",),
-    "pooling": ("layers.pooling",),
-    "rnn": ("layers.rnn", "layers.rnn_cells"),
-    "sparse": ("layers.sparse",),
-    "transformer": ("layers.transformer", "layers.transformer_layers"),
-    "upsampling": ("layers.upsampling",),
-    "utils": ("layers.sizes",),
-}
-"""Torch's file names and where our classes are."""
+from flambeau._core.nn_homes import FILES
 
 
 class _Alias(ModuleType):

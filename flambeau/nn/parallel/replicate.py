@@ -45,11 +45,7 @@ def _replica(module: Any, memo: dict[int, Any]) -> Any:
     known = memo.get(id(module))
     if known is not None:
         return known
-    replica = memo[id(module)] = object.__new__(type(module))
-    vars(replica).update(vars(module))
-    replica._is_replica = True
-    for table in ("_parameters", "_buffers", "_modules"):
-        vars(replica)[table] = dict(vars(module)[table])
+    replica = memo[id(module)] = module._replicate_for_data_parallel()
     for name, child in module._modules.items():
         replica._modules[name] = None if child is None else _replica(child, memo)
     return replica

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from flambeau._ops.namespace import ops
 from flambeau._ops.random import fork_rng
 from flambeau.nn.module import Module
+from flambeau.nn.parameter import is_lazy
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
@@ -30,6 +32,9 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     with fork_rng():
         module = _without_reset(module_cls)(*args, **kwargs)
     module.__class__ = module_cls
+    for tensor in (*module.parameters(), *module.buffers()):
+        if is_lazy(tensor):
+            ops.empty_like(tensor)  # refuses: there is nothing to leave as it is
     return module  # type: ignore[no-any-return]
 
 

@@ -241,6 +241,12 @@ def pad_sequence(
         raise RuntimeError(
             f"Expected padding_side to be one of left or right, but got {padding_side}."
         )
+    for place, sequence in enumerate(sequences):
+        if not isinstance(sequence, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 0, but got "
+                f"{type(sequence).__name__}"
+            )
     longest = max(sequence.shape[0] for sequence in sequences)
     padded = []
     dtype, step = sequences[0].dtype, sequences[0].shape[1:]

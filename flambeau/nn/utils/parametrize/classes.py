@@ -90,5 +90,7 @@ def set_class(module: Module, base: type, names: Sequence[str]) -> None:
     members: dict[str, Any] = {"__getstate__": _getstate}
     if not hasattr(base, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy
-    members.update((name, _property(name)) for name in names)
-    module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
+    made = type(f"Parametrized{base.__name__}", (base,), members)
+    for name in names:
+        setattr(made, name, _property(name))
+    module.__class__ = made

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flambeau._core.missing import missing
+from flambeau._core.nn_homes import shown_class
 from flambeau._ops.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
@@ -24,6 +25,12 @@ from flambeau.nn.utils.prune.methods import (
     LnStructured,
     RandomStructured,
     RandomUnstructured,
+    _compute_norm,
+    _compute_nparams_toprune,
+    _validate_pruning_amount,
+    _validate_pruning_amount_init,
+    _validate_pruning_dim,
+    _validate_structured_pruning,
 )
 
 __all__ = [
@@ -35,6 +42,12 @@ __all__ = [
     "PruningContainer",
     "RandomStructured",
     "RandomUnstructured",
+    "_compute_norm",
+    "_compute_nparams_toprune",
+    "_validate_pruning_amount",
+    "_validate_pruning_amount_init",
+    "_validate_pruning_dim",
+    "_validate_structured_pruning",
     "custom_from_mask",
     "global_unstructured",
     "identity",
@@ -45,6 +58,11 @@ __all__ = [
     "random_unstructured",
     "remove",
 ]
+
+
+for _class in (BasePruningMethod, PruningContainer, CustomFromMask, Identity, L1Unstructured,
+               LnStructured, RandomStructured, RandomUnstructured):  # fmt: skip
+    _class.__module__ = __name__
 
 
 def identity(module: Module, name: str) -> Module:
@@ -128,20 +146,19 @@ def global_unstructured(
     importance_scores = {} if importance_scores is None else importance_scores
     if not isinstance(importance_scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
-    parameters = list(parameters)
-    tensors = [getattr(module, name) for module, name in parameters]
     scores = [
-        importance_scores.get(pair, tensor)
-        for pair, tensor in zip(parameters, tensors, strict=True)
+        importance_scores.get((module, name), getattr(module, name)) for module, name in parameters
     ]
+    values = parameters_to_vector(scores)
     masks = [
-        getattr(module, f"{name}_mask", ops.ones_like(tensor))
-        for (module, name), tensor in zip(parameters, tensors, strict=True)
+        getattr(module, f"{name}_mask", ops.ones_like(getattr(module, name)))
+        for module, name in parameters
     ]
     chain = _chain_of_one(pruning_method, kwargs)
-    mask = chain.compute_mask(parameters_to_vector(scores), parameters_to_vector(masks))
+    mask = chain.compute_mask(values, parameters_to_vector(masks))
     start = 0
-    for (module, name), tensor in zip(parameters, tensors, strict=True):
+    for module, name in parameters:
+        tensor = getattr(module, name)
         part = mask[start : start + tensor.numel()]
         custom_from_mask(module, name, mask=part.view_as(tensor))
         start += tensor.numel()
@@ -155,7 +172,7 @@ def _chain_of_one(pruning_method: type[BasePruningMethod], kwargs: Any) -> Pruni
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
             'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {method.PRUNING_TYPE}"
+            f"{shown_class(pruning_method)} of type {method.PRUNING_TYPE}"
         )
     chain.add_pruning_method(method)
     return chain
@@ -177,7 +194,7 @@ def is_pruned(module: Module) -> bool:
     """Whether any parameter of a module, or of those below it, is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
-        for below in module.modules()
+        for _, below in module.named_modules()
         for hook in below._forward_pre_hooks.values()
     )
 

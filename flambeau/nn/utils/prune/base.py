@@ -65,7 +65,7 @@ class BasePruningMethod(ABC):
             method = _chained(earlier, method)
         current = getattr(module, name)
         scores = current if importance_scores is None else importance_scores
-        if scores.shape != current.shape:
+        if scores is not current and scores.shape != current.shape:
             raise AssertionError(
                 f"importance_scores should have the same shape as parameter {name} of {module}, "
                 f"got {scores.shape} vs {current.shape}"
@@ -86,7 +86,7 @@ class BasePruningMethod(ABC):
     ) -> Tensor:
         """A pruned copy of a tensor, apart from any module."""
         scores = t if importance_scores is None else importance_scores
-        if scores.shape != t.shape:
+        if scores is not t and scores.shape != t.shape:
             raise AssertionError(
                 "importance_scores should have the same shape as tensor t, "
                 f"got {scores.shape} vs {t.shape}"
@@ -144,8 +144,9 @@ def _attach_first(method: BasePruningMethod, module: Module, scores: Tensor, ori
     name = method._tensor_name
     module.register_parameter(name + "_orig", original)
     del module._parameters[name]
+    mask = ops.ones_like(original)
     try:
-        _attach(method, module, scores, ops.ones_like(original))
+        _attach(method, module, scores, mask)
     except Exception:
         module.register_parameter(name, original)
         del module._parameters[name + "_orig"]

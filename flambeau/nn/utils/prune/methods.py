@@ -27,32 +27,64 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raise unless an amount is a count or a fraction in [0, 1]."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    is_count = isinstance(amount, numbers.Integral)
+    if amount < 0 or (not is_count and amount > 1):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+            "integer"
+        )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raise if a count is more than there is."""
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:  # type: ignore[operator]
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many an amount is of `tensor_size`."""
+    if isinstance(amount, numbers.Integral):
+        return amount  # type: ignore[return-value]
+    return round(amount * tensor_size)
+
+
+def _validate_structured_pruning(t: Tensor) -> None:
+    """Raise unless a tensor has slices."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor "
+            f"of shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t: Tensor, dim: int) -> None:
+    """Raise if a tensor has no such dim."""
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
+    """The norms of order `n` of the slices along a dim."""
+    dims = [d for d in range(t.dim()) if d != (dim + t.dim() if dim < 0 else dim)]
+    return ops.norm(t, p=n, dim=dims)  # type: ignore[no-any-return]
+
+
 class _WithAmount(BasePruningMethod):
     """`amount`: how many to prune, as a number or as a fraction of all in [0, 1]."""
 
     amount: float
 
-    def __init__(self, amount: float) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        is_count = isinstance(amount, numbers.Integral)
-        if amount < 0 or (not is_count and amount > 1):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-                "integer"
-            )
-        self.amount = amount
-
     def _count(self, size: int) -> int:
         """How many of `size` are pruned."""
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to "
-                f"prune={size}"
-            )
-        return self.amount  # type: ignore[return-value]
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 def _without(mask: Tensor, indices: Tensor) -> Tensor:
@@ -66,6 +98,10 @@ class RandomUnstructured(_WithAmount):
     """Prunes elements at random."""
 
     PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 at `amount` random places."""
@@ -88,6 +124,10 @@ class L1Unstructured(_WithAmount):
 
     PRUNING_TYPE = "unstructured"
 
+    def __init__(self, amount: float) -> None:
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 where the `amount` smallest of |t| are."""
         count = self._count(t.nelement())
@@ -109,19 +149,12 @@ class _Structured(_WithAmount):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount: float, dim: int = -1) -> None:
-        super().__init__(amount)
-        self.dim = dim
+    dim: int
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """0 in `amount` slices along the dim."""
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
-                f"of shape {t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         count = self._count(size)
         if count == 0:
@@ -139,6 +172,10 @@ class _Structured(_WithAmount):
 class RandomStructured(_Structured):
     """Prunes slices at random."""
 
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        _validate_pruning_amount_init(amount)
+        self.amount, self.dim = amount, dim
+
     def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
         drawn = ops.rand(size)
         return drawn > ops.kthvalue(drawn, k=count).values  # type: ignore[no-any-return]
@@ -155,12 +192,11 @@ class LnStructured(_Structured):
     """Prunes the slices with the smallest norms of order `n`."""
 
     def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
-        super().__init__(amount, dim)
-        self.n = n
+        _validate_pruning_amount_init(amount)
+        self.amount, self.n, self.dim = amount, n, dim
 
     def _slices_to_keep(self, t: Tensor, size: int, count: int) -> Tensor:
-        dims = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-        norms = ops.norm(t, p=self.n, dim=dims)
+        norms = _compute_norm(t, self.n, self.dim)
         return ops.topk(norms, k=size - count, largest=True).indices  # type: ignore[no-any-return]
 
     @classmethod
