@@ -53,7 +53,8 @@ def outcome(text: str, torch: Any, shift: float = 0.0, language: type[Words] = W
             line.values = _values(names, before, words) | words.watched(names)
             line.lent = "backward(" in inner and _lent(names)
             found.lines.append(line)
-            if line.error and any(word in inner for word in BACKWARD):
+            if line.error and any(word in inner for word in words.ends):
+                line.values = {}  # which gradients are there by then differs
                 break
         found.final = final({k: v for k, v in names.items() if k not in given}, words)
     return found
