@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .observing import BACKWARD, Line, Outcome, is_tensor
+from .observing import Line, Outcome, is_tensor
 from .words import Words
 
 UNSEEN = ("__builtins__", "__warningregistry__")

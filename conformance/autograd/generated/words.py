@@ -19,8 +19,8 @@ from conformance.jit.generated.cases import TensorArgument
 from conformance.jit.generated.making import laid
 
 from . import observing
-from .observing import BACKWARD
 from .functions import functions
+from .observing import BACKWARD
 
 
 class Words:

@@ -355,7 +355,8 @@ class Structure:
         m = p.random.choice(found)
         return p.one(
             f"note({m}.has_uninitialized_params())", f"{m}.initialize_parameters({p.input()})",
-            f"note({m}.weight.shape)", f"{m}.weight.materialize((3, 3)); {m}.weight.data.fill_(1.0)", f"note(str({m}.weight))",
+            f"note({m}.weight.shape)",
+            f"{m}.weight.materialize((3, 3))\n{m}.weight.data.fill_(1)", f"note(str({m}.weight))",
             f"note({m}.weight + 1)", f"{m}.weight.data = torch.ones(3)",
             f"{m}.weight.requires_grad_()",
             f"{p.new_name('v')} = copy.deepcopy({m}.weight)", f"note({m}.cls_to_become)",
