@@ -62,9 +62,11 @@ def _check_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None)
     """Torch's words for operands of different types."""
     names = [dt.from_numpy_dtype(a.dtype) for a in (input, weight)]
     if input.dtype != weight.dtype and bias is not None:
+        of_bias = bias.dtype != weight.dtype
+        first = dt.from_numpy_dtype(bias.dtype) if of_bias else names[0]
         raise RuntimeError(
-            f"mat1 and mat2 must have the same dtype, but got {names[0].scalar_name} and "
-            f"{names[1].scalar_name}"
+            f"{'self' if of_bias else 'mat1'} and mat2 must have the same dtype, but got "
+            f"{first.scalar_name} and {names[1].scalar_name}"
         )
     if input.dtype != weight.dtype:
         raise RuntimeError(

@@ -41,8 +41,6 @@ def backward(
 
     `grad_tensors`: the gradients to start with; ones for one-element tensors.
     """
-    if create_graph:
-        warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
     wanted = None if inputs is None else _as_tuple(inputs)
     if wanted is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
@@ -50,6 +48,8 @@ def backward(
     grads = _start_grads(roots, _as_tuple(grad_tensors, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
     edges = [_root_edge(root, position) for position, root in enumerate(roots)]
+    if create_graph:
+        warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
     if wanted is None:
         engine.backward(edges, grads, keep_graph=keep, create_graph=create_graph)
         return

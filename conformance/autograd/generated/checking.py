@@ -85,6 +85,8 @@ def _scale(wanted: Outcome) -> float:
 def _epsilon(wanted: Outcome) -> float:
     """One rounding in the coarsest type that a program uses."""
     types = {value.dtype for line in wanted.lines for value in _tensors(line.values)}
+    if any("autocast" in line.text for line in wanted.lines):
+        types.add("bfloat16")
     return max((EPSILON.get(name, OF_INTEGERS) for name in types), default=0.0)
 
 

@@ -77,8 +77,15 @@ def _first(mine: Outcome, other: Outcome) -> Difference | None:
 
 def _without_gradients(outcome: Outcome) -> None:
     """Leave out what leaves have got: when backward fails, some of them have theirs already."""
-    kept = {k: v for k, v in outcome.final.items() if not k.endswith(".grad")}
-    outcome.final = kept
+    outcome.final = _ungraded(outcome.final)
+
+
+def _ungraded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ungraded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _ungraded(v) for k, v in value.items() if not str(k).endswith(".grad")}
 
 
 def _count_from_start(outcome: Outcome) -> None:
@@ -113,12 +120,14 @@ def _told_by(note: list[Any]) -> str:
 
 OUTPUT = re.compile(r"(which is output \d+ of \w+?)\d*,")
 CLASS = re.compile(r"\b(?:torch|flambeau)(?:\.\w+)*\.(\w+)")
+BACKEND = re.compile(r"(Could not run '\S+' with arguments from the '\S+' backend\.).*")
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def _plainly(said: str) -> str:
     """What an error says, without the number that tells overloads apart, without addresses and
     the modules of classes."""
+    said = BACKEND.sub(r"\1", said)
     return ADDRESS.sub("0x", CLASS.sub(r"\1", OUTPUT.sub(r"\1,", said)))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .observing import BACKWARD, Line, Outcome, is_tensor
+from .observing import Line, Outcome, is_tensor
 from .words import Words
 
 UNSEEN = ("__builtins__", "__warningregistry__")
@@ -53,7 +53,8 @@ def outcome(text: str, torch: Any, shift: float = 0.0, language: type[Words] = W
             line.values = _values(names, before, words) | words.watched(names)
             line.lent = "backward(" in inner and _lent(names)
             found.lines.append(line)
-            if line.error and any(word in inner for word in BACKWARD):
+            if line.error and any(word in inner for word in words.ends):
+                line.values = {}  # which gradients are there by then differs
                 break
         found.final = final({k: v for k, v in names.items() if k not in given}, words)
     return found

@@ -20,6 +20,7 @@ from conformance.jit.generated.making import laid
 
 from . import observing
 from .functions import functions
+from .observing import BACKWARD
 
 
 class Words:
@@ -58,6 +59,8 @@ class Words:
 
     # ---- how a program is looked at
 
+    ends = BACKWARD
+    """What statements have after whose errors a program is over."""
     plain = staticmethod(observing.plain)
     looked = staticmethod(observing.seen)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch as reference
 
-from conformance.autograd.generated.observing import BACKWARD
 from conformance.autograd.generated.running import UNSEEN, quiet
 
 from .words import ModuleWords
@@ -16,6 +15,7 @@ from .words import ModuleWords
 KEPT_ERRORS = 0.2
 """The share of statements that raise an error in PyTorch which are kept."""
 nn = reference.nn
+CONTAINERS = (nn.ParameterList, nn.ParameterDict)
 
 
 class Refused(Exception):
@@ -43,7 +43,7 @@ class Drawing:
         except Exception:  # noqa: BLE001  # whatever PyTorch refuses
             if not always and not self.chance(KEPT_ERRORS):
                 return False
-            self.ended = any(word in text for word in BACKWARD)
+            self.ended = any(word in text for word in self.words.ends)
         self.written.append(text)
         return True
 
@@ -124,6 +124,15 @@ class Drawing:
             if found:
                 return text, self.random.choice(found)
         raise Refused("no parameter")
+
+    def distinct(self) -> tuple[str, str]:
+        """A parameter whose numbers are of different sizes, so that they have one order."""
+        text, name = self.parameter()
+        value = getattr(self.of_part(text), name)
+        sizes = value.detach().abs().flatten().tolist()
+        if len(set(sizes)) < len(sizes) or isinstance(self.of_part(text), CONTAINERS):
+            raise Refused("no order")
+        return text, name
 
     def attribute(self) -> tuple[str, str]:
         """The text of a module, and the name of something that it has, or of nothing."""

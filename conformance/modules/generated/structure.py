@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .drawing import Drawing, Refused, dotted, nn
+from .drawing import CONTAINERS, Drawing, Refused, dotted, nn
 
 LAYERS = (
     "nn.Linear(3, 3)", "nn.Linear(3, 3)", "nn.Linear(3, 3, bias=False)", "nn.LayerNorm(3)",
@@ -275,11 +275,13 @@ class Structure:
 
     def pruned(self) -> str:
         p = self.p
-        text, name = p.parameter(p.one(0, 1, 2))
+        text, name = p.distinct()
         name = name.removesuffix("_orig")
         amount = p.one("0.5", "1", "2", "0.0", "1.5", "True", "-1", "100")
         dim = p.one(0, 1, -1, 3)
-        other, second = p.parameter()
+        other, second = p.distinct()
+        if (other, second) == (text, name):
+            raise Refused("twice the same")
         return p.one(
             f"prune.random_unstructured({text}, {name!r}, {amount})",
             f"prune.l1_unstructured({text}, {name!r}, amount={amount})",
@@ -299,6 +301,8 @@ class Structure:
         p = self.p
         text, name = p.parameter()
         owner = p.part()
+        if isinstance(p.of_part(text), CONTAINERS):
+            raise Refused("it has no class of its own")
         known = getattr(p.of_part(owner), "parametrizations", {})
         if len(known) and p.chance(0.6):
             inner = p.random.choice(list(known))
@@ -351,7 +355,8 @@ class Structure:
         m = p.random.choice(found)
         return p.one(
             f"note({m}.has_uninitialized_params())", f"{m}.initialize_parameters({p.input()})",
-            f"note({m}.weight.shape)", f"{m}.weight.materialize((3, 3))", f"note(str({m}.weight))",
+            f"note({m}.weight.shape)",
+            f"{m}.weight.materialize((3, 3))\n{m}.weight.data.fill_(1)", f"note(str({m}.weight))",
             f"note({m}.weight + 1)", f"{m}.weight.data = torch.ones(3)",
             f"{m}.weight.requires_grad_()",
             f"{p.new_name('v')} = copy.deepcopy({m}.weight)", f"note({m}.cls_to_become)",

@@ -21,6 +21,7 @@ RULES = {"one": 1.0, "half": 0.5, "nothing": 0.0}
 class ModuleWords(Words):
     """The words of a program of modules."""
 
+    ends = (*Words.ends, "closure(")
     plain = staticmethod(observing.state)
     looked = staticmethod(observing.uncounted)
 
