@@ -47,28 +47,31 @@ class BackwardHookFunction(Function):
 
 
 class Passage:
-    """The tensors among the values on one side of a module, on their way through one node.
+    """Where the tensors stand among the values on one side of a module.
 
-    `node` is None if none of them wants a gradient. Whoever watches registers a hook on it.
+    `open`: whether one of them wants a gradient; all of them then pass through one node. Nothing is
+    kept of the values, nor the node, whose hooks lead here.
     """
 
     def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
         self.count = len(values)
         self.places = [n for n, value in enumerate(values) if isinstance(value, Tensor)]
-        self.node: Any = None
-        tensors = [values[place] for place in self.places]
-        if modes.grad.enabled and any(tensor.requires_grad for tensor in tensors):
-            self._pass(BackwardHookFunction.apply(*tensors))
+        wanted = [values[place].requires_grad for place in self.places]
+        self.open = bool(modes.grad.enabled) and any(wanted)
 
-    def _pass(self, tensors: tuple[Tensor, ...]) -> None:
-        passed = list(self.values)
+    def through(self, values: tuple[Any, ...], see: Hook) -> tuple[Any, ...]:
+        """The values, their tensors behind a node that has a hook."""
+        if not self.open:
+            return values
+        tensors = BackwardHookFunction.apply(*self.picked(values))
+        passed = list(values)
         for place, tensor in zip(self.places, tensors, strict=True):
             passed[place] = tensor
-        kind = type(self.values)
-        self.values = tuple(passed) if kind is tuple else kind(*passed)  # a namedtuple's call
         nodes = [tensor.grad_fn for tensor in tensors]
-        self.node = next(n for n in nodes if isinstance(n, BackwardHookFunction._node_class))
+        node = next(n for n in nodes if isinstance(n, BackwardHookFunction._node_class))
+        node.register_hook(_named_hook(see))
+        kind = type(values)
+        return tuple(passed) if kind is tuple else kind(*passed)  # as namedtuples are made
 
     def spread(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients of the tensors at the places of these; None for what is no tensor."""
@@ -77,9 +80,9 @@ class Passage:
             spread[place] = grad
         return tuple(spread)
 
-    def picked(self, grads: Any) -> tuple[Any, ...]:
-        """The gradients at the places of tensors."""
-        return tuple([grads[place] for place in self.places])
+    def picked(self, values: Any) -> tuple[Any, ...]:
+        """What stands at the places of tensors."""
+        return tuple([values[place] for place in self.places])
 
 
 class BackwardHooks:
@@ -89,31 +92,30 @@ class BackwardHooks:
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks
-        self.inputs = self.outputs = Passage(())
+        self.inputs: Any = None
+        self.outputs: Any = None
         self.grad_outputs: Any = None
         """What the outputs' gradients are, from when they are known to when hooks have run."""
 
-    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def watch_inputs(self, args: tuple[Any, ...]) -> Any:
         """The arguments, as the forward is to get them."""
         self.inputs = Passage(args)
-        if self.inputs.node is not None:
-            self.inputs.node.register_hook(_named_hook(self._at_inputs))
-        return self.inputs.values
+        return self.inputs.through(args, self._at_inputs)
 
     def watch_outputs(self, output: Any) -> Any:
         """The output, as the caller is to get it."""
         if not isinstance(output, (Tensor, tuple)):
             warnings.warn(NO_TENSORS.format(type(output)), stacklevel=6)
         several = isinstance(output, tuple)
-        self.outputs = Passage(output if several else (output,))
-        if self.outputs.node is not None:
-            self.outputs.node.register_hook(_named_hook(self._at_outputs))
-        return self.outputs.values if several else self.outputs.values[0]
+        values = output if several else (output,)
+        self.outputs = Passage(values)
+        values = self.outputs.through(values, self._at_outputs)
+        return values if several else values[0]
 
-    def _at_outputs(self, _: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _at_outputs(self, _: Any, grad_outputs: tuple[Any, ...]) -> Any:
         grads = self._after_pre_hooks(self.outputs.spread(grad_outputs))
         self.grad_outputs = grads
-        if self.inputs.node is None:
+        if not self.inputs.open:
             self._run_without_inputs(grads)
         return self.outputs.picked(grads)
 
