@@ -56,6 +56,8 @@ class LBFGS(Optimizer):
             raise AssertionError(
                 f"Expected exactly one param_group, but got {len(self.param_groups)}"
             )
+        for name in self.options:  # what was deleted from the group is an error
+            self.param_groups[0][name]
         closure = enable_grad()(closure)
         parameters = self.param_groups[0]["params"]
         state = self.state[parameters[0]]
