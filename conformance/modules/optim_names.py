@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 
@@ -40,6 +41,6 @@ def optimizers_name_themselves(torch: Any) -> Any:
     for name in names:
         optimizer = getattr(torch.optim, name)([torch.ones(2, 2)])
         optimizer.register_step_pre_hook(lambda *_: 5)
-        message = str(_raised(lambda: optimizer.step(lambda: torch.ones(()))))
+        message = str(_raised(partial(optimizer.step, lambda: torch.ones(()))))
         seen.append((message.partition(" at ")[0], type(optimizer).step.__qualname__))
     return seen

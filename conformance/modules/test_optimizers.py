@@ -12,9 +12,25 @@ import torch as reference
 
 import flambeau
 from conformance.autograd.observing import observe
-from conformance.modules import optim_names, optim_scaled
+from conformance.modules import (
+    optim_averages,
+    optim_clipping,
+    optim_lbfgs,
+    optim_names,
+    optim_refusals,
+    optim_repeats,
+    optim_scaled,
+)
 
-TOPICS = (optim_names, optim_scaled)
+TOPICS = (
+    optim_averages,
+    optim_clipping,
+    optim_lbfgs,
+    optim_names,
+    optim_refusals,
+    optim_repeats,
+    optim_scaled,
+)
 
 
 def scenarios(topic: ModuleType) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from flambeau._ops.arithmetic import conj
 from flambeau._ops.namespace import get_inplace, ops
 from flambeau._ops.number_operands import scalar_tensor
 from flambeau._ops.op import alias, composite, kernel, pointwise
-from flambeau._ops.outputs import write_out
+from flambeau._ops.outputs import C_NAMES, write_out
 from flambeau._ops.pointwise import (
     LIMIT,
     broadcast_shape,
@@ -378,9 +378,20 @@ def _conj(weight: Any) -> Any:
     return conj(weight) if isinstance(weight, Tensor) else weight.conjugate()
 
 
+def _check_mixture(operands: list[Any]) -> None:
+    """Types are not promoted; a weight without dims may have another one."""
+    start = operands[0]._data.dtype
+    for name, other in zip(("end", "weight"), operands[1:3], strict=True):
+        if not isinstance(other, Tensor) or other._data.dtype == start:
+            continue
+        if name == "end" or other._data.ndim:
+            want, have = (C_NAMES[tensor.dtype.scalar_name] for tensor in (operands[0], other))
+            raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {have}")
+
+
 @pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", order=1,
            dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
-           node="LerpBackward0", backward=_LERP)  # fmt: skip
+           check=_check_mixture, node="LerpBackward0", backward=_LERP)  # fmt: skip
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     """`input + weight * (end - input)`."""
     return E.lerp(self, end, weight)
@@ -388,7 +399,7 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
 
 @pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", order=0,
            dtypes="float complex", numbers="none", label="lerp_kernel_tensor",
-           node="LerpBackward1", backward={
+           check=_check_mixture, node="LerpBackward1", backward={
     **_LERP,
     "weight": lambda grad, self, end: grad * conj(end - self),
 })  # fmt: skip

@@ -38,6 +38,7 @@ class Adadelta(Elementwise):
     """
 
     formula = adadelta
+    reads_first = True
     kept = ("square_avg", "acc_delta")
     devices = (GRAPHS, GRAPHS)
 

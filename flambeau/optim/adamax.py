@@ -34,6 +34,7 @@ class Adamax(Elementwise):
     """
 
     formula = adamax
+    reads_first = True
     kept = ("exp_avg", "exp_inf")
 
     def __init__(

@@ -146,7 +146,7 @@ class Elementwise(Planned, generic=True):
             numbers = known[moment] = self.numbers(moment, group)
         needed = self.needed(parameter, group)
         kept = [state[name] if name in needed else None for name in self.kept]
-        values = [as_real(value) for value in (parameter, parameter._grad, *kept)]
+        values = beside(parameter, [parameter, parameter._grad, *kept])
         if self.defaults["differentiable"]:
             self._step_tensors([copied(value) for value in values], values, group, numbers)
             return
@@ -251,6 +251,15 @@ def check_places(values: list[Any]) -> None:
 def is_plain(parameter: Tensor) -> bool:
     """Whether formulas may work on the memory: float32 and float64, where NumPy rounds as torch."""
     return parameter._data.dtype.kind == "f" and parameter._data.itemsize >= 4
+
+
+def beside(parameter: Any, values: list[Any]) -> list[Any]:
+    """Values as real numbers where the parameter is complex; all of them must be complex then."""
+    if parameter._data.dtype.kind != "c":
+        return values
+    from flambeau._ops.namespace import ops
+
+    return [None if value is None else ops.view_as_real(value) for value in values]
 
 
 def as_real(value: Any) -> Any:

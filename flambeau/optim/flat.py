@@ -68,7 +68,7 @@ def multiply_add(vector: Vector, factor: Any, other: Vector) -> Vector:
 def dot(one: Vector, other: Vector) -> Any:
     """The inner product, as a scalar of the type."""
     if one.dtype != np.float32:
-        return one.dot(other)
+        return one.dtype.type(one.dot(other))
     products = one * other
     sums = np.zeros((4, 4), np.float32)
     rest = products[len(products) // 16 * 16 :]

@@ -56,6 +56,8 @@ class LBFGS(Optimizer):
             raise AssertionError(
                 f"Expected exactly one param_group, but got {len(self.param_groups)}"
             )
+        for name in self.options:  # what was deleted from the group is an error
+            self.param_groups[0][name]
         closure = enable_grad()(closure)
         parameters = self.param_groups[0]["params"]
         state = self.state[parameters[0]]
@@ -143,9 +145,12 @@ class Run:
             share = min(1.0, 1.0 / total(abs(self.grad)))
         self.length = share * number(lr)
         length = lr * float(share) if isinstance(lr, Tensor) else self.length
-        self.kept.update(
-            d=kept(self.direction), t=kept(length), prev_flat_grad=kept(self.grad), prev_loss=loss
-        )
+        self.kept.update(d=kept(self.direction), t=kept(length), prev_loss=loss)
+        before = self.kept["prev_flat_grad"]
+        if before is None or before.dtype != kept(self.grad).dtype:
+            self.kept["prev_flat_grad"] = kept(self.grad.copy())
+        else:  # in its memory, which saved states may hold
+            before.copy_(kept(self.grad))
 
     def _move(self, start: Point, move: int) -> float:
         """Move the parameters; returns the new loss, or the old one after the last move."""

@@ -62,6 +62,7 @@ class Muon(Planned):
 
     kept = ("momentum_buffer",)
     counts = False
+    reads_first = True
     others = ()
     job = Steps
 

@@ -87,6 +87,8 @@ class NAdam(Elementwise):
 
     def advance(self, state: State, group: Group) -> Any:
         step = count(state)
+        if self.defaults["differentiable"]:  # gradients reach the product, too
+            return step, state["mu_product"].mul_(momentum_at(step, group))
         product = state["mu_product"]._data
         product *= momentum_at(step, group)
         return step, float(product)

@@ -54,6 +54,8 @@ class Optimizer:
 
     options: ClassVar[tuple[str, ...]] = ()
     """Options of the class that a step looks at."""
+    reads_first: ClassVar[bool] = False
+    """Whether it does so before state is there."""
     later: ClassVar[tuple[str, ...]] = ()
     """Options of the class that old checkpoints lack."""
 
@@ -224,10 +226,16 @@ class Optimizer:
         with quiet():
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
+                if self.reads_first:
+                    self._check_options(group)
                 states = self.collected(params, group)
-                for name in self.options:  # what was deleted from a group is an error
-                    group[name]
+                self._check_options(group)
                 self.step_group(params, states, group)
+
+    def _check_options(self, group: Group) -> None:
+        """What was deleted from a group is an error."""
+        for name in self.options:
+            group[name]
 
     def collected(self, params: list[Any], group: Group) -> list[State]:
         """The states of parameters, filled. What cannot be stepped is refused here, before any

@@ -34,6 +34,10 @@ Averages: TypeAlias = Callable[[Tensors, Tensors, Tensor | int], None]
 """The same for lists of tensors of one dtype and device, in place."""
 
 
+BESIDE_OTHERS = (dt.float32, dt.float64, dt.bfloat16)
+"""Types that a tensor may have in a list beside one of another type."""
+
+
 # ---- ways to average
 
 
@@ -198,6 +202,7 @@ class AveragedModel(Module):
 
     def _average_each(self, present: list[tuple[Tensor, Tensor]]) -> None:
         if self.avg_fn is None:
+            present = [pair for group in _by_type(present) for pair in group]
             average_of, count = get_swa_avg_fn(), self.n_averaged.item()
         else:
             average_of, count = self.avg_fn, self.n_averaged
@@ -207,12 +212,24 @@ class AveragedModel(Module):
 
     def _average_lists(self, update: Averages, present: list[tuple[Tensor, Tensor]]) -> None:
         """Hand over tensors of one device and dtype at a time."""
-        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}
-        for average, current in present:
-            groups.setdefault((average.device, average.dtype), []).append((average, current))
-        for (device, _), group in groups.items():
+        for group in _by_type(present):
             averages, currents = map(list, zip(*group, strict=True))
-            update(averages, currents, self.n_averaged.to(device))
+            update(averages, currents, self.n_averaged.to(averages[0].device))
+
+
+def _by_type(present: list[tuple[Tensor, Tensor]]) -> list[list[tuple[Tensor, Tensor]]]:
+    """Averages of one type together; torch comes to the type that it saw last first, which shows
+    where one of them is refused."""
+    groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}
+    for average, current in present:
+        if current.dtype is not average.dtype and current.dtype not in BESIDE_OTHERS:
+            raise RuntimeError(
+                "Tensors of the same index must be on the same device and the same dtype except "
+                "`step` tensors that can be CPU and float32/64, and optimizer states that can be "
+                "bfloat16 for mixed-precision training"
+            )
+        groups.setdefault((average.device, average.dtype), []).append((average, current))
+    return list(groups.values())[::-1]
 
 
 @no_grad()

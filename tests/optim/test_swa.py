@@ -111,7 +111,7 @@ def test_lists_hold_one_dtype():
     )
     average.update_parameters(model)
     average.update_parameters(model)
-    assert calls == [[torch.float32] * 2, [torch.float64] * 2]
+    assert calls == [[torch.float64] * 2, [torch.float32] * 2]
 
 
 def test_wrong_arguments():
