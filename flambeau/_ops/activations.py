@@ -76,7 +76,9 @@ def _leaky_grad_of_result(grad: Any, result: Any, negative_slope: Any) -> Any:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is "
             "not supported. This is caused by calling in-place forward function with a negative "
-            "slope, please call out-of-place version instead."
+            "slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+            "backward calculation with negative slope"
         )
     return _leaky_grad(grad, result, negative_slope)
 
@@ -151,9 +153,22 @@ def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) ->
     return ops.where(self <= 0, grad * slope, grad * scale)
 
 
+def _elu_grad_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    """The slope below 0 is the result's distance from the bound, unless the bound is above 0."""
+    if alpha < 0:
+        raise RuntimeError(
+            "In-place elu backward calculation is triggered with a negative slope which is not "
+            "supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead."
+        )
+    slope = input_scale * (result + alpha * scale)
+    return ops.where(result <= 0, grad * slope, grad * scale)
+
+
 @pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
            **FLOATS, label="elu_cpu", node_inplace="EluBackward1",
-           backward={"self": _elu_grad})  # fmt: skip
+           backward={"self": _elu_grad}, backward_inplace={"self": _elu_grad_of_result},
+           )  # fmt: skip
 def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
     below = E.expm1(self * input_scale) * (alpha * scale)
@@ -164,6 +179,9 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
            node_inplace="CeluBackward1",
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
+}, backward_inplace={
+    "self": lambda grad, result, alpha, inverse: _elu_grad_of_result(
+        grad, result, alpha, 1, inverse),
 })  # fmt: skip
 def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
     """`elu` with `1 / alpha` as the scale of the input."""

@@ -244,7 +244,8 @@ def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
                    padding_idx: int) -> Any:  # fmt: skip
     """Bags, the bag of each index, the number of indices in each bag, and where maxima are."""
     _check_offsets(offsets, indices.size)
-    _check_indices(indices, weight.shape[0], "embedding_bag")
+    _check_bag_indices(indices, weight, mode, padding_idx)
+    _check_bag_weights(weight, per_sample_weights)
     starts = offsets[:-1] if include_last_offset else offsets
     bags = np.searchsorted(starts, np.arange(indices.size), side="right") - 1
     bags = bags.astype(indices.dtype)
@@ -260,6 +261,36 @@ def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
     else:
         result = sum_rows(rows[kept], bags[kept], count, mean=mode == 1)
     return narrow(result, weight.dtype), bags, sizes, positions
+
+
+def _check_bag_indices(
+    indices: np.ndarray, weight: np.ndarray, mode: int, padding_idx: int
+) -> None:
+    """Torch has a fast path for sums of shorter types of which nothing is left out."""
+    rows = weight.shape[0]
+    is_fast = mode != 2 and padding_idx < 0 and weight.dtype != np.float64
+    _check_types(indices, "embedding_bag")
+    if in_range(indices, rows):
+        return
+    place = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
+    raise RuntimeError(
+        f"Index {place} of input takes value {indices[place]} which is not in the valid range "
+        f"[0, {rows})"
+        if is_fast
+        else "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+        f"{indices[place]}"
+    )
+
+
+def _check_bag_weights(weight: np.ndarray, per_sample_weights: np.ndarray | None) -> None:
+    if per_sample_weights is None or per_sample_weights.dtype == weight.dtype:
+        return
+    names = [dt.from_numpy_dtype(found.dtype).scalar_name for found in (weight, per_sample_weights)]
+    raise RuntimeError(
+        "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+        f"'per_sample_weights'; but type torch.{names[0]}Tensor does not equal "
+        f"torch.{names[1]}Tensor (while checking arguments for embedding_bag)"
+    )
 
 
 def _check_offsets(offsets: np.ndarray, count: int) -> None:

@@ -135,6 +135,13 @@ def _affine_grid_backward(grad_output: Array, size: Any, align_corners: bool) ->
     return kernels.affine_grid_backward(grad_output, tuple(size), align_corners)
 
 
+UNIT_SIZE = (
+    "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+    "align_corners=True. This is not an intended use case of affine_grid. See the documentation "
+    "of affine_grid for details."
+)
+
+
 @composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
            namespace="nn.functional")  # fmt: skip
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
@@ -158,4 +165,6 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    if align and min(size[2:]) == 1:
+        warnings.warn(UNIT_SIZE, stacklevel=3)
     return ops.affine_grid_generator(theta, list(size), align)

@@ -186,6 +186,13 @@ def _sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, A
     return None, list(scale_factor)
 
 
+def _is_size(value: Any) -> bool:
+    """Whether a value is an integer, or a tensor of integers."""
+    if isinstance(value, Tensor):
+        return not (value.is_floating_point() or value.is_complex())  # type: ignore[attr-defined]
+    return isinstance(value, (int, np.integer))
+
+
 def _sizes(size: Any, spatial: list[int]) -> list[Any]:
     if not isinstance(size, (tuple, list)):
         return [int(size.item()) if isinstance(size, Tensor) else size] * len(spatial)
@@ -195,7 +202,7 @@ def _sizes(size: Any, spatial: list[int]) -> list[Any]:
             f"spatial dimensions of {spatial} and output size of {size}. "
             + SIZE_WORDS.format("output size", "o", "o", "o")
         )
-    if not all(isinstance(n, (int, np.integer, Tensor)) for n in size):
+    if not all(map(_is_size, size)):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
             f"Tuple[int, int, int], but got size with types {[type(n) for n in size]}"

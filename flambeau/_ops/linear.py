@@ -17,6 +17,7 @@ from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.templates import blas
 from flambeau._ops.templates.precision import narrow, refuse, widen
+from flambeau._tensor.sparse import NotStrided
 
 
 def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -174,7 +175,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     try:
         rank = input._data.ndim
         vector = weight._data.ndim == 1
-    except AttributeError:
+    except AttributeError as error:
+        if isinstance(error, NotStrided):
+            return _sparse_linear(input, weight, bias)
         raise _argument_error(input, weight) from None
     if vector:
         return _vector_linear(input, weight, bias)
@@ -185,6 +188,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         return ops._linear_nd_no_bias(input, weight)
     return ops._linear_nd(input, weight, bias)
+
+
+def _sparse_linear(input: Any, weight: Any, bias: Any) -> Any:
+    """The same with a sparse input or weight, for which there is a product."""
+    product = ops.matmul(input, ops.transpose(weight, 0, 1))
+    return product if bias is None else product + bias
 
 
 def _argument_error(input: Any, weight: Any) -> TypeError:

@@ -414,7 +414,9 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
     if code == NONE:
         return -weighted.sum(dim)
     total = -weighted.sum()
-    return total / max(input.numel() // classes, 0) if code == MEAN else total
+    if code != MEAN:
+        return total
+    return total / (input.numel() // classes) if classes else total * math.nan
 
 
 @composite(

@@ -44,6 +44,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
     })  # fmt: skip
     def backward(grad_output: Array, size: Any) -> Array:
         """Gradients spread evenly over their segments."""
+        adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad_output.shape])
         return adaptive_pool.adaptive_avg_pool_backward(grad_output, tuple(size))
 
     @composite(f"{name}(Tensor input, int[{spatial}] output_size) -> Tensor",
@@ -101,6 +102,12 @@ alias("nn.functional.adaptive_avg_pool1d", "adaptive_avg_pool1d")
 # ---- adaptive max pools
 
 
+def _filled(name: str, grad: Any) -> Any:
+    """A gradient, unless it is empty."""
+    adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad._data.shape])
+    return grad
+
+
 def _adaptive_max_rows(spatial: int) -> None:
     name = f"adaptive_max_pool{spatial}d"
 
@@ -108,7 +115,7 @@ def _adaptive_max_rows(spatial: int) -> None:
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
             autocast=precision(spatial), nondifferentiable=("result1",), backward={
         "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
-            grad, result1, self_shape[-spatial:], False), self),
+            _filled(name, grad), result1, self_shape[-spatial:], False), self),
     })  # fmt: skip
     def pool(data: Array, output_size: Any) -> tuple[Array, Array]:
         """The maximum of each segment and its position in its flattened plane."""

@@ -240,8 +240,8 @@ def gradient_of_rows(grad: Any, indices: Any, size: Any, padding_idx: int) -> Sp
 
     `grad`: [*, D]; `indices`: [*], of any integer type. Rows of `padding_idx` are left out.
     """
-    rows = grad.reshape(-1, size[-1])
     numbers = indices._data.reshape(-1).astype(np.int64)
+    rows = grad.reshape(numbers.size, size[-1])
     if padding_idx >= 0:
         kept = np.flatnonzero(numbers != padding_idx)
         numbers, rows = numbers[kept], ops.index_select(rows, 0, wrap(kept))

@@ -50,6 +50,12 @@ _shown_as(NotStrided, NotImplementedError)
 _shown_as(SparseFirst, RuntimeError)
 
 
+# Programs see the classes of torch: tracebacks and `type(x).__name__` give these names.
+for _class, _shown in ((NotStrided, NotImplementedError), (SparseFirst, RuntimeError)):
+    _class.__module__, _class.__name__ = _shown.__module__, _shown.__name__
+    _class.__qualname__ = _shown.__qualname__
+
+
 def _caller() -> str:
     """The name of the function, private ones aside, that looked for the array."""
     frame = sys._getframe(2)
@@ -331,3 +337,6 @@ def sparse_tensor(
     result._size = size if type(size) is Size else Size(size)
     result._coalesced = places._data.shape[1] < 2 if coalesced is None else coalesced
     return result  # type: ignore[no-any-return]
+
+
+SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"  # as torch's are of the class Tensor

@@ -14,10 +14,10 @@ from flambeau._core import dtype as dt
 from flambeau._core.missing import missing
 from flambeau._ops.namespace import ops
 from flambeau._ops.to_arguments import parse_to
+from flambeau._tensor.swapping import swap_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn.parameter import Parameter
-from flambeau.utils.swapping import swap_tensors
 
 Self = TypeVar("Self", bound="ModuleConversion")
 

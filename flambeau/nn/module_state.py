@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flambeau.__future__ import get_swap_module_params_on_conversion
+from flambeau._tensor.swapping import swap_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.graph import RemovableHandle
 from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.nn.wrapped_hook import _WrappedHook
-from flambeau.utils.swapping import swap_tensors
 
 EXTRA_STATE = _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 UNREACHABLE = (

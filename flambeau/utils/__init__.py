@@ -9,7 +9,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name == "swap_tensors":
-        from flambeau.utils.swapping import swap_tensors
+        from flambeau._tensor.swapping import swap_tensors
 
         return swap_tensors
     if importlib.util.find_spec(f"{__name__}.{name}"):

@@ -49,18 +49,26 @@ def _rank_words(function: str, input_shape: Shape, spatial: int, is_max: bool) -
 
 
 def _check_not_empty(function: str, input_shape: Shape, spatial: int) -> None:
-    # Average pools over one and two dims let an empty channel dim pass.
-    checked = spatial if function in ("adaptive_avg_pool1d", "adaptive_avg_pool2d") else spatial + 1
+    # Average pools over one and two dims let an empty channel dim pass, all of them a first dim.
     sizes = list(input_shape)
+    first = len(sizes) - spatial if function in AVERAGES_OVER_PLANES else 1
     if function == "adaptive_avg_pool1d":
         # torch runs it as the two-dimensional pool with a dim of size one.
         function, sizes = "adaptive_avg_pool2d", [*sizes[:-1], 1, sizes[-1]]
-    for dim in range(len(sizes) - checked, len(sizes)):
+    refuse_empty(function, "input", sizes, first)
+
+
+def refuse_empty(function: str, name: str, sizes: list[int], first: int = 1) -> None:
+    """Torch's error where a dim from `first` on is empty."""
+    for dim in range(first, len(sizes)):
         if sizes[dim] == 0:
             raise RuntimeError(
-                f"{function}(): Expected input to have non-zero size for non-batch dimensions, "
-                f"but input has sizes {sizes} with dimension {dim} being empty"
+                f"{function}(): Expected {name} to have non-zero size for non-batch dimensions, "
+                f"but {name} has sizes {sizes} with dimension {dim} being empty"
             )
+
+
+AVERAGES_OVER_PLANES = ("adaptive_avg_pool1d", "adaptive_avg_pool2d")
 
 
 def _negative_words(function: str, input_shape: Shape, output: Ints, is_max: bool) -> str:

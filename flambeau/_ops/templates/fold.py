@@ -65,7 +65,14 @@ def fold_output_shape(
             f"but got input.size(1)={channels} and kernel_size={_pair(kernel)}."
         )
     counts = block_counts(output_size, kernel, dilation, padding, stride)
-    if prod(counts) != blocks or min(counts) < 0:
+    if min(counts) < 1 and prod(counts) == blocks:
+        raise RuntimeError(
+            f"Given output_size={_pair(output_size)}, kernel_size={_pair(kernel)}, "
+            f"dilation={_pair(dilation)}, padding={_pair(padding)}, stride={_pair(stride)}, "
+            f"calculated shape of the array of sliding blocks as {_pair(counts)}, which is too "
+            "small (non-positive)"
+        )
+    if prod(counts) != blocks:
         raise RuntimeError(
             f"Given output_size={_pair(output_size)}, kernel_size={_pair(kernel)}, "
             f"dilation={_pair(dilation)}, padding={_pair(padding)}, stride={_pair(stride)}, "

@@ -69,6 +69,9 @@ def fractional_max_pool(
         raise refuse(f"fractional_max_pool{len(kernel)}d_out_frame", input.dtype)
     values = widen(input)
     spatial = len(kernel)
+    if 0 in output:
+        shape = (*input.shape[:2], *output)
+        return np.empty(shape, input.dtype), np.empty(shape, np.int64)
     places = _plane_starts(input.shape, kernel, output, samples)
     images = np.arange(input.shape[0]).reshape(-1, *(1,) * (1 + spatial))
     channels = np.arange(input.shape[1]).reshape(1, -1, *(1,) * spatial)
