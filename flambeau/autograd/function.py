@@ -354,7 +354,7 @@ def _run(cls: type[Function], context: Context, args: Any, kwargs: Any) -> Any:
 
 def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output: Any,
             recording: bool) -> Any:  # fmt: skip
-    many = isinstance(output, (tuple, list))
+    many = isinstance(output, tuple)  # a list is a value like any other that is no tensor
     outputs = list(output) if many else [output]
     if node.context._dirty:
         _check_marks(node.context._dirty, inputs, outputs, recording)

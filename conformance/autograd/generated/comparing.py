@@ -121,7 +121,7 @@ def _told_by(note: list[Any]) -> str:
 OUTPUT = re.compile(r"(which is output \d+ of \w+?)\d*,")
 CLASS = re.compile(r"\b(?:torch|flambeau)(?:\.\w+)*\.(\w+)")
 BACKEND = re.compile(r"(Could not run '\S+' with arguments from the '\S+' backend\.).*")
-ADDRESS = re.compile(r"0x[0-9a-f]+")
+ADDRESS = re.compile(r"0x[0-9a-f]+|\b\d{12,}\b")
 
 
 def _plainly(said: str) -> str:

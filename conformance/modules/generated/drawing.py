@@ -100,7 +100,7 @@ class Drawing:
     def part(self) -> str:
         """The text of a module or of one in it."""
         name = self.module()
-        inner = [n for n, _ in self.env[name].named_modules() if n]
+        inner = [n for n, _ in self.env[name].named_modules() if n and "parametriz" not in n]
         if not inner or self.chance(0.5):
             return name
         return f"{name}.get_submodule({self.random.choice(inner)!r})"
@@ -129,6 +129,8 @@ class Drawing:
         """A parameter whose numbers are of different sizes, so that they have one order."""
         text, name = self.parameter()
         value = getattr(self.of_part(text), name)
+        if _dims(value) == 0:
+            raise Refused("nothing there")
         sizes = value.detach().abs().flatten().tolist()
         if len(set(sizes)) < len(sizes) or isinstance(self.of_part(text), CONTAINERS):
             raise Refused("no order")

@@ -49,6 +49,12 @@ class ModuleWords(Words):
             **{name: getattr(self, name) for name in own}, **classes(torch, self.note),
         }  # fmt: skip
 
+    def note(self, *values: Any) -> None:
+        """Remember values as they are now; of modules, which: hooks run before or after leaves
+        have their gradients."""
+        named = [type(v).__name__ if hasattr(v, "named_modules") else v for v in values]
+        super().note(*named)
+
     # ---- how a program is looked at
 
     def watched(self, names: dict[str, Any]) -> dict[str, Any]:
