@@ -21,7 +21,7 @@ import flambeau
 from . import (
     hooks_calls,
     hooks_gradients,
-    hooks_calls, hooks_handles,
+    hooks_handles,
     hooks_older,
     hooks_passes,
     hooks_results,
