@@ -42,3 +42,16 @@ def tensors(value: Any) -> list[Any]:
     if not isinstance(value, (tuple, list)):
         return []
     return [part for item in value for part in tensors(item)]
+
+
+def leaf(t: Any) -> Any:
+    """A tensor that wants a gradient."""
+    return t.tensor([1.0, -2.0, 3.0], requires_grad=True)
+
+
+def hooked(t: Any, see: Any, forward: Any) -> Any:
+    """A module with that forward, and a full backward hook of each kind."""
+    made = module(t, forward)
+    made.register_full_backward_hook(see("full"))
+    made.register_full_backward_pre_hook(see("pre"))
+    return made

@@ -18,11 +18,22 @@ import torch as reference
 
 import flambeau
 
-from . import hooks_calls, hooks_gradients, hooks_older, hooks_results, hooks_writes
+from . import (
+    hooks_calls,
+    hooks_gradients,
+    hooks_handles,
+    hooks_older,
+    hooks_passes,
+    hooks_results,
+    hooks_types,
+    hooks_writes,
+)
 from .hooks_modules import shown
 
-TOPICS = (hooks_gradients, hooks_results, hooks_writes, hooks_older, hooks_calls)
-TABLES = ("forward_pre", "forward", "backward_pre", "backward")
+TOPICS = (
+    hooks_gradients, hooks_passes, hooks_types, hooks_results, hooks_writes, hooks_older,
+    hooks_calls, hooks_handles,
+)  # fmt: skip
 
 
 class Log(list[Any]):
@@ -54,7 +65,7 @@ def observe(scenario: Any, library: Any) -> Any:
 
 def words(message: Any) -> str:
     """The first line without what differs between two runs."""
-    first = str(message).split("\n")[0]
+    first = str(message).split("\n")[0].split(" (Triggered internally")[0]
     return re.sub(r"0x[0-9a-f]+", "0x", first)
 
 

@@ -145,5 +145,6 @@ def _node(kind: type[RowNode], edge: Any, front: Any, place: int, values: Any = 
     node = object.__new__(kind)
     node.edges, node.hooks, node.saved, node.versions = (edge,), None, (), ()
     node.values = values
+    node.__dict__.update(front.__dict__)  # what anomaly mode has noted
     node.sequence_number = front.sequence_number - place / 4
     return node

@@ -499,10 +499,13 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
 
 
 def _fit_many(grads: Any, metas: Any, edges: Any) -> list[Any]:
+    """Hooks see what the formula has made of those in the list, too, that want no gradient."""
+    if not any(edge is not None for edge in edges):
+        return [None] * len(edges)
     fitted = []
     for grad, meta, edge in zip(grads, metas, edges, strict=True):
-        wanted = grad is not None and edge is not None
-        fitted.append(fit(grad, *meta) if wanted else None)
+        fits = grad is None or edge is None
+        fitted.append(grad if fits else fit(grad, *meta))
     return fitted
 
 

@@ -37,22 +37,25 @@ def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
 
 
 def applied(node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node's gradients; in anomaly mode they are checked."""
-    return checked_apply(node, grad) if modes.watch.anomaly else node.apply(grad)
+    """A node's gradients; in anomaly mode errors show where the operator was called."""
+    return _explained(node, grad) if modes.watch.anomaly else node.apply(grad)
 
 
-def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
-    """In anomaly mode: errors and NaNs show where the operator was called."""
+def _explained(node: Node, grad: Any) -> tuple[Any, ...]:
     outer, evaluating.node = evaluating.node, node
     try:
-        grads = node.apply(grad)
+        return node.apply(grad)
     except Exception:
         _print_forward_lines(node)
         raise
     finally:
         evaluating.node = outer
-    if not Anomaly.check_nan:
-        return grads
+
+
+def check_numbers(node: Node, grads: tuple[Any, ...]) -> None:
+    """In anomaly mode: NaNs show where the operator was called. Call it after hooks."""
+    if not (modes.watch.anomaly and Anomaly.check_nan):
+        return
     for position, part in enumerate(grads):
         if part is None:
             continue
@@ -62,7 +65,6 @@ def checked_apply(node: Node, grad: Any) -> tuple[Any, ...]:
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {position}th output."
             )
-    return grads
 
 
 def _print_forward_lines(node: Node) -> None:

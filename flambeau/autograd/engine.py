@@ -17,7 +17,7 @@ from flambeau._core import modes
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.accumulation import accumulate_grad, total, watched_accumulate
-from flambeau.autograd.anomaly import watched_apply
+from flambeau.autograd.anomaly import check_numbers, watched_apply
 from flambeau.autograd.graph import FREED, Node, OutputNode, unpack
 from flambeau.autograd.hook_calls import (
     run_accumulated_hooks,
@@ -100,8 +100,8 @@ class Task:
                     continue
             watched = modes.watch.nodes or self.gaps
             grads = self._applied(node, grad) if watched else node.apply(grad)
-            if node.hooks is not None:
-                grads = run_post_hooks(node, self._only_wanted(node, grads), grad)
+            if watched or node.hooks is not None:
+                grads = self._shown(node, grads, grad)
             if not self.keep:
                 node.release()
             for edge, part in zip(node.edges, grads, strict=False):
@@ -132,6 +132,13 @@ class Task:
             self.captured[node] = grad
         for edge in self.parts.get(node, ()):
             self.captured[edge] = grad[edge.index]
+
+    def _shown(self, node: Node, grads: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
+        """A node's gradients after hooks and observers have seen them."""
+        if node.hooks is not None:
+            grads = run_post_hooks(node, self._only_wanted(node, grads), grad)
+        check_numbers(node, grads)
+        return grads
 
     def _only_wanted(self, node: Node, grads: Sequence[Any]) -> tuple[Any, ...]:
         """A node's gradients without those that nobody asked for, as hooks see them."""

@@ -358,6 +358,9 @@ def _finish(cls: type[Function], node: CustomNode, inputs: list[Tensor], output:
     outputs = list(output) if many else [output]
     if node.context._dirty:
         _check_marks(node.context._dirty, inputs, outputs, recording)
+    for result in outputs:
+        if isinstance(result, SparseTensor) and any(result is t for t in inputs):
+            result.view(result.shape)  # a view of itself: refused in the words of `view`
     differ = [recording and _has_gradient(node.context, result) for result in outputs]
     for position, result in enumerate(outputs):
         if isinstance(result, Tensor):
@@ -394,10 +397,21 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
     if any(result is t for t in inputs):
         if result.requires_grad and not recording:
             return alias_of(result)
-        result = view_of(result, result._data)
+        result = _view_as_itself(result)
     if result._base is not None and modes.grad.enabled:
         result._creation = "custom"
     return result
+
+
+def _view_as_itself(tensor: Tensor) -> Tensor:
+    view = view_of(tensor, tensor._data)
+    if not (modes.watch.overriding and overriding.takes_part(tensor)):
+        return view
+    with overriding.off():
+        result = view.as_subclass(type(tensor))  # type: ignore[attr-defined]
+    for field in ("_root", "_base", "_creation", "_view_version", "_requires_grad"):
+        setattr(result, field, getattr(view, field))
+    return result  # type: ignore[no-any-return]
 
 
 def _check_dirty(result: Tensor) -> None:
