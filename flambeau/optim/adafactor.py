@@ -95,8 +95,8 @@ class Adafactor(Planned):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
-        return self.kept[:2] if parameter._data.ndim > 1 else self.kept[2:]
+    def check_state(self, states: list[State], group: Group) -> None:
+        """What is kept depends on the dims of gradients, not on options."""
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled; complex numbers are refused."""

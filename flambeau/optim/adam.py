@@ -22,6 +22,7 @@ from flambeau.optim.options import (
     refuse_capturable,
     scalar,
 )
+from flambeau.optim.scaled import scale_for
 
 
 @formula
@@ -81,7 +82,7 @@ class Adam(Elementwise):
         })  # fmt: skip
         check_kinds(self)
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+    def needed(self, group: Group) -> tuple[str, ...]:
         return self.kept if group["amsgrad"] else self.kept[:2]
 
     def check_layout(self, grad: Any) -> None:
@@ -95,6 +96,8 @@ class Adam(Elementwise):
             if group["differentiable"]:
                 raise RuntimeError("Adam with fused=True does not support differentiable=True")
             return
+        if group["foreach"] is False:
+            scale_for(self, group)  # refused, though there be nothing to step
         if params and group["capturable"] and group["foreach"]:
             refuse_capturable(self.counters[1], self.devices[1])
         super().check_kind(params, group)

@@ -225,7 +225,9 @@ class Optimizer:
     def _step_groups(self) -> None:
         with quiet():
             for group in self.param_groups:
-                params = [p for p in group["params"] if p._grad is not None]
+                params = [
+                    p for p in group["params"] if p._grad is not None or p.grad is not None
+                ]  # a non-leaf may warn
                 if self.reads_first:
                     self._check_options(group)
                 states = self.collected(params, group)
@@ -285,7 +287,10 @@ class Optimizer:
         for group in self.param_groups:
             for parameter in group["params"]:
                 grad = parameter._grad
-                if set_to_none or grad is None:
+                if grad is None:
+                    parameter.grad  # noqa: B018 - warns of what is not a leaf
+                    continue
+                if set_to_none:
                     parameter._grad = None
                     continue
                 if grad.grad_fn is not None:
@@ -463,11 +468,13 @@ def _cast(parameter: Tensor, group: Group, value: Any, name: str | None) -> Any:
     return value
 
 
-def count_in_tensors(state: Any) -> None:
+def count_in_tensors(optimizer: Optimizer) -> None:
     """Make tensors of the counters of old checkpoints."""
-    for kept in state.values():
-        if isinstance(kept, dict) and isinstance(kept.get("step"), (int, float)):
-            kept["step"] = scalar_state(float(kept["step"]))
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            kept = optimizer.state.get(parameter)
+            if kept and isinstance(kept["step"], (int, float)):
+                kept["step"] = scalar_state(float(kept["step"]))
 
 
 def scalar_state(value: float, exact: bool | None = None) -> Tensor:

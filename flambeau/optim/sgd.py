@@ -82,7 +82,7 @@ class SGD(Elementwise):
         super().__setstate__(state)
         self.fresh = {}
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+    def needed(self, group: Group) -> tuple[str, ...]:
         return self.kept if group["momentum"] else ()
 
     def prepared(self, parameter: Any, group: Group) -> State:
