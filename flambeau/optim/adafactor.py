@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class Adafactor(Planned):
 
     kept = ("row_var", "col_var", "variance")
     job = Steps
+    later: ClassVar[Group] = {"foreach": None}
 
     def __init__(
         self,

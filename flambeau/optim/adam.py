@@ -93,10 +93,13 @@ class Adam(Elementwise):
 
     def check_kind(self, params: list[Any], group: Group) -> None:
         if group["fused"]:
-            if group["differentiable"]:
+            if params and group["differentiable"]:
                 raise RuntimeError("Adam with fused=True does not support differentiable=True")
             return
-        if group["foreach"] is False:
+        listed = group["foreach"] or not (
+            group["foreach"] is False or isinstance(group["lr"], Tensor)
+        )
+        if not listed:
             scale_for(self, group)  # refused, though there be nothing to step
         if params and group["capturable"] and group["foreach"]:
             refuse_capturable(self.counters[1], self.devices[1])

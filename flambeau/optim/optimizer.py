@@ -43,7 +43,7 @@ LATER_OPTIONS = {
     "foreach": None, "capturable": False, "differentiable": False, "fused": None,
     "decoupled_weight_decay": False,
 }  # fmt: skip
-"""Options that old checkpoints lack, and what they stood for."""
+"""Options that came after the first release of an optimizer, and what they stood for."""
 
 
 ONLY_AT_FIRST = ("initial_accumulator_value",)
@@ -56,8 +56,8 @@ class Optimizer:
     """Options of the class that a step looks at."""
     reads_first: ClassVar[bool] = False
     """Whether it does so before state is there."""
-    later: ClassVar[tuple[str, ...]] = ()
-    """Options of the class that old checkpoints lack."""
+    later: ClassVar[Group] = {}
+    """Options of the class that old checkpoints lack, and what they stood for."""
 
     def __init_subclass__(cls, generic: bool = False) -> None:
         """Each optimizer of the library has a `step` under its own name, which messages show."""
@@ -67,7 +67,8 @@ class Optimizer:
             code = cls.__init__.__code__
             options = code.co_varnames[2 : code.co_argcount + code.co_kwonlyargcount]
             cls.options = tuple(name for name in options if name not in ONLY_AT_FIRST)
-            cls.later = tuple(name for name in LATER_OPTIONS if name in options)
+            if "later" not in vars(cls):
+                cls.later = {name: LATER_OPTIONS[name] for name in LATER_OPTIONS if name in options}
         if ours and not generic and cls.step is Optimizer.step:
             cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
@@ -370,8 +371,8 @@ class Optimizer:
         self.__dict__.update(state)
         self._prepare()
         for group in self.param_groups:
-            for name in self.later:
-                group.setdefault(name, LATER_OPTIONS[name])
+            for name, value in self.later.items():
+                group.setdefault(name, value)
         self.defaults.setdefault("differentiable", False)
 
     # ---- hooks
