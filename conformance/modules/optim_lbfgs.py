@@ -37,8 +37,9 @@ class _Bowl:
 
 
 OPTIONS = (
-    {"max_iter": 5}, {"max_iter": 1}, {"max_iter": 3, "history_size": 1}, {"lr": 0.1, "max_iter": 4},
-    {"line_search_fn": "strong_wolfe", "max_iter": 4}, {"line_search_fn": "strong_wolfe", "max_iter": 2},
+    {"max_iter": 5}, {"max_iter": 1}, {"max_iter": 3, "history_size": 1},
+    {"lr": 0.1, "max_iter": 4}, {"line_search_fn": "strong_wolfe", "max_iter": 2},
+    {"line_search_fn": "strong_wolfe", "max_iter": 4},
     {"tolerance_grad": 100.0}, {"max_eval": 3}, {"tolerance_change": 1.0, "max_iter": 4},
 )  # fmt: skip
 

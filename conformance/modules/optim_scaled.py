@@ -136,3 +136,13 @@ def other_types_are_refused(torch: Any) -> Any:
                 parameter.grad = torch.ones_like(parameter)
             seen += [_outcome(optimizer.step), params, optimizer.state_dict()["state"]]
     return seen
+
+
+def with_nothing_to_step(torch: Any) -> Any:
+    seen = []
+    for name in ("SGD", "Adam", "AdamW", "Adagrad"):
+        for foreach in (None, False, True):
+            optimizer = getattr(torch.optim, name)([torch.ones(1)], foreach=foreach)
+            optimizer.found_inf = torch.tensor(1.0)
+            seen.append(_outcome(optimizer.step))
+    return seen

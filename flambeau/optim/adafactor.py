@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class Adafactor(Planned):
 
     kept = ("row_var", "col_var", "variance")
     job = Steps
+    later: ClassVar[Group] = {"foreach": None}
 
     def __init__(
         self,
@@ -95,8 +96,8 @@ class Adafactor(Planned):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
-        return self.kept[:2] if parameter._data.ndim > 1 else self.kept[2:]
+    def check_state(self, states: list[State], group: Group) -> None:
+        """What is kept depends on the dims of gradients, not on options."""
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled; complex numbers are refused."""

@@ -22,6 +22,7 @@ from flambeau.optim.options import (
     refuse_capturable,
     scalar,
 )
+from flambeau.optim.scaled import scale_for
 
 
 @formula
@@ -81,7 +82,7 @@ class Adam(Elementwise):
         })  # fmt: skip
         check_kinds(self)
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+    def needed(self, group: Group) -> tuple[str, ...]:
         return self.kept if group["amsgrad"] else self.kept[:2]
 
     def check_layout(self, grad: Any) -> None:
@@ -92,9 +93,14 @@ class Adam(Elementwise):
 
     def check_kind(self, params: list[Any], group: Group) -> None:
         if group["fused"]:
-            if group["differentiable"]:
+            if params and group["differentiable"]:
                 raise RuntimeError("Adam with fused=True does not support differentiable=True")
             return
+        listed = group["foreach"] or not (
+            group["foreach"] is False or isinstance(group["lr"], Tensor)
+        )
+        if not listed:
+            scale_for(self, group)  # refused, though there be nothing to step
         if params and group["capturable"] and group["foreach"]:
             refuse_capturable(self.counters[1], self.devices[1])
         super().check_kind(params, group)

@@ -44,17 +44,19 @@ class Planned(Optimizer, generic=True):
 
     def __setstate__(self, state: Group) -> None:
         super().__setstate__(state)
-        count_in_tensors(self.state)
+        if "step" in self.others:
+            count_in_tensors(self)
         self.plans = {}
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
-        """Those of the names in `kept` that the options, or the parameter's dims, ask for."""
+    def needed(self, group: Group) -> tuple[str, ...]:
+        """Those of the names in `kept` that the options ask for."""
         return self.kept
 
-    def check_state(self, params: list[Any], states: list[State], group: Group) -> None:
+    def check_state(self, states: list[State], group: Group) -> None:
         """What was deleted from `state` is an error, as is what an option came to ask for."""
-        for parameter, state in zip(params, states, strict=True):
-            for name in (*self.others, *self.needed(parameter, group)):
+        names = (*self.others, *self.needed(group))
+        for state in states:
+            for name in names:
                 state[name]
 
     def writes(self, group: Group) -> int:
@@ -124,12 +126,16 @@ class Elementwise(Planned, generic=True):
             divide(params, scale.divisor)
         if not self.defaults["differentiable"] and not has_sparse(params):
             params, states = fused.step(self, params, states, group)
+        if not params:
+            return
         known: dict[Any, Group] = {}
+        needed = self.needed(group)
         for parameter, state in zip(params, states, strict=True):
             if parameter._grad.is_sparse:
                 self.step_sparse(parameter, state, group)
             else:
-                self._step_parameter(parameter, state, group, known, scale)
+                kept = [state[name] if name in needed else None for name in self.kept]
+                self._step_parameter(parameter, state, kept, group, known, scale)
 
     def left_out(self) -> None:
         """What was prepared for a step is not needed."""
@@ -138,14 +144,12 @@ class Elementwise(Planned, generic=True):
         """One step of a parameter whose gradient is sparse."""
         raise NotImplementedError
 
-    def _step_parameter(self, parameter: Any, state: State, group: Group,
+    def _step_parameter(self, parameter: Any, state: State, kept: list[Any], group: Group,
                         known: dict[Any, Group], scale: Scale) -> None:  # fmt: skip
         moment = self.advance(state, group)
         numbers = known.get(moment)
         if numbers is None:
             numbers = known[moment] = self.numbers(moment, group)
-        needed = self.needed(parameter, group)
-        kept = [state[name] if name in needed else None for name in self.kept]
         values = beside(parameter, [parameter, parameter._grad, *kept])
         if self.defaults["differentiable"]:
             self._step_tensors([copied(value) for value in values], values, group, numbers)

@@ -32,10 +32,10 @@ def step(
     if plan is None:
         size = sum([parameter._data.size for parameter in params])
         if not choice.compiled(optimizer.job.work, size):
-            optimizer.check_state(params, states, group)
+            optimizer.check_state(states, group)
             return params, states
     if plan is None or not plan.holds(params, states, group):
-        optimizer.check_state(params, states, group)
+        optimizer.check_state(states, group)
         plan = optimizer.plans[id(group)] = Plan(optimizer, params, states, group)
     for job in plan.jobs:
         job.run(group)
@@ -50,12 +50,12 @@ class Plan:
     ) -> None:
         self.optimizer = optimizer
         self.count = len(params)
-        self.switches = self._switches(params, group)
+        self.needed = optimizer.needed(group)
         self.rest: list[int] = []
         places: dict[Any, list[int]] = {}
         times = Counter(map(id, params))
         for place, (parameter, state) in enumerate(zip(params, states, strict=True)):
-            names = optimizer.needed(parameter, group)
+            names = tuple([name for name in self.needed if name in state])
             once = times[id(parameter)] == 1  # tasks step others at the same time
             if once and optimizer.job.suits(parameter, {name: state[name] for name in names}):
                 places.setdefault((parameter._data.dtype, names), []).append(place)
@@ -67,13 +67,9 @@ class Plan:
             job.look(params, states)
             job.lay_out()
 
-    def _switches(self, params: list[Any], group: Group) -> tuple[str, ...]:
-        """What of one parameter is kept, which options can change."""
-        return self.optimizer.needed(params[0], group) if params else ()
-
     def holds(self, params: list[Any], states: list[State], group: Group) -> bool:
         """Whether everything lies where it lay when the plan was made."""
-        if len(params) != self.count or self._switches(params, group) != self.switches:
+        if len(params) != self.count or self.optimizer.needed(group) != self.needed:
             return False
         return all(job.holds(params, states) for job in self.jobs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class Muon(Planned):
 
     kept = ("momentum_buffer",)
     counts = False
+    later: ClassVar[Group] = {}
     reads_first = True
     others = ()
     job = Steps

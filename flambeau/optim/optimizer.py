@@ -43,7 +43,7 @@ LATER_OPTIONS = {
     "foreach": None, "capturable": False, "differentiable": False, "fused": None,
     "decoupled_weight_decay": False,
 }  # fmt: skip
-"""Options that old checkpoints lack, and what they stood for."""
+"""Options that came after the first release of an optimizer, and what they stood for."""
 
 
 ONLY_AT_FIRST = ("initial_accumulator_value",)
@@ -56,8 +56,8 @@ class Optimizer:
     """Options of the class that a step looks at."""
     reads_first: ClassVar[bool] = False
     """Whether it does so before state is there."""
-    later: ClassVar[tuple[str, ...]] = ()
-    """Options of the class that old checkpoints lack."""
+    later: ClassVar[Group] = {}
+    """Options of the class that old checkpoints lack, and what they stood for."""
 
     def __init_subclass__(cls, generic: bool = False) -> None:
         """Each optimizer of the library has a `step` under its own name, which messages show."""
@@ -67,7 +67,8 @@ class Optimizer:
             code = cls.__init__.__code__
             options = code.co_varnames[2 : code.co_argcount + code.co_kwonlyargcount]
             cls.options = tuple(name for name in options if name not in ONLY_AT_FIRST)
-            cls.later = tuple(name for name in LATER_OPTIONS if name in options)
+            if "later" not in vars(cls):
+                cls.later = {name: LATER_OPTIONS[name] for name in LATER_OPTIONS if name in options}
         if ours and not generic and cls.step is Optimizer.step:
             cls.step = _renamed(cls.step, cls)  # type: ignore[method-assign]
 
@@ -225,7 +226,9 @@ class Optimizer:
     def _step_groups(self) -> None:
         with quiet():
             for group in self.param_groups:
-                params = [p for p in group["params"] if p._grad is not None]
+                params = [
+                    p for p in group["params"] if p._grad is not None or p.grad is not None
+                ]  # a non-leaf may warn
                 if self.reads_first:
                     self._check_options(group)
                 states = self.collected(params, group)
@@ -285,7 +288,10 @@ class Optimizer:
         for group in self.param_groups:
             for parameter in group["params"]:
                 grad = parameter._grad
-                if set_to_none or grad is None:
+                if grad is None:
+                    parameter.grad  # noqa: B018 - warns of what is not a leaf
+                    continue
+                if set_to_none:
                     parameter._grad = None
                     continue
                 if grad.grad_fn is not None:
@@ -365,8 +371,8 @@ class Optimizer:
         self.__dict__.update(state)
         self._prepare()
         for group in self.param_groups:
-            for name in self.later:
-                group.setdefault(name, LATER_OPTIONS[name])
+            for name, value in self.later.items():
+                group.setdefault(name, value)
         self.defaults.setdefault("differentiable", False)
 
     # ---- hooks
@@ -463,11 +469,13 @@ def _cast(parameter: Tensor, group: Group, value: Any, name: str | None) -> Any:
     return value
 
 
-def count_in_tensors(state: Any) -> None:
+def count_in_tensors(optimizer: Optimizer) -> None:
     """Make tensors of the counters of old checkpoints."""
-    for kept in state.values():
-        if isinstance(kept, dict) and isinstance(kept.get("step"), (int, float)):
-            kept["step"] = scalar_state(float(kept["step"]))
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            kept = optimizer.state.get(parameter)
+            if kept and isinstance(kept["step"], (int, float)):
+                kept["step"] = scalar_state(float(kept["step"]))
 
 
 def scalar_state(value: float, exact: bool | None = None) -> Tensor:

@@ -77,7 +77,7 @@ class RMSprop(Elementwise):
         if group["centered"]:
             state["grad_avg"] = zeros_like(parameter)
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+    def needed(self, group: Group) -> tuple[str, ...]:
         mean = ("grad_avg",) if group["centered"] else ()
         return ("square_avg", *mean, *(("momentum_buffer",) if group["momentum"] > 0 else ()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.optim.elementwise import Elementwise, has_sparse
 from flambeau.optim.formulas import add, detached, formula
@@ -44,6 +44,10 @@ class SGD(Elementwise):
     formula = sgd
     kept = ("momentum_buffer",)
     counts = False
+    later: ClassVar[Group] = {
+        "nesterov": False, "maximize": False, "foreach": None, "differentiable": False,
+        "fused": False,
+    }  # fmt: skip
     others = ()
     takes_sparse = True
     takes_scale = True
@@ -82,7 +86,7 @@ class SGD(Elementwise):
         super().__setstate__(state)
         self.fresh = {}
 
-    def needed(self, parameter: Any, group: Group) -> tuple[str, ...]:
+    def needed(self, group: Group) -> tuple[str, ...]:
         return self.kept if group["momentum"] else ()
 
     def prepared(self, parameter: Any, group: Group) -> State:

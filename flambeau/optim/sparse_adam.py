@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.optim.elementwise import zeros_like
@@ -25,6 +25,8 @@ class SparseAdam(Optimizer):
     for the rows alone that have a gradient: the moments of the others do not decay, and t counts
     the steps of the whole parameter. Gradients must be sparse and parameters dense and real.
     """
+
+    later: ClassVar[Group] = {}
 
     def __init__(
         self,

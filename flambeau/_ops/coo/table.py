@@ -11,6 +11,7 @@ their own, where Tensor's is no row.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -58,8 +59,13 @@ def call(name: str, values: tuple[Any, ...], out: Any = None) -> Any:
     return function(*values)
 
 
+OWN_ROWS = re.compile("^_clamp_(both|low|high)(_tensors?)?")
+"""Operators that are rows of ours behind one of torch's."""
+
+
 def refusal(name: str) -> NotImplementedError:
     """Torch's error for an operator that sparse tensors do not have."""
+    name = OWN_ROWS.sub("clamp", name)
     return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend. "
         "Tensor.to_dense() makes a dense copy."
