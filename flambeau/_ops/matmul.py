@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.autocast import outside_regions
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dispatch import otherwise
 from flambeau._ops.linear import C_NAMES
@@ -383,12 +384,12 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if function is None:
         _check_ranks(ranks)
         function = "_matmul"
-    result = getattr(ops, function)(input, other)
     if out is None:
-        return result
+        return getattr(ops, function)(input, other)
     from flambeau._ops.outputs import write_out
 
-    return write_out(matmul, out, result)
+    with outside_regions():
+        return write_out(matmul, out, getattr(ops, function)(input, other))
 
 
 def _as_matmul(name: str, row: Op, node: str) -> None:
