@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.autocast import outside_regions
+from flambeau._core import modes
+from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dispatch import otherwise
 from flambeau._ops.linear import C_NAMES
@@ -416,12 +417,20 @@ def _check_ranks(ranks: tuple[int, int]) -> None:
 def _of_left(grad: Any, self_shape: Any, other: Any) -> Any:
     if other._data.ndim == 1:
         return grad.unsqueeze(-1) * conj(other)
+    if len(self_shape) < 3 and modes.watch.active and settings.enabled["cpu"]:
+        return _of_left_at_once(grad, len(self_shape), other)
     if len(self_shape) == 1:
-        return ops._transposed_mv(grad.reshape(-1), conj(_rows(other.transpose(-1, -2))))
-    if len(self_shape) == 2 and other._data.ndim > 2:
-        grad, other = (_rows(t.transpose(-1, -2)) for t in (grad, other))
-        return ops._adjoint_times(conj(grad), conj(other))
+        return ops._matmul(conj(other), grad.unsqueeze(-1)).squeeze(-1)
     return ops._times_adjoint(grad, other)
+
+
+def _of_left_at_once(grad: Any, ndim: int, other: Any) -> Any:
+    """The same where autocast rounds each product: torch sums over the batch within one."""
+    other = _rows(other.transpose(-1, -2))
+    if ndim == 1:
+        return ops._transposed_mv(grad.reshape(-1), conj(other))
+    grad = _rows(grad.transpose(-1, -2))
+    return ops._adjoint_times(conj(grad), conj(other))
 
 
 def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
