@@ -420,7 +420,7 @@ def _of_left(grad: Any, self_shape: Any, other: Any) -> Any:
     if len(self_shape) < 3 and modes.watch.active and settings.enabled["cpu"]:
         return _of_left_at_once(grad, len(self_shape), other)
     if len(self_shape) == 1:
-        return ops._matmul(conj(other), grad.unsqueeze(-1)).squeeze(-1)
+        return ops._matmul_as_mv(conj(other), grad.unsqueeze(-1)).squeeze(-1)
     return ops._times_adjoint(grad, other)
 
 
@@ -462,6 +462,12 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     except ValueError:
         _check_batches(left, right)
         raise
+
+
+# Where torch multiplies with `mv`, to which autocast has nothing to say on the CPU.
+kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor", node="UnsafeViewBackward0",
+       method=False, function=False, autocast="cuda=lower", backward=matmul_nd.backward)(
+    matmul_nd.body)  # fmt: skip
 
 
 def _check_folded(left: np.ndarray, right: np.ndarray) -> None:
