@@ -62,6 +62,19 @@ class Snapshot:
         self.before._restore()
 
 
+class outside_regions:
+    """No region is active: what is written to `out=` is computed in the types that are given."""
+
+    def __enter__(self) -> None:
+        self.before = {kind: settings.enabled[kind] for kind in ("cpu", "cuda")}
+        for kind in self.before:
+            settings.set_enabled(kind, False)
+
+    def __exit__(self, *exc: object) -> None:
+        for kind, enabled in self.before.items():
+            settings.set_enabled(kind, enabled)
+
+
 def kind_of(device_type: str) -> str | None:
     """The type of "cpu" and of "cpu:0" is "cpu"; None for a device that has no autocast."""
     kind = device(device_type).type

@@ -7,6 +7,8 @@ import warnings
 from typing import Any
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.autocast import settings
 from flambeau._ops.namespace import ops
 from flambeau._ops.op import composite
 
@@ -76,7 +78,7 @@ def _packed_projection(query: Any, key: Any, value: Any, weight: Any, bias: Any)
     linear = ops.nn.functional.linear
     size = query.shape[-1]
     if key is value and query is key:
-        return list(linear(query, weight, bias).split(size, -1))
+        return _thirds(linear(query, weight, bias), size)
     sizes = [size, 2 * size] if key is value else [size] * 3
     inputs = [query, key] if key is value else [query, key, value]
     weights = weight.split(sizes)
@@ -85,6 +87,14 @@ def _packed_projection(query: Any, key: Any, value: Any, weight: Any, bias: Any)
     if key is value:
         return [results[0], *results[1].split(size, -1)]
     return results
+
+
+def _thirds(projected: Any, size: int) -> list[Any]:
+    """Queries, keys and values that lie side by side. In a region of autocast each is a slice of
+    its own, as in torch: to join gradients of another region's type would be an error."""
+    if not (modes.watch.active and settings.enabled["cpu"]):
+        return list(projected.split(size, -1))
+    return [projected.narrow(-1, start, size) for start in range(0, 3 * size, size)]
 
 
 def _separate_projection(inputs: list[Any], weights: list[Any], bias: Any) -> list[Any]:

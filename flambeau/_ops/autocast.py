@@ -119,7 +119,7 @@ def lower(values: tuple[Any, ...], kind: str) -> list[Any]:
     target = settings.lower_types[kind]
     if target is dt.bfloat16 and kind == "cpu" and not Told.done:
         _tell(values)
-    return [cast(value, target, kind) for value in values]
+    return cast_all(values, target, kind)
 
 
 class Told:
@@ -154,7 +154,7 @@ def _tell(values: tuple[Any, ...]) -> None:
 
 def float32(values: tuple[Any, ...], kind: str) -> list[Any]:
     """In float32."""
-    return [cast(value, dt.float32, kind) for value in values]
+    return cast_all(values, dt.float32, kind)
 
 
 def float32_or_dtype(values: tuple[Any, ...], kind: str) -> list[Any]:
@@ -174,7 +174,7 @@ def widest(values: tuple[Any, ...], kind: str) -> list[Any]:
             target = dt.float32
         elif tensor.dtype is not target:  # the other half type, before any float32
             raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
-    return [cast(value, target, kind) for value in values]
+    return cast_all(values, target, kind)
 
 
 def outside(values: tuple[Any, ...], kind: str) -> list[Any]:
@@ -222,6 +222,12 @@ def is_eligible(tensor: Any, kind: str) -> bool:
     if not tensor.dtype.is_floating_point or tensor.dtype is dt.float64:
         return False
     return modes.watch.places is None or tensor.device.type == kind
+
+
+def cast_all(values: tuple[Any, ...], target: dt.dtype, kind: str) -> list[Any]:
+    """Arguments in another type. The last is cast first, as by torch: in backward the first one's
+    gradient arrives first."""
+    return [cast(value, target, kind) for value in reversed(values)][::-1]
 
 
 def cast(value: Any, target: dt.dtype, kind: str) -> Any:

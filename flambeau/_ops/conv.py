@@ -82,6 +82,8 @@ def convolved(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, st
     else:
         shape = conv_output_shape(
             input.shape, weight.shape, bias_shape, stride, padding, dilation, groups)  # fmt: skip
+    if bias is not None and bias.dtype is not input.dtype:
+        _check_bias_type(input.dtype, bias.dtype, transposed)
     if input.dtype is not weight.dtype or input.dtype.kind in "biu":
         _check_types(input, weight, transposed)
     if 0 in shape or 0 in input.shape:
@@ -107,6 +109,11 @@ def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> Non
     if name != other and input.dtype.kind == "c":
         raise RuntimeError(f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) "
                            "should be the same")  # fmt: skip
+    if name == "BFloat16" != other:
+        raise RuntimeError(
+            f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) should be the same "
+            "or input should be a MKLDNN tensor and weight is a dense tensor"
+        )
     if name != other:
         raise RuntimeError(f"expected scalar type {name} but found {other}")
     refused = "Bool Byte Char Short Int" if transposed else "Bool"

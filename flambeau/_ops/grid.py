@@ -116,7 +116,8 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
 # ---- affine grids
 
 
-@kernel("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor", backward={
+@kernel("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
+        autocast="lower", backward={
     "theta": lambda grad, size, align_corners: ops._affine_grid_backward(
         grad, size, align_corners=align_corners),
 })  # fmt: skip
@@ -126,7 +127,7 @@ def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array
 
 
 @kernel("_affine_grid_backward(Tensor grad_output, int[] size, bool align_corners) -> Tensor",
-        function=False, node="AffineGridGeneratorBackwardBackward0", backward={
+        function=False, node="AffineGridGeneratorBackwardBackward0", autocast="lower", backward={
     "grad_output": lambda grad, size, align_corners: ops.affine_grid_generator(
         grad, size, align_corners=align_corners),
 })  # fmt: skip

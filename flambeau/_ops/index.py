@@ -160,8 +160,8 @@ masked.log_softmax masked.logaddexp masked.logsumexp masked.mean masked.median m
 masked.normalize masked.prod masked.softmax masked.softmin masked.std masked.sum masked.var
 """,
     "matmul": """
-_adjoint_times _matmul _matmul_dot _matmul_mv _times_adjoint _times_row _transposed_mv
-_vector_times bmm dot linalg.matmul matmul mm mv vdot
+_adjoint_times _matmul _matmul_as_mv _matmul_dot _matmul_mv _times_adjoint _times_row
+_transposed_mv _vector_times bmm dot linalg.matmul matmul mm mv vdot
 """,
     "matmul_sums": "_addmm_activation addbmm addmm addmv addr baddbmm",
     "norm": """

@@ -62,6 +62,11 @@ def _linear(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
 def _check_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> None:
     """Torch's words for operands of different types."""
     names = [dt.from_numpy_dtype(a.dtype) for a in (input, weight)]
+    if bias is not None and bias.dtype != weight.dtype:
+        raise RuntimeError(
+            "self and mat2 must have the same dtype, but got "
+            f"{dt.from_numpy_dtype(bias.dtype).scalar_name} and {names[1].scalar_name}"
+        )
     if input.dtype != weight.dtype and bias is not None:
         of_bias = bias.dtype != weight.dtype
         first = dt.from_numpy_dtype(bias.dtype) if of_bias else names[0]
@@ -76,16 +81,11 @@ def _check_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None)
         )
     if input.dtype.kind == "b":
         raise refuse("addmm_impl_cpu_", input.dtype)
-    if bias is not None:
-        raise RuntimeError(
-            "self and mat2 must have the same dtype, but got "
-            f"{dt.from_numpy_dtype(bias.dtype).scalar_name} and {names[1].scalar_name}"
-        )
 
 
 C_NAMES = {
     "float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "signed char",
+    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
     "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
@@ -127,8 +127,10 @@ def _linear_gradients(grad: Any, input: Any, weight: Any, weight_shape: Any, bia
                       wanted: Any) -> Any:  # fmt: skip
     """An operand is there where the other one's gradient is wanted; else only its place is."""
     plain_bias = bias_shape == weight_shape[:1]
-    # In regions of autocast products choose a type, but the sum for the bias does not.
-    plain_bias = plain_bias and not (modes.watch.active and settings.enabled["cpu"])
+    # In regions of autocast products choose a type, but the sum for the bias does not; and it needs
+    # no further gradients of the operands.
+    apart = modes.grad.enabled or (modes.watch.active and settings.enabled["cpu"])
+    plain_bias = plain_bias and not apart
     mask = (wanted[0], wanted[1], wanted[2] and plain_bias)
     input = grad if input is None else input
     weight = grad if weight is None else weight
@@ -272,12 +274,20 @@ def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,
 )
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`y[n] = input1 @ weight[n] @ input2 + bias[n]`: weight [N, K1, K2], inputs [*, K]."""
+    _check_bilinear_types({"input1": input1, "input2": input2, "weight": weight, "bias": bias})
     _check_bilinear(input1._data.shape, input2._data.shape, weight._data.shape)
     out_features, first, second = weight._data.shape
     left = ops.matmul(input1, weight.permute(1, 0, 2).reshape(first, out_features * second))
     left = left.reshape(*input1._data.shape[:-1], out_features, second)
     result = (left * input2.unsqueeze(-2)).sum(-1)
     return result if bias is None else result + bias
+
+
+def _check_bilinear_types(tensors: dict[str, Any]) -> None:
+    given = {name: tensor.dtype for name, tensor in tensors.items() if tensor is not None}
+    if len(set(given.values())) > 1:
+        names = ", ".join(f"{name}: {C_NAMES[dtype.name]}" for name, dtype in given.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {names}")
 
 
 def _check_bilinear(input1: Any, input2: Any, weight: Any) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.arithmetic import conj
 from flambeau._ops.dispatch import otherwise
 from flambeau._ops.linear import C_NAMES
@@ -383,12 +385,12 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if function is None:
         _check_ranks(ranks)
         function = "_matmul"
-    result = getattr(ops, function)(input, other)
     if out is None:
-        return result
+        return getattr(ops, function)(input, other)
     from flambeau._ops.outputs import write_out
 
-    return write_out(matmul, out, result)
+    with outside_regions():
+        return write_out(matmul, out, getattr(ops, function)(input, other))
 
 
 def _as_matmul(name: str, row: Op, node: str) -> None:
@@ -415,12 +417,20 @@ def _check_ranks(ranks: tuple[int, int]) -> None:
 def _of_left(grad: Any, self_shape: Any, other: Any) -> Any:
     if other._data.ndim == 1:
         return grad.unsqueeze(-1) * conj(other)
+    if len(self_shape) < 3 and modes.watch.active and settings.enabled["cpu"]:
+        return _of_left_at_once(grad, len(self_shape), other)
     if len(self_shape) == 1:
-        return ops._transposed_mv(grad.reshape(-1), conj(_rows(other.transpose(-1, -2))))
-    if len(self_shape) == 2 and other._data.ndim > 2:
-        grad, other = (_rows(t.transpose(-1, -2)) for t in (grad, other))
-        return ops._adjoint_times(conj(grad), conj(other))
+        return ops._matmul_as_mv(conj(other), grad.unsqueeze(-1)).squeeze(-1)
     return ops._times_adjoint(grad, other)
+
+
+def _of_left_at_once(grad: Any, ndim: int, other: Any) -> Any:
+    """The same where autocast rounds each product: torch sums over the batch within one."""
+    other = _rows(other.transpose(-1, -2))
+    if ndim == 1:
+        return ops._transposed_mv(grad.reshape(-1), conj(other))
+    grad = _rows(grad.transpose(-1, -2))
+    return ops._adjoint_times(conj(grad), conj(other))
 
 
 def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
@@ -452,6 +462,12 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     except ValueError:
         _check_batches(left, right)
         raise
+
+
+# Where torch multiplies with `mv`, to which autocast has nothing to say on the CPU.
+kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor", node="UnsafeViewBackward0",
+       method=False, function=False, autocast="cuda=lower", backward=matmul_nd.backward)(
+    matmul_nd.body)  # fmt: skip
 
 
 def _check_folded(left: np.ndarray, right: np.ndarray) -> None:

@@ -245,8 +245,12 @@ def _check_addbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray) -> N
             f"Incompatible matrix sizes for bmm ({batch1.shape[1]}x{batch1.shape[2]} and "
             f"{batch2.shape[1]}x{batch2.shape[2]})"
         )
-    check_same_as_result(data, batch1)
     check_same_as_result(data, batch2)
+    if batch1.dtype != batch2.dtype:
+        raise RuntimeError(
+            "mat1 and mat2 must have the same dtype, but got "
+            f"{scalar_name(batch1)} and {scalar_name(batch2)}"
+        )
     check_mm_types(batch1, batch2)
 
 

@@ -109,8 +109,10 @@ def is_one_operator(mode: str, input: Any) -> bool:
 def whole_layer(mode: str, input: Any, weights: Any, state: Any, backwards: bool) -> Any:
     """`layer` from the input (T, N, features); `weights` are W, V, b and c."""
     weight, weight_hidden, bias, bias_hidden = weights
-    # The biases only meet in a sum, but where autocast rounds each of them.
-    if mode != "GRU" and bias_hidden is not None and not settings.enabled["cpu"]:
+    # The biases only meet in a sum, but where autocast rounds each of them. (A state of another
+    # type is an error, which speaks of its bias.)
+    together = mode != "GRU" and bias_hidden is not None and not settings.enabled["cpu"]
+    if together and state[0]._data.dtype is weight_hidden._data.dtype:
         bias, bias_hidden = bias + bias_hidden, None
     from_input = ops.nn.functional.linear(input, weight, bias)
     return layer(mode, from_input, weight_hidden, bias_hidden, state, backwards)

@@ -18,8 +18,8 @@ ROW: dict[str, Any] = {"autocast": "cuda=lower", "method": False}
 
 def _step(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b_ih: Any,
           b_hh: Any) -> Any:  # fmt: skip
-    from_hidden = ops.nn.functional.linear(state[0], w_hh, b_hh)
-    return STEPS[mode](ops.nn.functional.linear(input, w_ih, b_ih), from_hidden, state)
+    from_input = ops.nn.functional.linear(input, w_ih, b_ih)
+    return STEPS[mode](from_input, ops.nn.functional.linear(state[0], w_hh, b_hh), state)
 
 
 @composite(f"lstm_cell(Tensor input, Tensor[] hx, {WEIGHTS}) -> (Tensor, Tensor)", **ROW)

@@ -203,14 +203,14 @@ LINES: list[tuple[str, list[Any]]] = [
                             for kind in ("sum", "prod", "mean", "amax", "amin")]
      + [call(R(2, 3), 1, I([[0, 0], [1, 0]]), R(2, 2), "mean", include_self=False)]),
     # ---- products
-    ("mm _matmul", [[R(2, 3), R(3, 2)]]),
+    ("mm _matmul _matmul_as_mv", [[R(2, 3), R(3, 2)]]),
     ("bmm", [[R(2, 2, 3), R(2, 3, 1)]]),
     ("_adjoint_times", [[R(3, 2), R(3, 2)]]),
     ("_times_adjoint", [[R(2, 3), R(2, 3)]]),
-    ("_vector_times", [[R(3), R(3, 2)]]),
+    ("_vector_times _transposed_mv", [[R(3), R(3, 2)]]),
     ("dot vdot _matmul_dot", [[R(3), R(3)]]),
-    ("mv _matmul_mv", [[R(2, 3), R(3)]]),
-    ("outer", [[R(2), R(3)]]),
+    ("mv _matmul_mv _times_row", [[R(2, 3), R(3)]]),
+    ("outer _matmul_outer", [[R(2), R(3)]]),
     ("addmm", [call(R(2), R(2, 3), R(3, 2), beta=0.5, alpha=1.5), [R(2, 2), R(2, 3), R(3, 2)]]),
     ("addmv", [call(R(2), R(2, 3), R(3), beta=0.5, alpha=1.5)]),
     ("addr", [call(R(2, 3), R(2), R(3), beta=0.5, alpha=1.5)]),
@@ -390,6 +390,9 @@ REFUSED: dict[str, Sample] = {
     "linalg.linalg_ldl_solve": call(R(2, 2), I([1, 2]), R(2, 1)),
     "geqrf": call(R(3, 2)),
     "heaviside": call(R(2, 3), R(2, 3)),
+    "_addmm_activation": call(R(2, 2), R(2, 3), R(3, 2)),
+    "_native_multi_head_attention": call(R(1, 2, 4), R(1, 2, 4), R(1, 2, 4), 4, 2, R(12, 4), R(12),
+                                         R(4, 4), R(4)),
 }  # fmt: skip
 """Rows whose derivative torch does not have either: their formulas raise."""
 

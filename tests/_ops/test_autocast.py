@@ -168,9 +168,11 @@ def test_what_is_cast_every_time(kind: str) -> None:
         assert not settings.cache
 
 
-def test_types_are_kept_apart() -> None:
+def test_one_cast_is_kept_for_a_weight() -> None:
     weight, x = weight_and_input()
     with torch.autocast("cpu"):
         assert (x @ weight).dtype is torch.bfloat16
         with torch.autocast("cpu", dtype=torch.float16):
+            assert (weight @ weight).dtype is torch.bfloat16
+            torch.clear_autocast_cache()
             assert (x @ weight).dtype is torch.float16

@@ -192,6 +192,12 @@ def pinv_factors(
     return right * inverse[..., None, :], adjoint(left)
 
 
+def pinv(a: Array, **options: Any) -> Array:
+    """The product of both, the Moore-Penrose inverse (*, n, m)."""
+    left, right = pinv_factors(a, **options)
+    return left @ right
+
+
 def matrix_rank(
     a: Array,
     *,
