@@ -16,6 +16,7 @@ from conformance.autograd.observing import observe
 from conformance.modules import (
     module_containers,
     module_conversion,
+    module_functions,
     module_lazy,
     module_members,
     module_pruning,
@@ -26,6 +27,7 @@ from conformance.modules.module_attempts import tried
 TOPICS = (
     module_containers,
     module_conversion,
+    module_functions,
     module_lazy,
     module_members,
     module_pruning,

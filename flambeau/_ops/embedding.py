@@ -263,12 +263,19 @@ def _embedding_bag(weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray,
     return narrow(result, weight.dtype), bags, sizes, positions
 
 
+def _has_fast_sum(weight: np.ndarray, mode: int, padding_idx: int) -> bool:
+    """Torch has a fast path for sums of shorter types of which nothing is left out.
+
+    Only there does the last of the offsets end the last bag; elsewhere that goes to the end.
+    """
+    return mode != 2 and padding_idx < 0 and weight.dtype != np.float64
+
+
 def _check_bag_indices(
     indices: np.ndarray, weight: np.ndarray, mode: int, padding_idx: int
 ) -> None:
-    """Torch has a fast path for sums of shorter types of which nothing is left out."""
+    """Torch's fast sums have words of their own."""
     rows = weight.shape[0]
-    is_fast = mode != 2 and padding_idx < 0 and weight.dtype != np.float64
     _check_types(indices, "embedding_bag")
     if in_range(indices, rows):
         return
@@ -276,7 +283,7 @@ def _check_bag_indices(
     raise RuntimeError(
         f"Index {place} of input takes value {indices[place]} which is not in the valid range "
         f"[0, {rows})"
-        if is_fast
+        if _has_fast_sum(weight, mode, padding_idx)
         else "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
         f"{indices[place]}"
     )
@@ -342,7 +349,7 @@ def embedding_bag(
 ) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of rows that start at `offsets`."""
     padding = _wrapped_bag_padding(padding_idx, weight._data.shape[0])
-    if include_last_offset and offsets.numel():
+    if include_last_offset and offsets.numel() and _has_fast_sum(weight._data, mode, padding):
         last = int(offsets._data[-1])  # indices behind the last offset belong to no bag
         if last < indices.numel():
             indices = indices.narrow(0, 0, last)

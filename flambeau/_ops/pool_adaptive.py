@@ -35,7 +35,8 @@ def _adaptive_avg_rows(spatial: int) -> None:
         shape = adaptive_pool.adaptive_output_shape(name, data.shape, output_size)
         if 0 in shape:
             return np.zeros(shape, data.dtype)
-        return in_format_of(pooling.adaptive_avg_pool(data, tuple(output_size)), data)
+        found = pooling.adaptive_avg_pool(data, tuple(output_size))
+        return in_format_of(found, data) if spatial == 2 else found
 
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor", function=False,
             node=node.replace("0", "Backward0"), backward={
@@ -57,7 +58,9 @@ def _adaptive_avg_rows(spatial: int) -> None:
 def _adaptive_average(name: str, spatial: int, input: Any, output: Any) -> Any:
     adaptive_pool.adaptive_output_shape(name, input._data.shape, output)
     if set(output) == {1} and input._data.size:
-        return ops.mean(input, tuple(range(-spatial, 0)), True)
+        result = ops.mean(input, tuple(range(-spatial, 0)), True)
+        result._data = in_format_of(result._data, input._data)  # nobody else has its memory yet
+        return result
     return getattr(ops, f"_{name}")(input, output)
 
 
@@ -123,7 +126,10 @@ def _adaptive_max_rows(spatial: int) -> None:
         shape = adaptive_pool.adaptive_output_shape(name, data.shape, output)
         if 0 in shape:
             return np.zeros(shape, data.dtype), np.zeros(shape, np.int64)
-        return pooling.adaptive_max_pool(data, output)
+        values, indices = pooling.adaptive_max_pool(data, output)
+        if spatial == 3:
+            return values, indices
+        return in_format_of(values, data), in_format_of(indices, data)
 
 
 _adaptive_max_rows(2)
@@ -297,7 +303,8 @@ def _unpool_rows(spatial: int) -> None:
     def unpool(data: Array, indices: Array, output_size: Any) -> Array:
         """Zeros of the given size with the values at their flat positions in each plane."""
         _check_unpool(data, indices, output_size)
-        return planes.max_unpool(data, indices, tuple(output_size))
+        found = planes.max_unpool(data, indices, tuple(output_size))
+        return in_format_of(found, data) if spatial == 2 else found
 
 
 _unpool_rows(2)

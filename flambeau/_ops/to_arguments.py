@@ -10,13 +10,11 @@ from flambeau._core.device import check_available, device
 from flambeau._ops.binder import type_name
 from flambeau._tensor.tensor import Tensor
 
-FORMS = (
-    ("device", "dtype", "non_blocking", "copy"),
-    ("dtype", "non_blocking", "copy"),
-    ("tensor", "non_blocking", "copy"),
-)
+DEVICE_FORM = ("device", "dtype", "non_blocking", "copy")
+DTYPE_FORM = ("dtype", "non_blocking", "copy")
+TENSOR_FORM = ("tensor", "non_blocking", "copy")
 FITTING: dict[str, tuple[type, ...]] = {
-    "device": (device, str, int, type(None)), "dtype": (dt.dtype, type(None)),
+    "device": (str, device, type(None), int), "dtype": (dt.dtype, type(None)),
     "tensor": (Tensor,), "non_blocking": (bool,), "copy": (bool,),
     "memory_format": (lay.memory_format, type(None)),
 }  # fmt: skip
@@ -36,11 +34,17 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     Raises:
         TypeError: arguments that fit none of the forms.
     """
-    for names in FORMS:
-        given = _in_form(names, args, kwargs)
-        if given is not None:
-            break
-    else:
+    if args and not kwargs and type(args[0]) in (str, device):
+        if len(args) == 1:
+            return None, check_available(args[0]), False, None
+        if len(args) == 2 and type(args[1]) is dt.dtype:
+            return args[1], check_available(args[0]), False, None
+    elif len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        return args[0].dtype, args[0].device, False, None
+    elif len(kwargs) == 1 and not args and type(kwargs.get("dtype")) is dt.dtype:
+        return kwargs["dtype"], None, False, None
+    given = _by_name(_form_of(args, kwargs), args, kwargs)
+    if given is None:
         raise _no_form(args, kwargs)
     tensor = given.get("tensor")
     element, place = given.get("dtype"), given.get("device")
@@ -51,7 +55,17 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     return element, place, bool(given.get("copy", False)), given.get("memory_format")
 
 
-def _in_form(
+def _form_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
+    """The form that the first argument belongs to."""
+    if not args:
+        return TENSOR_FORM if "tensor" in kwargs else DEVICE_FORM
+    first = args[0]
+    if isinstance(first, Tensor):
+        return TENSOR_FORM
+    return DTYPE_FORM if isinstance(first, (dt.dtype, type)) else DEVICE_FORM
+
+
+def _by_name(
     names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The arguments by name, if they fit."""
@@ -62,11 +76,14 @@ def _in_form(
         if name in given or (name not in names and name != "memory_format"):
             return None
         given[name] = value
-    if "dtype" in given:
-        given["dtype"] = dt.as_dtype(given["dtype"])
-    if names[0] != "device" and given.get(names[0]) is None:
-        return None
-    return given if all(_fits(name, value) for name, value in given.items()) else None
+    for name, value in given.items():
+        if type(value) in FITTING[name]:
+            continue
+        if name == "dtype" and isinstance(value, type) and value in dt.PYTHON_TYPES:
+            given[name] = dt.PYTHON_TYPES[value]
+        elif not _fits(name, value):
+            return None
+    return given
 
 
 def _fits(name: str, value: Any) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from flambeau._ops.templates import adaptive_pool as plain_adaptive
 from flambeau._ops.templates import planes as plain_planes
 from flambeau._ops.templates import pool as plain
@@ -74,9 +76,11 @@ def avg_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, output: In
     """The mean of every window; integers divide towards zero."""
     kernels = _compiled(input, input.shape[-len(kernel) :])
     more = count_include_pad, divisor_override
-    if kernels is None:
-        return plain.avg_pool(input, kernel, stride, padding, output, *more)
-    return in_format_of(kernels.avg_pool(input, kernel, stride, padding, output, *more), input)
+    pool = plain.avg_pool if kernels is None else kernels.avg_pool
+    found = pool(input, kernel, stride, padding, output, *more)
+    if len(kernel) == 3:  # torch lays out means of volumes in the one way only
+        return np.ascontiguousarray(found)
+    return found if kernels is None else in_format_of(found, input)
 
 
 def avg_pool_backward(grad: Array, spatial: Ints, kernel: Ints, stride: Ints, padding: Ints,

@@ -158,6 +158,8 @@ def pack_padded_sequence(
 
     `enforce_sorted`: lengths must decrease already; otherwise sequences are sorted.
     """
+    if 0 in input.shape:
+        raise RuntimeError("Cannot pack empty tensors.")
     sizes = _lengths(lengths)
     order = None
     if not enforce_sorted:
@@ -175,8 +177,6 @@ def pack_padded_sequence(
 
 
 def _check_lengths(input: Tensor, sizes: np.ndarray) -> None:
-    if 0 in input.shape:
-        raise RuntimeError("Cannot pack empty tensors.")
     batch = input.shape[1]
     if sizes.size != batch:
         raise RuntimeError(
