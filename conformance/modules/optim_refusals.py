@@ -185,3 +185,27 @@ def closures_that_raise(torch: Any) -> Any:
         seen += [_outcome(optimizer.step, lambda: 1 / 0), torch.is_grad_enabled()]
         seen.append(params)
     return seen
+
+
+def fused_groups_with_gradients(torch: Any) -> Any:
+    """A group may ask for what the whole optimizer may not."""
+    seen = []
+    for name in ("Adam", "AdamW", "Adagrad"):
+        for asked in ({"differentiable": True}, {"differentiable": True, "foreach": True}):
+            parameter = torch.ones(2)
+            groups = [{"params": [parameter], **asked}]
+            optimizer = getattr(torch.optim, name)(groups, fused=True)
+            seen.append(_outcome(optimizer.step))
+            _filled([parameter], torch)
+            seen += [_outcome(optimizer.step), parameter]
+    return seen
+
+
+def nothing_is_divided_before_state_is_looked_at(torch: Any) -> Any:
+    parameter = torch.ones(2)
+    optimizer = torch.optim.Adam([parameter], fused=True)
+    _filled([parameter], torch)
+    optimizer.step()
+    del optimizer.state[parameter]["exp_avg_sq"]
+    optimizer.grad_scale = torch.tensor(2.0)
+    return _outcome(optimizer.step), parameter, parameter.grad

@@ -86,6 +86,9 @@ class Adagrad(Elementwise):
         scale_for(self, group)  # refused, though there be nothing to step
         if group["fused"]:
             self._check_fused(params)
+            if params and group["differentiable"]:
+                raise RuntimeError("adagrad with fused=True does not support differentiable=True")
+            return
         check_listed(group)
         super().check_kind(params, group)
 

@@ -96,10 +96,8 @@ class Adam(Elementwise):
             if params and group["differentiable"]:
                 raise RuntimeError("Adam with fused=True does not support differentiable=True")
             return
-        listed = group["foreach"] or not (
-            group["foreach"] is False or isinstance(group["lr"], Tensor)
-        )
-        if not listed:
+        by_default = group["foreach"] is None and group["fused"] is None
+        if not (group["foreach"] or (by_default and not isinstance(group["lr"], Tensor))):
             scale_for(self, group)  # refused, though there be nothing to step
         if params and group["capturable"] and group["foreach"]:
             refuse_capturable(self.counters[1], self.devices[1])

@@ -122,9 +122,12 @@ class Elementwise(Planned, generic=True):
         if scale.left_out:
             self.left_out()
             return
+        by_kernel = not self.defaults["differentiable"] and not has_sparse(params)
+        if scale.divisor is not None or not by_kernel:
+            self.check_state(states, group)
         if scale.divisor is not None:
             divide(params, scale.divisor)
-        if not self.defaults["differentiable"] and not has_sparse(params):
+        if by_kernel:
             params, states = fused.step(self, params, states, group)
         if not params:
             return
