@@ -107,21 +107,30 @@ def _check_stats(input: np.ndarray, *parameters: np.ndarray | None) -> None:
             raise RuntimeError(f"{name} should contain {channels} elements not {array.size}")
     if input.dtype.kind not in "fV":
         raise refuse("batch_norm", input.dtype)
-    _check_mixed(input, [named["weight"], named["bias"]])
-    for name in ("running_mean", "running_var"):
-        array = named[name]
-        allowed = (FLOAT32, input.dtype) if input.dtype in dt.NUMPY_HALVES else (input.dtype,)
-        if array is not None and array.dtype not in allowed:
+    order = ("weight", "bias", "running_mean", "running_var")
+    check_types(input, [named[name] for name in order])
+
+
+def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
+    """Half inputs may have float32 parameters; otherwise types are the same. The first parameter
+    tells which of the two it is."""
+    given = [array for array in parameters if array is not None]
+    if not given:
+        return
+    if given[0].dtype != input.dtype:
+        _check_mixed(input, given)
+        return
+    for array in given:
+        if array.dtype != input.dtype:
             words = [dt.from_numpy_dtype(a.dtype).scalar_name for a in (input, array)]
             raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
 
 
-def _check_mixed(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
-    """Half inputs may have float32 parameters; otherwise types are the same."""
-    allowed = (FLOAT32, input.dtype) if input.dtype in dt.NUMPY_HALVES else (input.dtype,)
-    for array in parameters:
-        if array is not None and array.dtype not in allowed:
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+def _check_mixed(input: np.ndarray, parameters: list[np.ndarray]) -> None:
+    if any(array.dtype != FLOAT32 for array in parameters):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in dt.NUMPY_HALVES:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def _update(running: np.ndarray | None, value: np.ndarray, momentum: float) -> None:

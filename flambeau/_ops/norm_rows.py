@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau._ops import outputs
 from flambeau._ops.namespace import ops
-from flambeau._ops.norm import _check_mixed, row_dots
+from flambeau._ops.norm import check_types, row_dots
 from flambeau._ops.op import composite, kernel
 from flambeau._ops.pointwise import wants_grad
 from flambeau._ops.reductions import fused
@@ -142,7 +142,7 @@ def native_layer_norm(
     check_normalized_shape(input.shape, normalized_shape, weight, bias, ", ")
     if input.dtype.kind not in "fV":
         raise refuse("LayerNormKernelImpl", input.dtype)
-    _check_mixed(input, [weight, bias])
+    check_types(input, [weight, bias])
     dims = len(normalized_shape)
     kept = input.dtype if weight is None else weight.dtype
     stats_shape = input.shape[: input.ndim - dims] + (1,) * dims
@@ -290,7 +290,7 @@ def native_group_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     _check_groups(input, weight, bias, C, group)
     if input.dtype.kind not in "fV":
         raise refuse("GroupNormKernelImpl", input.dtype)
-    _check_mixed(input, [weight, bias])
+    check_types(input, [weight, bias])
     kept = input.dtype if weight is None else weight.dtype
     kernels = fused("norm", input, kept)
     if kernels is not None:

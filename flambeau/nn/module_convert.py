@@ -87,7 +87,7 @@ class ModuleConversion:
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = dtype if _is_inexact(tensor) else None
-            if memory_format is not None and tensor.ndim in (4, 5):
+            if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(place, dtype=wanted, memory_format=memory_format)
             return tensor.to(place, dtype=wanted)
 
@@ -216,7 +216,10 @@ def _convert(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tens
             with no_grad():
                 applied = fn(parameter.grad)
             _check_tensor(applied)
-            parameter.grad.data = applied
+            if parameter.grad.is_sparse:
+                parameter.grad = applied
+            else:
+                parameter.grad.data = applied
 
 
 def _check_tensor(applied: Any) -> None:

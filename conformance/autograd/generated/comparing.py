@@ -120,6 +120,7 @@ def _told_by(note: list[Any]) -> str:
 
 OUTPUT = re.compile(r"(which is output \d+ of \w+?)\d*,")
 CLASS = re.compile(r"\b(?:torch|flambeau)(?:\.\w+)*\.(\w+)")
+UNINITIALIZED = re.compile(r"(uninitialized parameter) in <.*?>(?= This|\.)")
 BACKEND = re.compile(r"(Could not run '\S+' with arguments from the '\S+' backend\.).*")
 ADDRESS = re.compile(r"0x[0-9a-f]+|\b\d{12,}\b")
 
@@ -127,6 +128,7 @@ ADDRESS = re.compile(r"0x[0-9a-f]+|\b\d{12,}\b")
 def _plainly(said: str) -> str:
     """What an error says, without the number that tells overloads apart, without addresses and
     the modules of classes."""
+    said = UNINITIALIZED.sub(r"\1", said)
     said = BACKEND.sub(r"\1", said)
     return ADDRESS.sub("0x", CLASS.sub(r"\1", OUTPUT.sub(r"\1,", said)))
 

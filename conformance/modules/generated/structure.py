@@ -303,7 +303,8 @@ class Structure:
         owner = p.part()
         if isinstance(p.of_part(text), CONTAINERS):
             raise Refused("it has no class of its own")
-        known = getattr(p.of_part(owner), "parametrizations", {})
+        known = getattr(p.of_part(owner), "parametrizations", None)
+        known = known if isinstance(known, nn.ModuleDict) else {}
         if len(known) and p.chance(0.6):
             inner = p.random.choice(list(known))
             return p.one(

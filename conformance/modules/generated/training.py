@@ -57,12 +57,12 @@ class Training:
             words.append("lr=0.1")
         if len(set(keys)) < len(keys):
             words = words[:1]
-        part = p.tensor_of()
+        part, text = p.tensor_of(), " ".join(words)  # lists and fused steps take repeats otherwise
         given = p.one(
             f"{m}.parameters()", f"{m}.parameters()", f"{m}.parameters()",
             f"{m}.named_parameters()",
             f"[{{'params': {m}.parameters()}}, {{'params': [{part}], 'lr': 0.3}}]",
-            f"[{part}]", f"[{part}, {part}]", "[]", f"{part}",
+            f"[{part}]", f"[{part}]" if "foreach=True" in text or "fused" in text else f"[{part}, {part}]", "[]", part,
             f"[{{'params': [{part}], 'weight_decay': 0.5}}]",
         )  # fmt: skip
         return f"{p.new_name('o')} = optim.{kind}({', '.join([given, *words])})"

@@ -90,6 +90,7 @@ def _register_first(module: Any, name: str, parametrization: Module, unsafe: boo
         raise AssertionError(f"Module already has an attribute named '{name}'")
     base = type_before_parametrizations(module)
     if not is_parametrized(module):
+        set_class(module, base, [name])  # who is told of the new part sees the new class
         module.parametrizations = ModuleDict()
     module.parametrizations[name] = steps
     set_class(module, base, list(module.parametrizations))
