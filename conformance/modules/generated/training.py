@@ -57,12 +57,14 @@ class Training:
             words.append("lr=0.1")
         if len(set(keys)) < len(keys):
             words = words[:1]
-        part, text = p.tensor_of(), " ".join(words)  # lists and fused steps take repeats otherwise
+        part = p.tensor_of()
+        in_lists = any(word in ("foreach=True", "fused=True") for word in words)
+        twice = "[]" if in_lists else f"[{part}, {part}]"  # lists take repeats otherwise
         given = p.one(
             f"{m}.parameters()", f"{m}.parameters()", f"{m}.parameters()",
             f"{m}.named_parameters()",
             f"[{{'params': {m}.parameters()}}, {{'params': [{part}], 'lr': 0.3}}]",
-            f"[{part}]", f"[{part}]" if "foreach=True" in text or "fused" in text else f"[{part}, {part}]", "[]", part,
+            f"[{part}]", twice, "[]", part,
             f"[{{'params': [{part}], 'weight_decay': 0.5}}]",
         )  # fmt: skip
         return f"{p.new_name('o')} = optim.{kind}({', '.join([given, *words])})"
