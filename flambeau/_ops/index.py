@@ -133,6 +133,7 @@ linalg.svdvals linalg.vander pca_lowrank pinverse svd svd_lowrank vander
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
 """,
+    "linear_nodes": "",
     "loss": """
 huber_loss huber_loss_backward l1_loss mse_loss mse_loss_backward nn.functional.huber_loss
 nn.functional.l1_loss nn.functional.mse_loss nn.functional.smooth_l1_loss smooth_l1_loss
