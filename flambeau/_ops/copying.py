@@ -341,11 +341,12 @@ def fill(data: np.ndarray, value: Any) -> np.ndarray:
     strides = cpu.preserved_strides(data)
     result = cpu.empty_strided(data.shape, strides, data.dtype) if strides else (
         np.empty(data.shape, data.dtype))  # fmt: skip
-    _write_number(result, value)
+    write_number(result, value)
     return result
 
 
-def _write_number(data: np.ndarray, value: Any) -> None:
+def write_number(data: np.ndarray, value: Any) -> None:
+    """Fill memory with a number, which has to fit into its type."""
     if data.size < LIMIT and value.__class__ is float and data.dtype in FLOATS and (
         -LARGEST <= value <= LARGEST or value - value != 0  # infinite or not a number
     ):  # fmt: skip
@@ -361,7 +362,7 @@ FLOATS = frozenset((FLOAT32, np.dtype(np.float64)))
 """Types that NumPy's own `fill` converts a float to as torch does."""
 
 
-fill.write = _write_number
+fill.write = write_number
 
 
 @kernel("fill.Tensor(Tensor self, Tensor value) -> Tensor", inplace=True, node="FillBackward1",
@@ -385,4 +386,4 @@ def zero(data: np.ndarray) -> np.ndarray:
     return np.zeros_like(data)
 
 
-zero.write = lambda data: data.fill(0) if data.size < LIMIT else _write_number(data, 0)
+zero.write = lambda data: data.fill(0) if data.size < LIMIT else write_number(data, 0)

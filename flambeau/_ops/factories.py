@@ -14,7 +14,7 @@ from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._core.promotion import dtype_of_number
 from flambeau._ops import outputs
-from flambeau._ops.copying import format_strides
+from flambeau._ops.copying import format_strides, write_number
 from flambeau._ops.dispatch import size_list
 from flambeau._ops.op import composite
 from flambeau._ops.scalars import filling
@@ -245,7 +245,7 @@ def full(
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
     data = np.empty(shape_of((size,), "full"), numpy_dtype)
-    data[...] = filling(_plain(fill_value), numpy_dtype)
+    write_number(data, _plain(fill_value))
     return finish(data, requires_grad, out)
 
 

@@ -124,18 +124,17 @@ def fork_rng(devices: Any = None, enabled: bool = True, **unused: Any) -> Iterat
 # ---- new tensors
 
 
-def _drawn(name: str, size: Any, fill: Callable[[np.ndarray], Any], out: Any, dtype: Any,
-           layout: Any, device: Any, requires_grad: bool) -> Tensor:  # fmt: skip
-    """A new tensor, or `out`, filled in its own type and in the order of its memory."""
-    numpy_dtype = options(of_out(name, out, dtype, layout), layout, device)
-    shape = shape_of(size, name)
+def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
+    """The memory to fill: new, or that of `out`, in its own type and order."""
     if out is None:
-        data = np.empty(shape, numpy_dtype)
-        fill(data)
-        return finish(data, requires_grad)
-    outputs.check_overlap(room(out, shape))
-    fill(out._data)
-    return filled(out, requires_grad)
+        return np.empty(shape_of(size, name), options(dtype, layout, device))
+    options(of_out(name, out, dtype, layout), layout, device)
+    outputs.check_overlap(room(out, shape_of(size, name)))
+    return out._data  # type: ignore[no-any-return]
+
+
+def _finished(data: np.ndarray, out: Any, requires_grad: bool) -> Tensor:
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
 @composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", method=False)
@@ -143,10 +142,9 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
          layout: Any = None, device: Any = None, pin_memory: bool = False,
          requires_grad: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers from [0, 1)."""
-    stream = _stream(generator)
-    return _drawn("rand", sizes if size is None else (size,),
-                  lambda data: random_fill.uniform_(data, 0.0, 1.0, stream), out, dtype, layout,
-                  device, requires_grad)  # fmt: skip
+    data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
+    random_fill.uniform_(data, 0.0, 1.0, _stream(generator))
+    return _finished(data, out, requires_grad)
 
 
 @composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", method=False)
@@ -154,10 +152,9 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1."""
-    stream = _stream(generator)
-    return _drawn("randn", sizes if size is None else (size,),
-                  lambda data: random_fill.normal_(data, 0.0, 1.0, stream), out, dtype, layout,
-                  device, requires_grad)  # fmt: skip
+    data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
+    random_fill.normal_(data, 0.0, 1.0, _stream(generator))
+    return _finished(data, out, requires_grad)
 
 
 @composite(f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", method=False)
@@ -176,10 +173,9 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
         raise TypeError("randint() received an invalid combination of arguments")
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     wanted = dt.int64 if dtype is None and out is None else dtype
-    stream = _stream(generator)
-    return _drawn("randint", (size,),
-                  lambda data: random_integer.random_from_to_(data, first, last, stream), out,
-                  wanted, layout, device, requires_grad)  # fmt: skip
+    data = _target("randint", (size,), out, wanted, layout, device)
+    random_integer.random_from_to_(data, first, last, _stream(generator))
+    return _finished(data, out, requires_grad)
 
 
 @composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
@@ -240,10 +236,9 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers of one mean and standard deviation."""
-    stream = _stream(generator)
-    return _drawn("normal", (size,),
-                  lambda data: random_fill.normal_(data, float(mean), float(std), stream), out,
-                  dtype, layout, device, requires_grad)  # fmt: skip
+    data = _target("normal", (size,), out, dtype, layout, device)
+    random_fill.normal_(data, float(mean), float(std), _stream(generator))
+    return _finished(data, out, requires_grad)
 
 
 @composite(
