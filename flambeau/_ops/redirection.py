@@ -38,6 +38,7 @@ class Redirection:
         with _lock:
             before = self.befores[function] = _copy(function)
             _befores.setdefault(function, []).append(before)
+            _keep_signature(function, before)
             function.__code__ = _line(through, before, unless)
 
     def end(self) -> None:
@@ -57,6 +58,21 @@ def _take_out(function: FunctionType, before: FunctionType) -> None:
     del befores[place]
     if not befores:
         del _befores[function]
+        if getattr(function, "__wrapped__", None) in _copies:
+            _copies.discard(function.__wrapped__)  # type: ignore[attr-defined]
+            del function.__wrapped__  # type: ignore[attr-defined]
+
+
+_copies: set[FunctionType] = set()
+"""What `inspect` is told to look at instead of redirected functions."""
+
+
+def _keep_signature(function: FunctionType, before: FunctionType) -> None:
+    """Let `inspect` find the parameters that the function had."""
+    if not hasattr(function, "__wrapped__"):
+        before.__annotations__ = function.__annotations__
+        function.__wrapped__ = before  # type: ignore[attr-defined]
+        _copies.add(before)
 
 
 def _copy(function: FunctionType) -> FunctionType:

@@ -39,9 +39,9 @@ def scale_for(optimizer: Any, group: Group) -> Scale:
 
 
 def _first(value: Any) -> Any:
-    """The first number of a tensor; None if there is none."""
-    if value is None:
-        return None
+    """The first number of a tensor; None if there is none. Without gradients it is a plain 0."""
+    if value is None or isinstance(value, int):
+        return value
     values = value.to("cpu")
     if value.dtype is not float32:
         raise RuntimeError(f"expected scalar type Float but found {value.dtype.scalar_name}")
