@@ -106,6 +106,23 @@ def linear(torch: Any) -> Any:
     return lambda: net(x)
 
 
+def module(torch: Any) -> Any:
+    net, x = torch.nn.Identity(), torch.ones(3)
+    return lambda: net(x)
+
+
+def module_with_forward_hook(torch: Any) -> Any:
+    net, x = torch.nn.Identity(), torch.ones(3)
+    net.register_forward_hook(lambda *values: None)
+    return lambda: net(x)
+
+
+def module_with_full_hook(torch: Any) -> Any:
+    net, x = torch.nn.Linear(4, 4), torch.ones(1, 4, requires_grad=True)
+    net.register_full_backward_hook(lambda *values: None)
+    return lambda: net(x).sum().backward()
+
+
 def chain(a: Any, b: Any) -> Any:
     for _ in range(10):
         a = (a + b) * 0.5
@@ -139,6 +156,8 @@ CASES = [
     Case("x[3:7]", slice_, 1.2), Case("view", view, 1.2), Case("transpose", transpose, 1.2),
     Case("five views", views, 1.2), Case("tensor from a list", from_list),
     Case("4x4 matmul", matmul), Case("nn.Linear(4, 4)", linear, 1.3),
+    Case("a module's call", module), Case("with a forward hook", module_with_forward_hook),
+    Case("with a full backward hook, there and back", module_with_full_hook),
     Case("20 operators forward", chain_forward), Case("20 operators backward", chain_backward, 1.5),
     Case("20 operators forward and backward", chain_both),
 ]  # fmt: skip

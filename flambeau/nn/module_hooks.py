@@ -102,7 +102,7 @@ class ModuleHooks:
         return add_hook(self._backward_hooks, hook)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # benchmarks/module_call.py: this test is all that a module without hooks pays.
+        # benchmarks/op_overhead.py: this test is all that a module without hooks pays.
         if (
             self._backward_hooks
             or self._backward_pre_hooks
