@@ -317,7 +317,6 @@ class Structure:
                 f"note(type({owner}).__name__, {owner}.parametrizations)",
                 f"with parametrize.cached():\n    note({owner}.{inner} is {owner}.{inner})",
                 f"parametrize.register_parametrization({owner}, {inner!r}, Doubled())",
-                f"parametrize.transfer_parametrizations_and_params({owner}, nn.Linear(3, 3))",
                 f"del {owner}.{inner}", f"note({owner}.parametrizations.{inner}.is_tensor)",
             )  # fmt: skip
         rule = p.one("Doubled()", "Doubled()", "Squared()", "Symmetric()", "Split()", "Longer()",

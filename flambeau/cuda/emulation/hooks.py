@@ -87,14 +87,14 @@ def _namespaces(holder: Any) -> list[Any]:
     return [value for value in vars(holder).values() if isinstance(value, namespace.Namespace)]
 
 
-def stream(generator: Any) -> Any:
+def stream(generator: Any, name: str = "") -> Any:
     """The random stream of an operator: that of the device it works on, unless one is given."""
     if generator is not None:
-        return generator
+        return BEFORE["stream"](generator, name)
     return generators.of_place(working.place)
 
 
-BEFORE = {"manual_seed": random.manual_seed}
+BEFORE: dict[str, Any] = {"manual_seed": random.manual_seed, "stream": random._stream}
 """Functions that replaced ones call; in a dict, where `_replace` does not look."""
 
 
