@@ -371,20 +371,19 @@ def autocast_regions_are_per_device() -> None:
     assert (x @ x).dtype is torch.float32
 
 
-def _casts_of(product: Any) -> tuple[Any, Any]:
-    """The nodes behind the bias and, past its transposition, behind the weight."""
-    bias, _, turned = [node for node, _ in product.next_functions]
-    return bias, turned.next_functions[0][0]
-
-
 def weights_are_cast_once_a_region() -> None:
+    def casts_of(product: Any) -> tuple[Any, Any]:
+        """The nodes behind the bias and, past its transposition, behind the weight."""
+        bias, _, turned = [node for node, _ in product.next_functions]
+        return bias, turned.next_functions[0][0]
+
     layer = torch.nn.Linear(2, 2).cuda()
     x = torch.ones(1, 2, device="cuda")
     with torch.autocast("cuda"):
         with torch.no_grad():
             layer(x)
         first, second = layer(x), layer(x)
-    casts = [_casts_of(y.grad_fn) for y in (first, second)]
+    casts = [casts_of(y.grad_fn) for y in (first, second)]
     assert casts[0] == casts[1] and None not in casts[0]  # the same nodes
     (first + second).sum().backward()
     assert layer.weight.grad.dtype is torch.float32
