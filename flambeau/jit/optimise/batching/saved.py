@@ -98,6 +98,7 @@ class RoundsBackward(Node):
     was."""
 
     __slots__ = ("kept",)
+    composed = True  # of nodes that lead to fewer places each
     kept: tuple[Kept, ...]  # one for each saved tensor
     sequence_number: int
 

@@ -23,6 +23,7 @@ class FusedBackward(Node):
     __slots__ = ("form", "group", "kept", "outputs", "results", "shapes", "value_versions",
                  "values")  # fmt: skip
     title = "FusedBackward"
+    composed = True  # of nodes that lead to fewer places each
     form: Any
     group: Any
     kept: tuple[Any, ...]  # arrays of the forward pass

@@ -32,6 +32,7 @@ class ScanBackward(Node):
     __slots__ = ("copies", "ends", "form", "kept", "outputs", "owners", "recorded", "scan",
                  "shapes", "value_versions", "values")  # fmt: skip
     title = "FusedBackward"
+    composed = True  # of nodes that lead to fewer places each
     form: Any
     scan: Any
     ends: Ends
