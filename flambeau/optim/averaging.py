@@ -26,12 +26,19 @@ def approach(averages: Any, currents: Any, weight: float) -> None:
     Below some 8,000 elements in all, and where tensors have gaps or half types, by `lerp_`.
     """
     pairs = list(zip(averages, currents, strict=True))
-    if choice.compiled("optimizer", sum([average._data.size for average in averages])):
+    size = sum([average._data.size for average in averages])
+    if choice.compiled("optimizer", size) and all(_fit_together(*pair) for pair in pairs):
         suited = [fits(*pair) for pair in pairs]
         move([pair for pair, suits in zip(pairs, suited, strict=True) if suits], weight)
         pairs = [pair for pair, suits in zip(pairs, suited, strict=True) if not suits]
     for average, current in pairs:
         average.lerp_(current, weight)
+
+
+def _fit_together(average: Any, current: Any) -> bool:
+    """Whether types and shapes agree. Others may be refused: those behind them must not have moved."""
+    alike = isinstance(current, Tensor) and average.dtype == current.dtype
+    return alike and average.shape == current.shape
 
 
 def fits(average: Any, current: Any) -> bool:

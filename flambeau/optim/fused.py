@@ -37,9 +37,23 @@ def step(
     if plan is None or not plan.holds(params, states, group):
         optimizer.check_state(states, group)
         plan = optimizer.plans[id(group)] = Plan(optimizer, params, states, group)
+    if not all(_fits_together(params[place], states[place], plan.needed) for place in plan.rest):
+        optimizer.check_state(states, group)
+        return params, states  # one is refused, perhaps: those behind it must not have moved
     for job in plan.jobs:
         job.run(group)
     return [params[place] for place in plan.rest], [states[place] for place in plan.rest]
+
+
+def _fits_together(parameter: Any, state: State, names: tuple[str, ...]) -> bool:
+    """Whether the gradient and what is kept have the parameter's type and shape."""
+    data = parameter._data
+    others = [parameter._grad, *[state.get(name) for name in names]]
+    return all(
+        other._data.dtype == data.dtype and other._data.shape == data.shape
+        for other in others
+        if other is not None
+    )
 
 
 class Plan:
