@@ -37,7 +37,7 @@ def a_parameter_twice(torch: Any) -> Any:
 
 
 def a_large_parameter_twice(torch: Any) -> Any:
-    """So large that all are stepped by one kernel; sums of so many numbers are rounded otherwise."""
+    """So large that all are stepped by one kernel; sums of so many are rounded otherwise."""
     cases = [case for case in CASES if case[0] not in ("Muon", "Adafactor")]
     return [_twice(torch, name, options, 5000) for name, options in cases]
 

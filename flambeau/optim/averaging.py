@@ -36,7 +36,7 @@ def approach(averages: Any, currents: Any, weight: float) -> None:
 
 
 def _fit_together(average: Any, current: Any) -> bool:
-    """Whether types and shapes agree. Others may be refused: those behind them must not have moved."""
+    """Whether types and shapes agree. Others may be refused, and those behind them stay then."""
     alike = isinstance(current, Tensor) and average.dtype == current.dtype
     return alike and average.shape == current.shape
 
