@@ -117,8 +117,11 @@ class ModuleConversion:
         return self._cast_floating(dt.float16)
 
     def bfloat16(self: Self) -> Self:
-        """Cast floating point parameters and buffers to bfloat16."""
-        return self._cast_floating(dt.bfloat16)
+        """Cast floating point parameters and buffers to bfloat16.
+
+        Raises ValueError for parameters without a shape: of the casts, this one is not for them.
+        """
+        return self._apply(lambda t: t.bfloat16() if t.dtype.is_floating_point else t)
 
     def cpu(self: Self) -> Self:
         """Move everything to the CPU."""

@@ -199,6 +199,9 @@ class SyncBatchNorm(_BatchNorm):
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input)
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """A module with every BatchNorm in it, or itself, replaced by SyncBatchNorm."""
