@@ -62,9 +62,10 @@ class ToTensor:
                 raise ValueError(f"pic should be 2/3 dimensional. Got {image.ndim} dimensions.")
             pixels = ops.as_tensor(np.array(image))
         elif _is_pillow(image):
-            pixels = ops.as_tensor(np.array(image), dtype=DTYPES.get(image.mode))
-            if image.mode == "1":
-                pixels = pixels.to(uint8) * 255
+            array = np.array(image)
+            if image.mode == "1":  # where Pillow's true is any byte but 0
+                array = np.where(array, np.uint8(255), np.uint8(0))
+            pixels = ops.as_tensor(array, dtype=DTYPES.get(image.mode))
         else:
             raise TypeError(f"pic should be PIL Image or ndarray. Got {type(image)}")
         if pixels.ndim == 2:
