@@ -582,24 +582,3 @@ def function_that_writes_to_a_view_of_its_own(t):
     name = part.grad_fn.name()
     part.sum().backward()
     return name, part, x.grad
-
-
-def lists_of_results(t):
-    """What is no tensor and no tuple comes back as it is, without gradients."""
-
-    class Halves(t.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, kind):
-            return {"list": [x * 2, x * 3], "dict": {"a": x * 2}, "nested": (x * 2, [x * 3])}[kind]
-
-        @staticmethod
-        def backward(ctx, *grads):
-            return grads[0], None
-
-    found = []
-    for kind in ("list", "dict", "nested"):
-        result = Halves.apply(t.ones(2, requires_grad=True), kind)
-        parts = result.values() if isinstance(result, dict) else result
-        found.append((type(result).__name__, [getattr(p, "requires_grad", None) for p in parts]))
-    again = t.utils.checkpoint.checkpoint(lambda x: [x * 2], t.ones(2), use_reentrant=True)
-    return found, type(again).__name__

@@ -185,15 +185,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     """The integers from 0 to n - 1 in random order."""
     wanted = of_out("randperm", out, dtype, layout)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
-    _check_largest(n, numpy_dtype)
     return finish(random_sample.randperm(n, numpy_dtype, _stream(generator)), requires_grad, out)
-
-
-def _check_largest(n: int, numpy_dtype: np.dtype) -> None:
-    """The numbers from 0 to n have to fit into the type."""
-    if numpy_dtype.kind in "iu" and n - 1 > np.iinfo(numpy_dtype).max:
-        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without "
-                           "overflow")  # fmt: skip
 
 
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
