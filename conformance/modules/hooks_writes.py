@@ -68,28 +68,20 @@ def of_an_output(t, see):
 
 
 def of_one_of_two_outputs(t, see):
-    found = []
-    for place in (0, 1):
-
-        def run(write, place=place):
-            x = t.ones(3, requires_grad=True)
-            made = module(t, lambda x: (x * 2, x * 3))
-            made.register_full_backward_hook(see("hook"))
-            out = made(x)
-            write(t, out[place])
-            return _after_backward(t, out, x), x.grad
-
-        found.append(_all_writes(t, run))
-    return found
+    return _of_either_output(t, see, lambda x: (x * 2, x * 3))
 
 
 def of_an_output_next_to_a_constant(t, see):
+    return _of_either_output(t, see, lambda x: (x * 2, t.ones(3)))
+
+
+def _of_either_output(t, see, forward):
     found = []
     for place in (0, 1):
 
         def run(write, place=place):
             x = t.ones(3, requires_grad=True)
-            made = module(t, lambda x: (x * 2, t.ones(3)))
+            made = module(t, forward)
             made.register_full_backward_hook(see("hook"))
             out = made(x)
             write(t, out[place])

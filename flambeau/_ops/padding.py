@@ -74,11 +74,6 @@ def _as_float(value: Any) -> Any:
     return float(value) if exact else value
 
 
-def _whole(value: Any, numpy_dtype: Any) -> Any:
-    """A number for an integer tensor loses its fraction."""
-    return int(value) if numpy_dtype.kind in "iu" and isinstance(value, float) else value
-
-
 # ---- reflection and replication
 
 
