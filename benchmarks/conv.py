@@ -28,7 +28,8 @@ from flambeau._compiler.language import (
 )
 from flambeau._compiler.native import native
 from flambeau._core.settings import get_num_threads
-from flambeau._ops.templates import compiled_pool, convolve
+from flambeau._ops.conv import choice as convolve
+from flambeau._ops.pooling import launch as compiled_pool
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import kernel
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from flambeau._ops.templates import conv
+from flambeau._ops.conv import numpy_form as conv
 
 # name, input, weight, stride, padding, groups
 CASES = [

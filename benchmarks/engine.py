@@ -3,10 +3,13 @@
 Usage: python benchmarks/engine.py [patterns of group or case names] [--rounds N] [--keep-memory]
 
 Each side runs in a process of its own, both with all threads, in alternating rounds; both must
-compute the same. The times are medians of the rounds; the ratio is the median of each round's
-torch time over flambeau's: above 1, flambeau is faster. Rounds are short, so that both sides of
-one see the machine in the same state: what a virtual machine calls two cores may be two threads of
-one core for seconds, which halves every figure of both. With `--keep-memory` torch runs with a
+compute the same. A side's steps follow each other without a pause, as in training: some that are
+not measured, in which the other side's threads stop looking for work, then those that are. The
+times are medians of the rounds; the ratio is the median of each round's torch time over
+flambeau's: above 1, flambeau is faster. Rounds are short, so that both sides of one see the machine
+in the same state: what a virtual machine calls two cores may be two threads of one core for
+seconds, which halves every figure of both. Of models a side runs a second at a time, and how many
+cores it kept busy is shown. With `--keep-memory` torch runs with a
 glibc that keeps freed memory, which spares it page faults.
 """
 
@@ -31,8 +34,8 @@ AIMS = {"pointwise": 3.0, "reductions": 1.0, "matmul float32": 1.0, "matmul bflo
         "conv2d": 1.0, "models": 1.2, "small": 1.0}  # fmt: skip
 MEAN_AIMS = {"reductions": 1.5, "conv2d": 1.3}
 ROUND = 0.05  # seconds of a side in a round
-STEPS = 6  # steps of a model in a round, unless they take seconds: in training one follows another
-PAUSE = 0.03  # seconds before it, in which the other side's threads stop looking for work
+STEADY = 1.0  # and of a model: hundreds of steps of a small one
+LEAD = 0.05  # seconds of steps before it, in which the other side's threads stop looking for work
 SLOW = 2.0  # seconds of a step from which three rounds must do
 KEEP = "glibc.malloc.mmap_threshold=2147483648:glibc.malloc.trim_threshold=4294967296"
 
@@ -74,11 +77,25 @@ def _digest(result: Any) -> list[float]:
 
 
 def _timed(step: Any, count: int) -> dict[str, Any]:
+    lead = time.perf_counter() + LEAD
+    while time.perf_counter() < lead:
+        step()
+    used = _busy_seconds()
     start = time.perf_counter()
     for _ in range(count):
         step()
-    seconds = (time.perf_counter() - start) / count
-    return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    passed = time.perf_counter() - start
+    return {
+        "seconds": passed / count,
+        "busy": (_busy_seconds() - used) / passed,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def _busy_seconds() -> float:
+    """The time that all threads of this process have used."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 class Side:
@@ -119,25 +136,28 @@ def measured(sides: list[Side], group: str, case: str, rounds: int) -> dict[str,
         for a, b in zip(built[0]["check"], built[1]["check"], strict=True)
     )
     counts = []
+    if group == "models":
+        rounds = max(3, rounds // 3)
     for side in sides:
         once = side.ask(do="time", count=1)["seconds"]
         if once < SLOW:
             once = side.ask(do="time", count=2)["seconds"]
         else:
             rounds = min(rounds, 3)
-        least = STEPS if group == "models" and once < SLOW else 1
-        counts.append(max(least, min(20000, round(ROUND / once))))
+        counts.append(max(1, min(20000, round((STEADY if group == "models" else ROUND) / once))))
     times: list[list[float]] = [[], []]
+    busy: list[list[float]] = [[], []]
     peaks = [0, 0]
     for _ in range(rounds):
         for position, side in enumerate(sides):
-            time.sleep(PAUSE)
             reply = side.ask(do="time", count=counts[position])
             times[position].append(reply["seconds"])
+            busy[position].append(reply["busy"])
             peaks[position] = reply["peak"]
     middle = [statistics.median(taken) for taken in times]
     ratio = statistics.median(theirs / ours for theirs, ours in zip(*times, strict=True))
-    return {"times": middle, "ratio": ratio, "agree": agree, "peaks": peaks}
+    cores = [statistics.median(used) for used in busy]
+    return {"times": middle, "ratio": ratio, "agree": agree, "peaks": peaks, "cores": cores}
 
 
 def table(group: str, options: argparse.Namespace) -> list[float]:
@@ -150,8 +170,9 @@ def table(group: str, options: argparse.Namespace) -> list[float]:
         return []
     aim = AIMS[group]
     print(f"\n## {group} (aim: {aim}× each)\n")
-    print("| case | torch | flambeau | torch / flambeau | peak memory, flambeau / torch |")
-    print("|---|---|---|---|---|")
+    models = " peak memory, flambeau / torch | busy cores, torch and flambeau |"
+    print("| case | torch | flambeau | torch / flambeau |" + models * (group == "models"))
+    print("|---|---|---|---|" + "---|---|" * (group == "models"))
     ratios = []
     # Models get a process each, so that a peak of memory is their own.
     for names_together in [[n] for n in wanted] if group == "models" else [wanted]:
@@ -164,7 +185,7 @@ def table(group: str, options: argparse.Namespace) -> list[float]:
             side.close()
     mean = statistics.geometric_mean(ratios)
     aim_text = f", aim {MEAN_AIMS[group]}" if group in MEAN_AIMS else ""
-    print(f"| geometric mean | | | **{mean:.2f}**{aim_text} | |")
+    print(f"| geometric mean | | | **{mean:.2f}**{aim_text} |")
     return ratios
 
 
@@ -180,17 +201,18 @@ def row(group: str, name: str, found: dict[str, Any], aim: float) -> str:
     theirs, ours = found["times"]
     mark = "" if found["ratio"] >= aim else " (missed)"
     wrong = "" if found["agree"] else " **results differ**"
-    memory = f"{found['peaks'][1] / found['peaks'][0]:.2f}" if group == "models" else ""
-    return (
-        f"| {name}{wrong} | {show(theirs)} | {show(ours)} | {found['ratio']:.2f}{mark} | {memory} |"
-    )
+    line = f"| {name}{wrong} | {show(theirs)} | {show(ours)} | {found['ratio']:.2f}{mark} |"
+    if group == "models":
+        peaks, cores = found["peaks"], found["cores"]
+        line += f" {peaks[1] / peaks[0]:.2f} | {cores[0]:.1f} and {cores[1]:.1f} |"
+    return line
 
 
 def main() -> None:
     """All groups, or those with the words of the command line in their names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", help="regular expressions that choose")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=15, help="of models at most a third")
     parser.add_argument("--keep-memory", action="store_true", help="a glibc that keeps memory")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

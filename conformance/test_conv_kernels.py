@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau._ops.templates import conv, conv_check
+from flambeau._ops.conv import numpy_form as conv
+from flambeau._ops.conv import shapes as conv_check
 
 CONV = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}

@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from flambeau._ops.templates import fold, grid
+from flambeau._ops.images import fold
+from flambeau._ops.images import numpy_grid as grid
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 

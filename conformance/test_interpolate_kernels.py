@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from flambeau._ops.templates import interpolate, interpolate_bytes
+from flambeau._ops.images import interpolate_bytes
+from flambeau._ops.images import numpy_interpolate as interpolate
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 MODES = [

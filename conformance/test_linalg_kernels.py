@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau._ops.templates import linalg
+from flambeau._ops.linalg import by_name as linalg
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 

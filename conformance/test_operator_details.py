@@ -200,3 +200,20 @@ def test_masked_product_of_one_element(dim: Any) -> None:
         return found is x, found.is_leaf
 
     compare(scenario)
+
+
+INTEGERS = ("uint8", "int8", "int16", "int64")
+
+
+@pytest.mark.parametrize("of_bounds", INTEGERS)
+@pytest.mark.parametrize("kind", ["number", *INTEGERS])
+def test_single_values_are_searched_for_in_the_type_of_the_bounds(of_bounds: str, kind: str):
+    def scenario(t: Any) -> Any:
+        bounds = t.tensor([0, 1, 2], dtype=getattr(t, of_bounds))
+        found = []
+        for value in (-200, -1, 1, 300):
+            one = value if kind == "number" else t.tensor(value).to(getattr(t, kind))
+            found += [t.searchsorted(bounds, one), t.bucketize(one, bounds)]
+        return found
+
+    compare(scenario)

@@ -1,4 +1,4 @@
-"""Gradients of gradients of operators drawn at random from PyTorch's operator database.
+"""Gradients of gradients, and forward mode, of operators drawn from PyTorch's operator database.
 
 `conformance/opinfo/opinfo.py` runs all of them. `FLAMBEAU_OPERATORS=100` sets how many are drawn
 here, `FLAMBEAU_SEED=...` draws the same again.
@@ -27,8 +27,10 @@ SECONDS = 600
 LEFT = {
     "addbmm": "torch lets addbmm_ grow the tensor that it writes to",
     "chalf": "there is no complex32",
+    "triangular_solve": "torch's tangent looks at the triangle that is not read",
 }
-CATEGORIES = ("gradgrad", "inplace grad", "gradgradcheck", "inplace gradgradcheck")
+CATEGORIES = ("gradgrad", "inplace grad", "gradgradcheck", "inplace gradgradcheck", "tangents",
+              "inplace tangents")  # fmt: skip
 SLOW = re.compile(r"linalg\.|grid_sampler_3d|svd|pca|ctc_loss|masked\.|_lowrank")
 
 
@@ -43,6 +45,7 @@ def names() -> list[str]:
 def run(chosen: list[str], out: Path) -> list[dict[str, Any]]:
     pattern = f"^({'|'.join(map(re.escape, chosen))})( |$)"
     command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--gradgrad", "--gradgradcheck",
+               "--tangents",
                "--only", ",".join(CATEGORIES), "--grad-dtypes", "float64", "--limit-samples", "4",
                "--timeout", "300", "--ops", pattern, "--out", str(out)]  # fmt: skip
     home = str(Path(flambeau.__file__).parents[1])

@@ -8,7 +8,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from flambeau._ops.templates import adaptive_pool, fractional_pool, planes, pool, pool_check
+from flambeau._ops.images import planes
+from flambeau._ops.pooling import (
+    fractional as fractional_pool,
+)
+from flambeau._ops.pooling import (
+    numpy_adaptive as adaptive_pool,
+)
+from flambeau._ops.pooling import (
+    numpy_form as pool,
+)
+from flambeau._ops.pooling import (
+    shapes as pool_check,
+)
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}

@@ -9,6 +9,11 @@ from flambeau._tensor.overriding import disabled as _disabled_torch_function_imp
 from flambeau._tensor.overriding import off as DisableTorchFunctionSubclass
 from flambeau._tensor.overriding import off_with_modes as DisableTorchFunction
 
+has_lapack = True
+"""Factorizations never ask for LAPACK: NumPy brings its own."""
+has_mkl = False
+has_spectral = True
+
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
 
 

@@ -22,7 +22,7 @@ from flambeau._tensor import interop as _interop  # attaches methods to Tensor
 from flambeau._tensor import queries as _queries  # attaches methods to Tensor
 from flambeau._tensor.conversion import from_numpy, tensor
 from flambeau._tensor.printing import set_printoptions
-from flambeau._tensor.storage import Storage as UntypedStorage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import (
     enable_grad,
@@ -46,6 +46,8 @@ globals().update(_layout.memory_format.table)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Storage":  # not kept: it is of the default type
+        return _lookup.default_storage_class()
     found = globals()[name] = _lookup.find(name)
     return found
 

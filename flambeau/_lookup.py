@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flambeau._core.missing import missing
-from flambeau._ops.namespace import get
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.table.namespace import get
+from flambeau._ops.table.op import BY_NAME
 from flambeau._tensor.tensor import Tensor
 
 MODULES = frozenset((
@@ -17,29 +17,31 @@ MODULES = frozenset((
     "serialization", "special", "testing", "utils", "version", "types", "return_types",
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
-    "profiler", "__future__",
+    "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
 FILES = {
     "_core.settings": (
         "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads "
-        "set_flush_denormal use_deterministic_algorithms are_deterministic_algorithms_enabled "
+        "use_deterministic_algorithms are_deterministic_algorithms_enabled "
         "is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode "
-        "set_deterministic_debug_mode get_float32_matmul_precision set_float32_matmul_precision "
+        "set_deterministic_debug_mode "
         "set_warn_always is_warn_always_enabled "
         "has_lapack has_mkl has_openmp has_spectral"
     ),
+    "_runtime.denormals": "set_flush_denormal",
+    "_core.precision": "get_float32_matmul_precision set_float32_matmul_precision",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
     "_core.device": "AcceleratorError",
-    "_ops.random": "Generator",
+    "_ops.random.draws": "Generator",
     "_tensor.interop": "from_dlpack to_dlpack",
     "_tensor.typed_storage": (
         "TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage "
         "IntStorage ShortStorage CharStorage ByteStorage BoolStorage ComplexFloatStorage "
         "ComplexDoubleStorage"
     ),
-    "_ops.typed": (
+    "_ops.factories.typed": (
         "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor "
         "CharTensor ByteTensor BoolTensor ComplexFloatTensor ComplexDoubleTensor "
         "set_default_tensor_type"
@@ -58,8 +60,9 @@ FILES = {
         "set_autocast_gpu_dtype"
     ),
     "_C": "DisableTorchFunction DisableTorchFunctionSubclass",
-    "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled",
+    "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     "hook": "install uninstall",
+    "sparse.functions": "spmm dsmm",
     "serialization": "save load",
 }
 """File below `flambeau` and the names in it."""
@@ -85,11 +88,19 @@ def find(name: str) -> Any:
     return missing("flambeau", name)
 
 
+def default_storage_class() -> Any:
+    """`torch.Storage`."""
+    from flambeau._tensor.typed_storage import default_class
+
+    return default_class()
+
+
 def names() -> Iterator[str]:
     """Everything that `find` finds, except functions that work in place."""
     yield from (name for name in BY_NAME if "." not in name and _is_function(name))
     yield from HOME
     yield from MODULES
+    yield "Storage"
 
 
 def _is_function(name: str) -> bool:

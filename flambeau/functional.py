@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.missing import missing
-from flambeau._ops.namespace import get
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.table.namespace import get
+from flambeau._ops.table.op import BY_NAME
 
 __all__ = [  # noqa: PLE0604, PLE0605, F822
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",

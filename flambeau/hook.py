@@ -157,6 +157,7 @@ def install() -> bool:
     # second copy.
     sys.meta_path.insert(0, _FINDER)
     sys.modules["torch"] = flambeau
+    flambeau.__name__ = "torch"  # by which libraries tell whose arrays they have
     spawn = sys.modules.get("multiprocessing.spawn")
     if spawn is not None:
         _hand_on_to_children(spawn)
@@ -171,6 +172,7 @@ def uninstall() -> None:
     if not is_installed():
         return
     sys.meta_path.remove(_FINDER)
+    sys.modules[PACKAGE].__name__ = PACKAGE
     aliases = [name for name in sys.modules if _is_torch(name) or _is_safetensors(name)]
     for name in aliases:
         if sys.modules[name] is sys.modules.get(_flambeau_name(name)):

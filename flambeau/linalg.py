@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flambeau._ops.lookup import names_of
-from flambeau._ops.templates.linalg_checks import LinAlgError
+from flambeau._ops.linalg.checks import LinAlgError
+from flambeau._ops.table.lookup import names_of
 
 __all__ = ["LinAlgError"]
 

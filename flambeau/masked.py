@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from flambeau._ops.lookup import names_of
+from flambeau._ops.table.lookup import names_of
 
 __getattr__, __dir__ = names_of("masked")

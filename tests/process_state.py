@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._core import autocast, device, dtype, file_options, modes, settings
+from flambeau._core import autocast, device, dtype, file_options, modes, precision, settings
 from flambeau._tensor import printing
 from flambeau.jit import state as jit
 from flambeau.jit.optimise import settings as optimise
@@ -33,11 +33,11 @@ SWITCHES: dict[str, Callable[[], Any]] = {
     "autocast": lambda: [*regions.enabled.values(), regions.nesting, regions.cache_enabled],
     "types of autocast": lambda: list(regions.lower_types.values()),
     "the default dtype": lambda: dtype.Defaults.dtype,
-    "the default device": lambda: list(device.Defaults.stack),
+    "the default device": lambda: (device.thread.chosen, list(device.thread.blocks)),
     "set_num_threads": settings.get_num_threads,
     "deterministic algorithms": lambda: settings.Determinism.enabled,
     "deterministic warnings": lambda: settings.Determinism.warn_only,
-    "float32 matmul precision": lambda: settings.Precision.matmul,
+    "float32 matmul precision": lambda: precision.Precision.matmul,
     "set_printoptions": lambda: printing._current.options,
     "skip_data": lambda: file_options.thread.skip_data,
     "global module hooks": lambda: GlobalHooks.active,

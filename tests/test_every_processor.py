@@ -85,4 +85,4 @@ def test_every_setting_is_drawn_before_one_comes_again() -> None:
     assert {setting for setting, _ in first[:count]} == set(every_processor.settings())
     files = set(every_processor.files_of_kernels())
     assert all(set(drawn) <= files for _, drawn in first)
-    assert "tests/_ops/kernels/test_gemm.py" in files
+    assert "tests/_ops/products/test_gemm.py" in files

@@ -176,3 +176,24 @@ def test_import_stays_light():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     loaded = set(result.stdout.decode().split())
     assert not loaded & {"multiprocessing", "llvmlite", "torch._core.distribution"}
+
+
+def test_the_module_is_called_torch_while_the_hook_is_installed() -> None:
+    """Libraries that take arrays of many kinds tell modules apart by their names."""
+    program = (
+        "import flambeau, flambeau.hook\n"
+        "assert flambeau.__name__ == 'flambeau'\n"
+        "flambeau.hook.install()\n"
+        "import torch, torch.nn.functional as F\n"
+        "from torch import fft, linalg\n"
+        "assert torch.__name__ == 'torch' and torch is flambeau\n"
+        "import importlib, copy, pickle\n"
+        "assert pickle.loads(pickle.dumps(torch.ones(2))).tolist() == [1, 1]\n"
+        "def f(x: torch.Tensor): return torch.ops.aten.relu(x)\n"
+        "from flambeau import special\n"
+        "import flambeau.sparse, torch.sparse\n"
+        "assert torch.sparse is flambeau.sparse\n"
+        "flambeau.hook.uninstall()\n"
+        "assert flambeau.__name__ == 'flambeau'\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

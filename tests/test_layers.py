@@ -27,12 +27,12 @@ LAYERS = [
     {"_ops"},
     {
         "nn", "optim", "amp", "utils", "serialization", "cuda", "testing", "distributed",
-        "linalg", "fft", "special", "random", "version", "backends", "multiprocessing", "types",
-        "distributions", "overrides", "hub", "library", "compiler", "storage",
+        "linalg", "fft", "special", "random", "version", "backends", "types",
+        "distributions", "overrides", "hub", "library", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "_C",
+        "xpu", "sparse", "quasirandom", "_C",
     },
-    {"jit", "func", "profiler"},
+    {"jit", "func", "multiprocessing", "profiler"},
     {"debug"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",

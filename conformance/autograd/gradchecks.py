@@ -5,6 +5,7 @@ Each function is a scenario; `t` is the library.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 
@@ -147,3 +148,153 @@ def inputs_that_overlap_or_are_empty(t):
     return [_said(t, lambda x: x * x, x.requires_grad_()) for x in made], [
         t.autograd.gradgradcheck(lambda x: x * x, (x,)) for x in made[:3]
     ]
+
+
+def _of_backward(t: Any, backward: Any) -> Any:
+    """x * 2, whose backward is as given."""
+
+    class Doubled(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None if g is None else backward(ctx, g)
+
+    return Doubled.apply
+
+
+def _zeros(t: Any) -> Any:
+    return t.zeros(2, 2, dtype=t.float64)
+
+
+def _written(target: Any, write: Any) -> Any:
+    write(target)
+    return target * 2
+
+
+def batched_gradients(t):
+    """What looks at the numbers of a gradient, writes it into one of its size, or draws."""
+    rows = t.tensor([0, 1])
+    backwards = [
+        lambda c, g: g * 2,
+        lambda c, g: g @ (t.eye(2, dtype=t.float64) * 2),
+        lambda c, g: t.cat([g, g])[:2] * 2,
+        lambda c, g: g.clone().add_(g),
+        lambda c, g: g * 2 if c.saved_tensors[0].sum().item() else g,
+        lambda c, g: g.clone().masked_fill_(g > 1e9, 0) * 2,
+        lambda c, g: (g.sort(), g.max(), g * 2)[2],
+        lambda c, g: g * 2 if g.sum().item() < 1e9 else g,
+        lambda c, g: g * 2 if (g < 1e9).all() else g,
+        lambda c, g: (float(g.sum()), g * 2)[1],
+        lambda c, g: (int(g[0, 0]), g * 2)[1],
+        lambda c, g: (g.sum().is_nonzero(), g * 2)[1],
+        lambda c, g: (t.equal(g, g), g * 2)[1],
+        lambda c, g: (t.allclose(g, g), g * 2)[1],
+        lambda c, g: (g.data_ptr(), g * 2)[1],
+        lambda c, g: t.tensor(g.tolist(), dtype=t.float64) * 2,
+        lambda c, g: _written(_zeros(t), lambda r: r.add_(g)),
+        lambda c, g: _written(_zeros(t) + 1, lambda r: r.mul_(g)),
+        lambda c, g: _written(_zeros(t), lambda r: r.copy_(g)),
+        lambda c, g: _written(_zeros(t), lambda r: r.__setitem__(slice(None), g)),
+        lambda c, g: _written(_zeros(t), lambda r: r.index_add_(0, rows, g)),
+        lambda c, g: _written(_zeros(t), lambda r: r.__setitem__(rows, g)),
+        lambda c, g: _written(_zeros(t), lambda r: r.scatter_(0, rows[:, None].expand(2, 2), g)),
+        lambda c, g: (t.rand(2), g * 2)[1],
+        lambda c, g: (t.randn_like(g), g * 2)[1],
+    ]
+    return [
+        _said(t, _of_backward(t, each), _learning(t), check_batched_grad=asked, fast_mode=fast)
+        for each in backwards for asked in (True, False) for fast in (True, False)
+    ]  # fmt: skip
+
+
+def batched_gradients_of_hooks_and_of_operators(t):
+    def looks(g):
+        return g if g.max() >= -1e9 else g * 2
+
+    def several(x):
+        return x.sum(0), x.cos(), (x @ x).softmax(0), t.nn.functional.conv1d(x[None], x[:, :, None])
+
+    return [
+        _said(t, _with_hook(looks), _learning(t), check_batched_grad=True),
+        _said(t, several, _learning(t), check_batched_grad=True),
+        t.autograd.gradgradcheck(lambda x: x.exp() * x, _learning(t), check_batched_grad=True),
+    ]
+
+
+def options_that_need_others(t):
+    check, again = t.autograd.gradcheck, t.autograd.gradgradcheck
+
+    def refused(function, **options):
+        try:
+            return function(lambda x: x * 2, _learning(t), **options)
+        except AssertionError as error:
+            return str(error)
+
+    no, yes = False, True
+    return [
+        refused(check, check_backward_ad=no),
+        refused(check, check_backward_ad=no, check_undefined_grad=no),
+        refused(check, check_forward_ad=yes, check_backward_ad=no, check_batched_grad=yes),
+        refused(check, check_batched_forward_grad=yes),
+        refused(again, check_rev_over_rev=no),
+        refused(again, check_fwd_over_rev=yes, check_rev_over_rev=no),
+        refused(again, check_fwd_over_rev=yes, check_rev_over_rev=no, check_undefined_grad=no,
+                check_batched_grad=yes),
+    ]  # fmt: skip
+
+
+def output_gradients_with_gaps(t):
+    seen = []
+
+    def backward(ctx, g):
+        seen.append(g.is_contiguous())
+        return g * 2
+
+    found = []
+    for gaps in (True, False):
+        seen.clear()
+        checked = t.autograd.gradgradcheck(_of_backward(t, backward), _learning(t),
+                                           gen_non_contig_grad_outputs=gaps)  # fmt: skip
+        found.append((checked, any(seen)))
+    return found
+
+
+def sparse_inputs_with_and_without_mask(t):
+    """Without, places that have no entry count, and the gradients of entries do not do."""
+    functions = [lambda x: x.to_dense(), lambda x: t.sparse.sum(x), lambda x: (x * x).to_dense()]
+    dense = _learning(t)
+    found = []
+    warnings.simplefilter("ignore")  # PyTorch warns that it checks no sparse tensor
+    for masked in (None, True, False):
+        x = t.eye(2, dtype=t.float64).to_sparse().requires_grad_()
+        found += [_said(t, function, (x,), masked=masked) for function in functions[:1]]
+        found += [_said(t, lambda x, y: t.sparse.mm(x, y), (x, dense), masked=masked)]
+        found += [_said(t, functions[2], (x,), masked=masked, fast_mode=fast) for fast in (0, 1)]
+        found.append(_said(t, functions[1], (x,), masked=masked) if masked is not True else None)
+        found.append(_said(t, lambda x: x * 2, (x,), masked=masked))
+    return found
+
+
+def outputs_that_are_no_tensors(t):
+    return [
+        _said(t, lambda x, made=made: made, _learning(t)) for made in (3, {"a": 1}, None)
+    ]  # fmt: skip
+
+
+def which_side_is_first(t):
+    """A function that changes from call to call: its Jacobian is made of one order of calls."""
+    calls = []
+
+    def function(x):
+        calls.append(1)
+        return x * (1 + len(calls) * 1e-3)
+
+    try:
+        t.autograd.gradcheck(function, _learning(t), atol=10)
+    except RuntimeError as error:
+        return str(error)

@@ -8,26 +8,22 @@ how many processes. What was ever found is in `generated/found/`, and is run fir
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 import pytest
 
-from conformance.jit.generated.__main__ import report
-from conformance.jit.generated.workers import Plan, run
+from conformance.drawn_tests import kept, new_ones
 
 from .generated import checking, shrinking
 from .generated.__main__ import FOREIGN, JUDGE
 
 SECONDS = float(os.environ.get("FLAMBEAU_AUTOGRAD_SECONDS", "60"))
-WORKERS = int(os.environ.get("FLAMBEAU_GENERATED_WORKERS", "1"))
 RARE = 120
 """Of so many programs one may differ: each draws some dozen of all operators there are, and odd
 arguments of rare ones still do (all are printed). A fault of autograd shows in more."""
-KEPT = sorted(Path(__file__).with_name("generated").joinpath("found").glob("*.txt"))
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", kept(__file__), ids=lambda path: path.stem)
 def test_what_was_found(path: Path) -> None:
     """Programs in which the libraries differed once."""
     found = checking.check(path.read_text("utf-8"))
@@ -37,13 +33,7 @@ def test_what_was_found(path: Path) -> None:
 @pytest.mark.skipif(not SECONDS, reason="FLAMBEAU_AUTOGRAD_SECONDS: not for how long")
 def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """As many as there is time for."""
-    seed = secrets.token_hex(4)
-    with capsys.disabled():
-        print(f"\ngenerated programs of autograd: seed {seed}")
-        plan = Plan(seed, minutes=SECONDS / 60, workers=WORKERS, judge=JUDGE, foreign=FOREIGN)
-        total = run(plan)
-        print(total.line())
-    report(total)
+    total, seed = new_ones("programs of autograd", SECONDS, JUDGE, FOREIGN, capsys)
     assert total.counts["programs"] > 10 * total.counts["undetermined"]
     found = sum(total.groups.values())
     assert found <= 2 + total.counts["programs"] / RARE, f"seed {seed}"

@@ -235,7 +235,7 @@ def assert_same(mine: Any, theirs: Any) -> None:
             return
         wanted = theirs.detach().resolve_conj().resolve_neg().numpy()
         pytest.importorskip("numpy").testing.assert_allclose(
-            mine.detach().numpy(), wanted, rtol=2e-4, atol=2e-5
+            mine.detach().resolve_conj().resolve_neg().numpy(), wanted, rtol=2e-4, atol=2e-5
         )
     elif isinstance(theirs, (list, tuple)):
         assert isinstance(mine, (list, tuple)), (mine, theirs)

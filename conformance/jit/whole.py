@@ -160,13 +160,20 @@ def archived(subject: Any, library: str) -> io.BytesIO:
     return buffer
 
 
-def texts(archive: io.BytesIO) -> dict[str, str]:
+OF_TORCH = re.compile(r"code/__torch__/torch/|__torch__\.torch\.")
+"""Where archives hold the text of layers and functions: each library has its own."""
+
+
+def texts(archive: io.BytesIO, whole: bool) -> dict[str, str]:
     """The code in an archive, with temporaries numbered as they appear. How often a name has been
     used before decides in which file a class stands, so all files of a module are one here.
+    whole: with the text of torch's layers and functions.
     """
     with zipfile.ZipFile(archive) as records:
         names = [n for n in records.namelist() if n.endswith(".py")]
         found = {n.split("/", 1)[1]: records.read(n).decode() for n in names}
+    if not whole:
+        found = {name: text for name, text in found.items() if not OF_TORCH.match(name)}
     archive.seek(0)
     parts: dict[str, list[str]] = {}
     for name, text in found.items():
@@ -196,15 +203,25 @@ def normalised(code: str) -> str:
     return re.sub(r"\.?___torch_mangle_\d+", "", numbered(code, r"\b_\d+\b"))
 
 
-def methods(subject: Any, library: str) -> dict[str, str]:
-    """The code of a function, or of all methods of a module and of its submodules, by path."""
+def methods(subject: Any, library: str, whole: bool) -> dict[str, str]:
+    """The code of a function, or of all methods of a module and of its submodules, by path. whole:
+    those of torch's layers, too.
+    """
     if not isinstance(subject, LIBRARIES[library].nn.Module):
         return {"": normalised(subject.code)}
     found = {}
     for path, inner in subject.named_modules():
+        if not whole and OF_TORCH.match(class_name(inner, library)):
+            continue
         if library == "torch":
             codes = {name: inner._c._get_method(name).code for name in inner._c._method_names()}
         else:
             codes = {name: code_of(method) for name, method in inner._type.methods.items()}
         found |= {f"{path}.{name}": normalised(code) for name, code in codes.items()}
+    return found
+
+
+def class_name(module: Any, library: str) -> str:
+    """The qualified name of a compiled module's class."""
+    found: str = str(module._c._type()) if library == "torch" else module._type.qualified_name
     return found

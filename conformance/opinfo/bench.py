@@ -1,5 +1,6 @@
 """Runs one database entry on torch and on the implementation, and counts what agrees."""
 
+import copy
 import functools
 import importlib
 import re
@@ -7,6 +8,7 @@ import types
 import warnings
 
 import compare
+import forward
 import orders
 import torch
 from bridge import Bridge, Memo, Missing, draws_random_numbers, remember_constructor_arguments
@@ -26,6 +28,7 @@ class Call:
 
     def __init__(self, bridge, function, args, kwargs, seed=0):
         self.memo = Memo()
+        self.with_leaves = bridge.compares_bits
         self.args = bridge.send(tuple(args), self.memo)
         self.kwargs = bridge.send(kwargs, self.memo)
         self.out = self.error = None
@@ -42,7 +45,10 @@ class Call:
         return [twin for _, twin in self.memo.values()]
 
     def differentiable(self):
-        return [twin for original, twin in self.memo.values() if original.requires_grad]
+        known = [pair for pair in self.memo.values() if pair[0].requires_grad]
+        if not self.with_leaves:
+            return [twin for _, twin in known]
+        return [self.memo.leaves[id(original)] for original, _ in known]
 
 
 class Judge:
@@ -56,6 +62,13 @@ class Judge:
         )
         self.grad_tolerance = GRAD_TOLERANCE * scale
         self.canonical = canonical or (lambda args, kwargs, out: out)
+
+    def beside(self, reference, impl):
+        """The same with other sides; what has a bit does not matter between them."""
+        other = copy.copy(self)
+        other.reference, other.impl = copy.copy(reference), copy.copy(impl)
+        other.reference.compares_bits = other.impl.compares_bits = False
+        return other
 
     def values(self, want, out):
         pair = [self.canonical(want.args, want.kwargs, o) for o in (want.out, out)]
@@ -165,8 +178,9 @@ class Bench:
     def __init__(self, options):
         remember_constructor_arguments()
         self.options = options
-        self.reference = Bridge(torch)
-        self.impl = Bridge(importlib.import_module(options.impl))
+        self.reference = Bridge(torch, options.bits)
+        self.plain = Bridge(torch)
+        self.impl = Bridge(importlib.import_module(options.impl), options.bits)
 
     def run(self, entry, category, dtype, announce):
         """The record of one unit of work: how many of the entry's cases pass, and why the first one fails."""
@@ -225,7 +239,8 @@ class Bench:
             return op.error_inputs("cpu"), functools.partial(
                 self.error, functools.partial(self.op_error, op)
             )
-        by_gradient = category == "grad" or category in orders.CATEGORIES
+        higher = category in orders.CATEGORIES or category in forward.CATEGORIES
+        by_gradient = category == "grad" or higher
         if self.options.reference_inputs and not by_gradient:
             samples = op.reference_inputs("cpu", dtype)
         else:
@@ -238,7 +253,7 @@ class Bench:
         judge = Judge(
             self, op, dtype, compare.CANONICAL.get(op.name) if category != "inplace" else None
         )
-        check = self.op_orders if category in orders.CATEGORIES else self.op_sample
+        check = self.op_orders if higher else self.op_sample
         return samples, functools.partial(check, op, category, judge)
 
     def op_function(self, bridge, op, category):
@@ -269,8 +284,24 @@ class Bench:
         )
 
     def op_sample(self, op, category, judge, sample):
-        want = self.op_call(self.reference, op, category, sample)
-        got = self.op_call(self.impl, op, category, sample, seed=99)
+        try:
+            return self.op_compared(op, category, judge, sample)
+        except Exception:
+            if not self.options.bits or self.torch_agrees(op, category, judge, sample):
+                raise
+        return self.op_compared(op, category, judge.beside(self.plain, judge.impl), sample)
+
+    def torch_agrees(self, op, category, judge, sample):
+        """Whether torch gives the same for views with a bit as for the same values without."""
+        try:
+            self.op_compared(op, category, judge.beside(self.plain, self.reference), sample)
+        except AssertionError:
+            return False
+        return True
+
+    def op_compared(self, op, category, judge, sample):
+        want = self.op_call(judge.reference, op, category, sample)
+        got = self.op_call(judge.impl, op, category, sample, seed=99)
         random = self.op_is_random(op, category, judge, sample, want)
         judge.outputs(want, got, with_values=not random and category != "grad")
         if category == "inplace" and not want.error:
@@ -285,10 +316,15 @@ class Bench:
                 else sample.output_process_fn_grad
             )
             judge.gradients(want, got, not random, process)
-        return {"values not compared": random, "torch raises": want.error is not None}
+        wrong = judge.reference is not self.reference
+        return {
+            "values not compared": random,
+            "torch raises": want.error is not None,
+            "torch is wrong": wrong,
+        }
 
     def op_orders(self, op, category, judge, sample):
-        """Gradients of gradients: orders.py."""
+        """Gradients of gradients: orders.py; tangents: forward.py."""
         bridges = self.reference, self.impl
         want, got = (
             self.op_call(b, op, category, sample, seed) for b, seed in zip(bridges, (0, 99))
@@ -304,6 +340,8 @@ class Bench:
         ]
         if category.endswith("gradgradcheck"):
             return orders.check_second_order(*programs)
+        if category in forward.CATEGORIES:
+            return forward.check(judge, programs, with_values=not random)
         sides = [orders.Side(program) for program in programs]
         if draws_random_numbers(op.op):
             other = self.op_call(self.reference, op, category, sample)

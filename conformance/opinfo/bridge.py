@@ -107,15 +107,28 @@ class Stand_in:
 
 
 class Memo(dict):
-    """id(torch tensor) -> (torch tensor, its twin), and the memory that the twins live on."""
+    """id(torch tensor) -> (torch tensor, its twin), and the memory that the twins live on.
+
+    leaves: where twins are views with a bit, what they are views of.
+    """
 
     def __init__(self):
         self.memory = {}
+        self.leaves = {}
+
+
+VIEWS = {
+    "conj": (torch.Tensor.conj_physical, "conj"),
+    "neg": (torch.Tensor.neg, "_neg_view"),
+}
+"""A bit -> what makes memory of values, and the public name of the view with those values."""
 
 
 class Bridge:
-    def __init__(self, impl):
+    def __init__(self, impl, bits=()):
         self.impl = impl
+        self.bits = bits  # which of VIEWS the inputs are
+        self.compares_bits = bool(bits)  # whether results must have the same
         self._callables = {}
 
     def get(self, path):
@@ -160,7 +173,8 @@ class Bridge:
             raise Missing(f"{t.layout} tensors on {t.device}")
         plain = t.detach().to(WIDER.get(t.dtype, t.dtype)).resolve_conj().resolve_neg()
         make = getattr(self.impl, "from_numpy", None) or self.get("tensor")
-        twin = make(self.array(plain, memo.memory))
+        bits = self.bits_for(t)
+        twin = make(self.array(plain, memo.memory, bits))
         if t.dtype in WIDER:
             twin = twin.to(self.get(short_name(t.dtype)))
         if isinstance(t, torch.nn.Parameter):
@@ -169,15 +183,29 @@ class Bridge:
                 twin.grad = self.send(t.grad)
         elif t.requires_grad:
             twin.requires_grad_()
+        memo.leaves[id(t)] = twin
+        for bit in bits:
+            twin = self.get(VIEWS[bit][1])(twin)
         return twin
 
+    def bits_for(self, t):
+        """The bits that a tensor can have, of those that are wanted."""
+        if isinstance(t, torch.nn.Parameter) or t.dtype in WIDER:
+            return ()
+        numbers = t.is_complex() or t.is_floating_point()
+        return [bit for bit in self.bits if t.is_complex() or (bit == "neg" and numbers)]
+
     @staticmethod
-    def array(t, memory):
-        """A numpy array of t's values and strides, in a private copy of t's storage."""
+    def array(t, memory, bits=()):
+        """A numpy array of t's values and strides, in a private copy of t's storage; with bits, of
+        what lies under a view that has t's values."""
         storage = t.untyped_storage()
         key = storage.data_ptr(), t.dtype
         if key not in memory:  # the storage is kept as well, so that its address stays its own
-            memory[key] = storage, torch.empty(0, dtype=t.dtype).set_(storage).numpy().copy()
+            values = torch.empty(0, dtype=t.dtype).set_(storage)
+            for bit in bits:
+                values = VIEWS[bit][0](values)
+            memory[key] = storage, values.numpy().copy()
         start = memory[key][1][t.storage_offset() :]
         return np.lib.stride_tricks.as_strided(
             start, t.shape, [s * start.itemsize for s in t.stride()]

@@ -57,6 +57,14 @@ def flatten(tree):
     return [leaf for branch in tree for leaf in flatten(branch)]
 
 
+def bits_of(want, got):
+    """Whether results are views with a conjugate or negative bit."""
+    return [
+        ("is_conj()", got.is_conj(), want.is_conj()),
+        ("is_neg()", got.is_neg(), want.is_neg()),
+    ]
+
+
 def check_structure(bridge, want, got):
     def leaf(w, g, where):
         if isinstance(w, torch.Tensor):
@@ -68,6 +76,7 @@ def check_structure(bridge, want, got):
                 ("shape", tuple(g.shape), tuple(w.shape)),
                 ("dtype", short_name(g.dtype), short_name(w.dtype)),
                 ("requires_grad", bool(g.requires_grad), w.requires_grad),
+                *(bits_of(w, g) if bridge.compares_bits else ()),
             ]
             for fact, have, need in facts:
                 expect(have == need, f"{where}: {fact} {have} instead of {need}")

@@ -14,6 +14,7 @@ import re
 import sys
 import time
 
+import forward
 import orders
 import pool
 import torch
@@ -33,7 +34,15 @@ SKIP = {
 # Where an entry supports none of the dtypes asked for, it is run in the first of these that it supports.
 FALLBACK = "float32 float64 int64 bool complex64 int32 uint8 float16 bfloat16 complex128".split()
 CATEGORIES = {
-    "ops": ("forward", "method", "inplace", "grad", *orders.CATEGORIES, "errors"),
+    "ops": (
+        "forward",
+        "method",
+        "inplace",
+        "grad",
+        *orders.CATEGORIES,
+        *forward.CATEGORIES,
+        "errors",
+    ),
     "modules": ("forward", "grad", "errors"),
     "optims": ("steps", "errors"),
 }
@@ -90,7 +99,8 @@ def plan(entry, options):
         return [d for d in wanted if d in supported] or [d for d in fallback if d in supported][:1]
 
     if entry.kind == "ops":
-        dtypes = among(info.supported_dtypes("cpu"), options.dtypes, FALLBACK) or "no CPU dtypes"
+        fallback = () if options.bits else FALLBACK  # only some types can have a bit
+        dtypes = among(info.supported_dtypes("cpu"), options.dtypes, fallback) or "no CPU dtypes"
         smooth, errors = info.supported_backward_dtypes("cpu"), info.error_inputs_func
     else:
         dtypes = among(
@@ -116,6 +126,7 @@ def plan(entry, options):
     }
     if entry.kind == "ops":
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
+        choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
     if options.only:
         others = choice.keys() - set(options.only)
         choice |= dict.fromkeys(others, "not among --only")
@@ -138,6 +149,18 @@ def plan_orders(info, options, dtypes):
         elif category != "inplace grad" and not info.supports_gradgrad:
             choice[category] = "torch has no second gradient"
     return choice
+
+
+def plan_tangents(info, options, dtypes):
+    """The same for derivatives in forward mode."""
+    plain = inplace = dtypes or "torch has no such gradient"
+    if not options.tangents:
+        plain = inplace = "--tangents not given"
+    elif not info.supports_forward_ad:
+        plain = inplace = "torch has no forward mode"
+    elif not (info.inplace_variant and info.supports_inplace_autograd):
+        inplace = "torch has no in-place variant, or no gradient of it"
+    return dict(zip(forward.CATEGORIES, (plain, inplace), strict=True))
 
 
 def start(todo, options):
@@ -271,10 +294,18 @@ def parse(arguments):
     p.add_argument(
         "--gradgradcheck", action="store_true", help="the second order by finite differences"
     )
+    p.add_argument("--tangents", action="store_true", help="derivatives in forward mode")
     p.add_argument(
         "--only", type=names, default=[], metavar="A,B", help="no other categories than these"
     )
     p.add_argument("--grad-dtypes", type=names, default=["float64", "complex128"], metavar="A,B")
+    p.add_argument(
+        "--bits",
+        type=names,
+        default=[],
+        metavar="A,B",
+        help="tensors are views with these bits (conj, neg) and the samples' values",
+    )
     p.add_argument("--modules", action="store_true", help="also every ModuleInfo")
     p.add_argument("--optims", action="store_true", help="also every OptimizerInfo")
     p.add_argument("--no-ops", action="store_true", help="leave the OpInfos out")

@@ -5,6 +5,8 @@ Each function is a scenario; `t` is the library.
 
 from __future__ import annotations
 
+import operator
+
 from conformance.overriding.classes import (
     AlsoDeclines,
     Asked,
@@ -151,6 +153,49 @@ def names_of_functions(t):
     functions = [t.add, t.nn.functional.relu, t.linalg.inv, t.Tensor.add_, t.Tensor.__getitem__,
                  t.Tensor.shape.__get__, t.matmul, t.einsum, t.fft.fft, len]  # fmt: skip
     return [t.overrides.resolve_name(function) for function in functions]
+
+
+# ---- Python's operators
+
+OPERATORS = (
+    "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift lt le gt ge eq ne"
+).split()
+
+
+class _Answering:
+    """No tensor, and asked for all that is done to it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return [type(value).__name__ for value in args]
+
+
+class _Declining:
+    """Asked, declines, and has operators of its own."""
+
+    __array_ufunc__ = None
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "lshift"):
+    setattr(_Declining, f"__r{_name}__", lambda self, other, _name=_name: f"reflected {_name}")
+
+
+def operators_with_objects(t):
+    x = t.ones(2)
+    return [attempt(getattr(operator, name), x, _Answering()) for name in OPERATORS]
+
+
+def operators_of_objects_that_decline(t):
+    x = t.ones(2)
+    found = [attempt(getattr(operator, name), x, _Declining()) for name in OPERATORS]
+    return [value if isinstance(value, str) else type(value).__name__ for value in found]
 
 
 # ---- modes

@@ -18,11 +18,11 @@ from flambeau._commands.common import Refused, about, in_units, make_parser, plu
 from flambeau._commands.progress import CountedSink, Progress
 from flambeau._tensor.tensor import Tensor
 from flambeau.serialization.api import load, save
-from flambeau.serialization.archive import map_file
 from flambeau.serialization.atomic import atomic_write
 from flambeau.serialization.description import describe
 from flambeau.serialization.description.files import ZIP, kind_of
 from flambeau.serialization.description.tree import printable
+from flambeau.serialization.file_bytes import bytes_of_file
 from flambeau.serialization.safetensors import safe_open
 from flambeau.serialization.safetensors.sharing import shared_groups
 from flambeau.serialization.safetensors.writer import write_tensors
@@ -80,7 +80,7 @@ def _format(path: Path) -> str:
 
 def _check(path: Path) -> None:
     """Refuse a damaged file, and one that a safe load would refuse."""
-    data = memoryview(map_file(str(path)))
+    data = bytes_of_file(str(path))
     with Progress(f"check {printable(str(path))}", len(data)) as progress:
         verdict = verify(data, str(path), progress.advance)
     if verdict.problems:
@@ -105,7 +105,7 @@ class Table:
 
 
 def _read_checkpoint(source: Path, options: argparse.Namespace) -> Table:
-    is_zip = kind_of(memoryview(map_file(str(source))), str(source)) == ZIP
+    is_zip = kind_of(bytes_of_file(str(source)), str(source)) == ZIP
     state = load(str(source), map_location="cpu", mmap=is_zip)
     if not isinstance(state, dict):
         raise Refused(f"it holds no dict of tensors, but an object of {type(state)}")

@@ -9,10 +9,11 @@ from typing import Any
 
 from flambeau._commands.common import about, in_units, make_parser, plural, run
 from flambeau._commands.drawing import draw
-from flambeau.serialization.archive import ArchiveReader, map_file
+from flambeau.serialization.archive import ArchiveReader
 from flambeau.serialization.description import Description, TensorEntry, describe, tree_of
 from flambeau.serialization.description.scripts import sources_of
 from flambeau.serialization.description.tree import Node, printable
+from flambeau.serialization.file_bytes import bytes_of_file
 
 DESCRIPTION = "Show the tensors and values of a file, without running any code that is in it."
 EPILOG = """\
@@ -43,7 +44,7 @@ def _depth(text: str) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     with about(options.file):
-        data = memoryview(map_file(options.file))
+        data = bytes_of_file(options.file)
         found = describe(data, options.file)
         code = sources_of(ArchiveReader(data)) if options.code and found.methods else {}
     tree = tree_of(found.content)

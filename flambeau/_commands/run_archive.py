@@ -42,6 +42,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--output", metavar="FILE", help="write the result: .npy, .npz or .pt")
     parser.add_argument("--steps", type=_count, metavar="N", help="stop after N operators")
     parser.add_argument("--memory", type=_count, metavar="BYTES", help="memory of results")
+    parser.add_argument("--seconds", type=_count, metavar="S", help="stop after S seconds")
     parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="run N times, timed")
     return run(parser, words, _run)
 
@@ -59,8 +60,10 @@ def _run(options: argparse.Namespace) -> int:
     warnings.simplefilter("ignore", DeprecationWarning)
     with about(options.file):
         limits = None
-        if options.steps or options.memory:
-            limits = flambeau.jit.Limits(steps=options.steps, memory=options.memory)
+        if options.steps or options.memory or options.seconds:
+            limits = flambeau.jit.Limits(
+                steps=options.steps, memory=options.memory, seconds=options.seconds
+            )
         module = flambeau.jit.load(options.file, limits=limits)
         module.eval()
     method = getattr(module, options.method, None)

@@ -7,8 +7,8 @@ import sys
 
 from flambeau._commands.common import Refused, about, complain, make_parser, run
 from flambeau._commands.progress import Progress
-from flambeau.serialization.archive import map_file
 from flambeau.serialization.description.tree import printable
+from flambeau.serialization.file_bytes import bytes_of_file
 from flambeau.serialization.verification import verify
 
 DESCRIPTION = """\
@@ -36,7 +36,7 @@ def _verify_all(options: argparse.Namespace) -> int:
 def _verify(path: str) -> int:
     try:
         with about(path):
-            data = memoryview(map_file(path))
+            data = bytes_of_file(path)
             with Progress(f"verify {printable(path)}", len(data)) as progress:
                 verdict = verify(data, path, progress.advance)
     except Refused as error:

@@ -18,9 +18,11 @@ import hashlib
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import FunctionType
+from functools import cache
+from types import CodeType, FunctionType
 from typing import Any
 
 from flambeau._compiler import language
@@ -28,6 +30,7 @@ from flambeau._compiler.emitter import CompileError
 from flambeau._compiler.types import Pointer, Scalar, Vector
 
 NOTHING: Any = object()
+COMPILER = __name__.rpartition(".")[0] + "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +148,10 @@ class Native:
         if not self._digest:
             self._digest = "..."  # a kernel that calls itself
             parts = [self.source, str((self.apart, self.outline, self.vectorize))]
-            for name in sorted(_names_in(self.function.__code__)):
-                # what stands below the kernel in its module is in the globals only
-                value = self.scope.get(name, self.function.__globals__.get(name, NOTHING))
-                if value is not NOTHING and vars(language).get(name) is not value:
-                    parts.append(f"{name}={stamp(value)}")
+            # what stands below the kernel in its module is in the globals only
+            parts += _stamps_of_names(
+                self.function, ChainMap(self.scope, self.function.__globals__)
+            )
             self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self._digest
 
@@ -163,8 +165,32 @@ def stamp(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{','.join(f'{stamp(k)}:{stamp(v)}' for k, v in value.items())}}}"
     if isinstance(value, FunctionType):
-        return inspect.getsource(value)
+        return _stamp_of_function(value)
     return repr(value)
+
+
+@cache
+def _stamp_of_function(function: FunctionType) -> str:
+    """The text of a function that runs while a kernel is compiled, and of what that one uses.
+
+    Functions of the compiler are left out: the fingerprint holds their files.
+    """
+    if function.__module__.startswith(COMPILER):
+        return function.__qualname__
+    used = {**function.__globals__, **_closure(function)}
+    used.pop(function.__name__, None)  # it calls itself
+    is_lambda = function.__name__ == "<lambda>"
+    text = inspect.getsource(function) if is_lambda else _text_of(function)
+    return "\0".join([text, *_stamps_of_names(function, used)])
+
+
+def _stamps_of_names(function: Any, scope: Mapping[str, Any]) -> list[str]:
+    found = []
+    for name in sorted(_names_in(function.__code__)):
+        value = scope.get(name, NOTHING)
+        if value is not NOTHING and vars(language).get(name) is not value:
+            found.append(f"{name}={stamp(value)}")
+    return found
 
 
 def native(function: Any = None, **options: Any) -> Any:
@@ -216,8 +242,10 @@ def _indent(line: str) -> int:
     return len(line) - len(text) if text else -1
 
 
-def _names_in(code: Any) -> set[str]:
-    return {*code.co_names, *code.co_freevars}
+def _names_in(code: CodeType) -> set[str]:
+    """The names that a function may read, also inside its comprehensions and lambdas."""
+    inner = [_names_in(value) for value in code.co_consts if isinstance(value, CodeType)]
+    return {*code.co_names, *code.co_freevars}.union(*inner)
 
 
 def _assigned_often(tree: ast.FunctionDef) -> set[str]:

@@ -25,6 +25,8 @@ depends neither on the length of a row nor on the width of vectors."""
 AHEAD = 8192
 """Bytes that a first pass asks for in advance; by itself a core looks no further than a page, and
 reads memory at two thirds of the speed (benchmarks/RESULTS.md)."""
+FAR = 1 << 25
+"""Bytes of an array from which on it does so: what lies in a cache comes faster unasked."""
 FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
          "first": "i32(NOWHERE)"}  # fmt: skip
 QUICK = {"amax": "larger({1}, {0})", "amin": "smaller({1}, {0})"}
@@ -181,7 +183,9 @@ class AlongWriter(Writer):
                 self.line(f"zero_memory(out{k}_sum, segments * n)")
         for name in self.read_ahead(0):
             far = f"{AHEAD} // T_{name}.size"
-            self.line(f"{name}_ahead = select((segments == 1) & (row_step == n), i64({far}), 0)")
+            far_off = f"(rows * n >= {FAR} // T_{name}.size)"
+            whole = f"(segments == 1) & (row_step == n) & {far_off}"
+            self.line(f"{name}_ahead = select({whole}, i64({far}), 0)")
         with self.block("for row in range(rows * task // tasks, rows * (task + 1) // tasks):"):
             for name in self.full_names():
                 self.line(f"{name}_at = {name} + row * row_step")
@@ -303,7 +307,8 @@ class AlongWriter(Writer):
         """The loop over whole rounds; nan is looked for by pairs of vectors."""
         with self.block(f"for i in range({begin}, {end}, {several} * W):"):
             for name in self.read_ahead(stage):
-                with self.block(f"for AT in unroll(0, {several} * W, 64 // T_{name}.size):"):
+                every = f"unroll(0, {several} * W, 64 // T_{name}.size)"
+                with self.block(f"if {name}_ahead > 0:"), self.block(f"for AT in {every}:"):
                     self.line(f"prefetch({name}_s + (i + AT + {name}_ahead))")
             if not any(r.op in QUICK for r in self.plan.reductions(stage)):
                 with self.block(f"for u in unroll({several}):"):

@@ -24,7 +24,7 @@ class Settings(threading.local):
         self.lower_types = dict(LOWER_TYPES)
         self.nesting = 0
         self.cache_enabled = True
-        self.cache: dict[Any, Any] = {}  # parameters in other types: see `_ops.autocast`
+        self.cache: dict[Any, Any] = {}  # parameters in other types: see `_ops.table.autocast`
 
     def set_enabled(self, kind: str, enabled: bool) -> None:
         """Switch a device type on or off; operators are watched while one that is there is on."""

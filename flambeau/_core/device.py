@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+import threading
+import warnings
+from typing import Any, NoReturn
 
 KINDS = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
@@ -60,11 +62,15 @@ class device:
         return (device, (str(self),))
 
     def __enter__(self) -> device:
-        Defaults.stack.append(self)
+        _refuse_meta(self)
+        thread.blocks.append(self)
+        Defaults.touched = True
         return self
 
     def __exit__(self, *exc: object) -> None:
-        Defaults.stack.pop()
+        if not thread.blocks:
+            raise RuntimeError("trying to pop from empty mode stack")
+        thread.blocks.pop()
 
 
 def _name(value: Any) -> str:
@@ -95,19 +101,101 @@ META = device("meta")
 
 
 class Defaults:
-    """The devices set by `with torch.device(...)` and `set_default_device`, innermost last."""
+    """Whether any thread has chosen a device for new tensors. Functions that make tensors look at
+    this alone as long as it is False."""
 
-    stack: list[device] = [CPU]
+    touched = False
+
+
+class OfThread(threading.local):
+    """Per thread: what `set_default_device` was told, and the `with torch.device(...)` blocks that
+    are open, innermost last."""
+
+    def __init__(self) -> None:
+        self.chosen: device = CPU
+        self.blocks: list[device] = []
+
+
+thread = OfThread()
+
+
+def default_device() -> device:
+    """The device of new tensors in this thread when none is given, as it was set."""
+    return thread.blocks[-1] if thread.blocks else thread.chosen
 
 
 def get_default_device() -> device:
-    """The device of new tensors when none is given."""
-    return Defaults.stack[-1]
+    """The device of new tensors in this thread when none is given.
+
+    Raises:
+        AssertionError: it is a device that is not there.
+    """
+    found = default_device()
+    return check_available(found) if found.index is None else found
 
 
 def set_default_device(device_: Any) -> None:
-    """Make `device_` the device of new tensors; None means the CPU."""
-    Defaults.stack[0] = CPU if device_ is None else device(device_)
+    """Make `device_` the device of new tensors of this thread; None means the CPU.
+
+    Within a `with torch.device(...)` block a device holds at once, and after the block, too; None
+    leaves the block as it is.
+    """
+    thread.chosen = CPU  # also where what is asked for is no device
+    chosen = CPU if device_ is None else device(device_)
+    _refuse_meta(chosen)
+    thread.chosen = chosen
+    if thread.blocks and device_ is not None:
+        thread.blocks[-1] = chosen
+    Defaults.touched = True
+
+
+def _refuse_meta(chosen: device) -> None:
+    """Tensors without memory are missing: who asks for them is told at once."""
+    if chosen.type == "meta":
+        raise _missing_device(chosen)
+
+
+def _missing_device(wanted: device) -> NotImplementedError:
+    return NotImplementedError(f"device '{wanted}' is not implemented in flambeau 0.1")
+
+
+def pin(device_: Any) -> NoReturn:
+    """Memory that is there shall be pinned: there is no accelerator to pin it for."""
+    if device_ is not None:
+        _warn_of_device("pin_memory")
+        _warn_of_device("is_pinned")  # which is asked first
+        if device(device_).type == "cpu":
+            raise RuntimeError("CPU device type not an accelerator.")
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def is_pinned(device_: Any) -> bool:
+    """Whether memory is pinned for an accelerator: no."""
+    if device_ is not None:
+        device(device_)
+        _warn_of_device("is_pinned")
+    return False
+
+
+def _warn_of_device(name: str) -> None:
+    warnings.warn(f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass "
+                  "this argument.", DeprecationWarning, stacklevel=4)  # fmt: skip
+
+
+def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:
+    """The argument `pin_memory` of a function that makes tensors, which is not False.
+
+    Raises:
+        RuntimeError: it is True, and there is no accelerator to pin memory for.
+        TypeError: it is no bool.
+    """
+    if pin_memory is None and optional:
+        return
+    if not isinstance(pin_memory, bool):
+        raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {_name(pin_memory)}")
+    if not Emulated.count:
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no "
+                           "pinned memory allocator is available on this system.")  # fmt: skip
 
 
 class Emulated:
@@ -138,17 +226,30 @@ INVALID_ORDINAL = (
 )
 
 
+NOT_COMPILED = {
+    "xpu": "Torch not compiled with XPU enabled",
+    "mtia": "Torch not compiled with MTIA enabled.",
+}
+"""What PyTorch says of accelerators that its build for the CPU leaves out; CUDA may be emulated."""
+
+
 def check_available(chosen: Any) -> device:
     """The device asked for, or torch's error when this machine has no such device."""
-    wanted = Defaults.stack[-1] if chosen is None else chosen
+    if chosen is None:
+        if not Defaults.touched:
+            return CPU
+        chosen = default_device()
+    wanted = chosen
     if wanted is CPU:
         return CPU
     if not isinstance(wanted, device):
         wanted = device(wanted)
     if wanted.type == "cpu":
         return CPU
+    if wanted.type in NOT_COMPILED:
+        raise AssertionError(NOT_COMPILED[wanted.type])
     if wanted.type == "cuda":
         if Emulated.count:
             return _emulated(wanted)
         raise AssertionError("Torch not compiled with CUDA enabled")
-    raise NotImplementedError(f"device '{wanted}' is not implemented in flambeau 0.1")
+    raise _missing_device(wanted)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flambeau._core.device import Emulated
+from flambeau._core.device import CPU, Emulated
+from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 
 if TYPE_CHECKING:
     from numpy.random import Generator as NumpyGenerator
@@ -52,6 +54,29 @@ _STATE_LAYOUT = np.dtype(
 STATE_BYTES = _STATE_LAYOUT.itemsize
 
 
+NO_GENERATOR = {
+    "cuda": "Cannot get CUDA generator without ATen_cuda library.",
+    "xpu": "Cannot get XPU generator without ATen_xpu library.",
+    "xla": "Cannot get XLA generator without torch_xla library.",
+    "mps": "Cannot execute getNewGenerator() without MPS backend.",
+    "mtia": "Cannot execute getNewGenerator() without MTIA backend.",
+    "hpu": "Backend doesn`t support getNewGenerator()",
+    "privateuseone": "Please register PrivateUse1HooksInterface by "
+    "`RegisterPrivateUse1HooksInterface` first.",
+}
+
+
+def _place_of(device: object) -> Device:
+    """The device of a generator. RuntimeError where there is none of that kind."""
+    place = CPU if device is None or device == "cpu" else Device(device)
+    if place.type == "cpu":
+        return CPU
+    if place.type != "cuda" or not Emulated.count:
+        missing = f"{place.type.upper()} device type not an accelerator."
+        raise RuntimeError(NO_GENERATOR.get(place.type, missing))
+    return place
+
+
 class Generator:
     """A random stream of the CPU; ``torch.Generator``.
 
@@ -73,12 +98,9 @@ class Generator:
         "next_normal",
     )
 
-    def __init__(self, device: object = "cpu") -> None:
+    def __init__(self, device: object = None) -> None:
         """Make a generator with torch's default seed. Errors: RuntimeError for another device."""
-        kind = str(device).partition(":")[0]
-        if kind != "cpu" and not (kind == "cuda" and Emulated.count):
-            raise RuntimeError(f"a CPU generator cannot be made for device {device}")
-        self.device = device
+        self.device = _place_of(device)
         self._engine: NumpyGenerator | None = None
         self._state_address = 0
         self._reseed(DEFAULT_SEED)
@@ -332,3 +354,12 @@ def _restore(device: object, state: np.ndarray) -> Generator:
 
 default_generator = Generator()
 default_generator.seed()
+
+
+class OfThread(threading.local):
+    """Per thread: the stream of its own that a worker has; `torch.random.thread_safe_generator`."""
+
+    generator: Generator | None = None
+
+
+of_thread = OfThread()

@@ -74,6 +74,10 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
+            reflected = getattr(type(other), "__radd__", None)
+            found = NotImplemented if reflected is None else reflected(other, self)
+            if found is not NotImplemented:
+                return found  # type: ignore[no-any-return]
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to "
                             "torch.Size")  # fmt: skip
         return Size(tuple.__add__(self, other))

@@ -13,6 +13,9 @@ class GradState(threading.local):
     """
 
     enabled: bool | None = True
+    inside = False
+    """What recording was switched to inside inference mode, where nothing is recorded all the same:
+    `is_grad_enabled` tells it."""
 
     @property
     def inference(self) -> bool:
@@ -85,6 +88,7 @@ class Stacks(threading.local):
         self.function_modes: list[Any] = []
         self.saved_hooks: list[Any] = []
         self.observers: list[Observer] = []
+        self.levels: list[Any] = []  # of forward mode: see `autograd.tangents`
 
 
 grad = GradState()

@@ -37,7 +37,7 @@ FILES = {
 ELSEWHERE = {
     "ChannelShuffle": "channelshuffle", "Flatten": "flatten", "Unflatten": "flatten",
     "Fold": "fold", "Unfold": "fold", "PixelShuffle": "pixelshuffle",
-    "PixelUnshuffle": "pixelshuffle",
+    "PixelUnshuffle": "pixelshuffle", "LinearCrossEntropyLoss": "loss",
 }  # fmt: skip
 """Layers that stand in one file here and in several in torch."""
 

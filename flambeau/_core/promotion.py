@@ -28,8 +28,13 @@ def category(d: dt.dtype) -> int:
 
 
 @cache
-def promote_types(type1: dt.dtype, type2: dt.dtype) -> dt.dtype:
+def promote_types(type1: Any, type2: Any) -> dt.dtype:
     """The smallest type that both can be converted to safely, by torch's table."""
+    type1, type2 = dt.as_dtype(type1), dt.as_dtype(type2)
+    for position, value in enumerate((type1, type2), 1):
+        if not isinstance(value, dt.dtype):
+            raise TypeError(f"promote_types(): argument 'type{position}' (position {position}) "
+                            f"must be torch.dtype, not {type(value).__name__}")  # fmt: skip
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=category)

@@ -195,6 +195,8 @@ def fused_multiply_add(values: np.ndarray, factor: float, addend: float) -> np.n
         return values + addend
     if addend == 0.0:
         return values * factor + 0.0
+    if not math.isfinite(factor) or not math.isfinite(addend):
+        return values * factor + addend
     if max(abs(factor), abs(addend)) > SPLITTABLE:
         return fused_multiply_add(values, factor / DOWN, addend / DOWN) * DOWN
     product = values * factor

@@ -146,7 +146,8 @@ def multinomial(
         return np.array(drawn, np.int64).reshape(*weights.shape[:-1], count)
     _check_weights(rows)
     # the largest of w / Exp(1) is i with probability w[i]
-    noise = np.empty_like(weights)
+    # memory is filled in its order; that of expanded weights is the one of their dims
+    noise = np.empty_like(weights, order="C" if 0 in weights.strides else "K")
     random_fill.exponential_(noise, 1.0, generator)
     with np.errstate(divide="ignore", invalid="ignore"):
         races = (rows / noise.reshape(rows.shape)).astype(weights.dtype).astype(np.float64)

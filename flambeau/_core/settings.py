@@ -7,7 +7,11 @@ so that a program that sets it runs, and the way that is always taken satisfies 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import warnings
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 has_lapack = True  # NumPy carries one
@@ -23,17 +27,44 @@ def _processors() -> int:
 
 
 def _wished_threads() -> int:
-    """The first number in OMP_NUM_THREADS, or the processors that this process may use."""
-    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(first) if first.isdigit() and int(first) > 0 else _processors()
+    """The first number in MKL_NUM_THREADS, else in OMP_NUM_THREADS, else the processors that this
+    process may use."""
+    for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = os.environ.get(name, "").partition(",")[0].strip()
+        if first.isdigit() and int(first) > 0:
+            return int(first)
+    return _processors()
 
 
 class Threads:
-    """The numbers of threads that programs asked for; None until one does."""
+    """How many threads one operator may use.
 
-    inside: int | None = None
+    The number is one for all threads, `inside`, until they differ; then that is 0. A thread keeps
+    what it has set, and begins with what any thread has set last.
+    """
+
+    inside = _wished_threads()
+    latest = inside
+    elder: weakref.WeakKeyDictionary[threading.Thread, int] = weakref.WeakKeyDictionary()
+    followers: list[Callable[[int], object]] = []  # noqa: RUF012  # other libraries' pools
+    asked = False  # whether any thread has set a number
     between: int | None = None
-    wished: int = _wished_threads()
+    begun = False  # whether calls run beside each other already
+
+
+class _OfThread(threading.local):
+    """The number of a thread, once they differ; 0 until it asks."""
+
+    number = 0
+
+
+_own = _OfThread()
+
+
+def _number_of_thread() -> int:
+    if not _own.number:
+        _own.number = Threads.elder.get(threading.current_thread(), Threads.latest)
+    return _own.number
 
 
 def _checked_count(name: str, count: Any) -> int:
@@ -41,50 +72,62 @@ def _checked_count(name: str, count: Any) -> int:
         raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError(f"{name} expects a positive integer")
+    if count >= 2**63:
+        raise RuntimeError("Overflow when unpacking long long")
     return count
 
 
 def get_num_threads() -> int:
     """How many threads one operator may use, as `set_num_threads` was told.
 
-    Until then it is OMP_NUM_THREADS, or else the number of processors.
+    Until then it is MKL_NUM_THREADS or OMP_NUM_THREADS, or else the number of processors.
     """
-    return Threads.wished if Threads.inside is None else Threads.inside
+    return Threads.inside or _number_of_thread()
 
 
 def set_num_threads(count: int) -> None:
     """Set the number of threads that one operator may use: large tensors are split over them.
 
-    The threads of NumPy's BLAS, which some matrix products use, are its own: they follow
-    OMP_NUM_THREADS or OPENBLAS_NUM_THREADS, read when NumPy is imported.
+    It holds in this thread, and in threads that begin later. Others that run already keep theirs.
+    NumPy's BLAS, which linear algebra uses, follows where it can be told; before that its number
+    comes from OMP_NUM_THREADS or OPENBLAS_NUM_THREADS.
 
     Raises:
         RuntimeError: the count is not a positive int.
     """
-    Threads.inside = _checked_count("set_num_threads", count)
+    _keep(_checked_count("set_num_threads", count))
+    Threads.asked = True
+    for follow in Threads.followers:
+        follow(count)
+
+
+def _keep(count: int) -> None:
+    others = [t for t in threading.enumerate() if t is not threading.current_thread()]
+    if Threads.inside and (not others or count == Threads.inside):
+        Threads.inside = Threads.latest = count
+        return
+    if Threads.inside:
+        Threads.elder.update(dict.fromkeys(others, Threads.inside))
+    Threads.inside, Threads.latest, _own.number = 0, count, count
 
 
 def get_num_interop_threads() -> int:
-    """How many operators may run at a time, as `set_num_interop_threads` was told."""
+    """How many forks may run at a time, as `set_num_interop_threads` was told; until then as many
+    as there are processors."""
     return _processors() if Threads.between is None else Threads.between
 
 
 def set_num_interop_threads(count: int) -> None:
-    """Keep the number of operators that may run at a time; nothing here runs two at a time.
+    """Set how many calls that scripts fork may run at a time.
 
     Raises:
-        RuntimeError: the count is not a positive int, or the number was set before.
+        RuntimeError: the count is not a positive int, the number was set before, or forks run.
     """
     _checked_count("set_num_interop_threads", count)
-    if Threads.between is not None:
+    if Threads.between is not None or Threads.begun:
         raise RuntimeError("Error: cannot set number of interop threads after parallel work has "
                            "started or set_num_interop_threads called")  # fmt: skip
     Threads.between = count
-
-
-def set_flush_denormal(mode: bool) -> bool:
-    """Whether denormal numbers can be flushed to zero: no, the processor's mode is not touched."""
-    return False
 
 
 # ---- determinism: on the CPU every operator gives the same bits from run to run
@@ -102,7 +145,20 @@ def warn_once(text: str, stacklevel: int = 2) -> None:
     if text in Warnings.given and not Warnings.always:
         return
     Warnings.given.add(text)
-    warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
+    warnings.warn(text, UserWarning, stacklevel=users_level(stacklevel + 1))
+
+
+def users_level(level: int) -> int:
+    """The `stacklevel` of a caller's warning, past generated functions: no user wrote those."""
+    frame = sys._getframe(1)
+    for _ in range(level - 1):
+        if frame.f_back is None:
+            return level
+        frame = frame.f_back
+    while frame.f_back is not None and frame.f_code.co_filename.startswith("<flambeau"):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 class Determinism:
@@ -110,21 +166,65 @@ class Determinism:
 
     enabled = False
     warn_only = False
+    fill_uninitialized_memory = True
+    fills = False  # both: new memory that nothing is written to gets numbers nobody overlooks
+
+
+NO_WAY = "{} does not have a deterministic implementation, but you set 'torch.use_deterministic_"
+REPORT = (
+    "You can {}file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize "
+    "adding deterministic support for this operation."
+)
+
+
+def alert_not_deterministic(name: str) -> None:
+    """Raise or warn, as was asked for, where PyTorch's result depends on chance."""
+    if not Determinism.enabled:
+        return
+    if Determinism.warn_only:
+        told = f"{NO_WAY}algorithms(True, warn_only=True)'. {REPORT.format('')}"
+        warnings.warn(told.format(name), UserWarning, stacklevel=4)
+        return
+    way_out = (
+        "You can turn off determinism just for this operation, or you can use the "
+        "'warn_only=True' option, if that's acceptable for your application."
+    )
+    told = f"{NO_WAY}algorithms(True)'. {way_out} {REPORT.format('also ')}"
+    raise RuntimeError(told.format(name))
+
+
+def set_fill_uninitialized_memory(fill: bool) -> None:
+    """Whether memory that nothing is written to is filled while determinism is asked for."""
+    if not isinstance(fill, bool):
+        raise RuntimeError(f"expected a bool, but got {type(fill).__name__}")
+    Determinism.fill_uninitialized_memory = fill
+    Determinism.fills = Determinism.enabled and fill
 
 
 DEBUG_MODES = ("default", "warn", "error")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Keep whether deterministic algorithms are asked for; flambeau has no others on the CPU."""
+    """Whether deterministic algorithms are asked for.
+
+    Flambeau has no others on the CPU. Where PyTorch has others, it is an error or, by `warn_only`,
+    a warning; and memory that nothing is written to is filled
+    (`torch.utils.deterministic.fill_uninitialized_memory`).
+    """
     if not isinstance(mode, bool):
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be "
                         f"bool, not {type(mode).__name__}")  # fmt: skip
+    if not isinstance(warn_only, bool):
+        raise TypeError("_set_deterministic_algorithms(): argument 'warn_only' must be bool, not "
+                        f"{type(warn_only).__name__}")  # fmt: skip
     Determinism.enabled, Determinism.warn_only = mode, warn_only
+    Determinism.fills = mode and Determinism.fill_uninitialized_memory
 
 
 def set_warn_always(mode: bool, /) -> None:
     """Whether warnings that are given once per process are given each time."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(mode).__name__}")
     Warnings.always = mode
 
 
@@ -164,32 +264,3 @@ def get_deterministic_debug_mode() -> int:
     if not Determinism.enabled:
         return 0
     return 1 if Determinism.warn_only else 2
-
-
-# ---- precision
-
-
-class Precision:
-    """What `set_float32_matmul_precision` was told."""
-
-    matmul = "highest"
-
-
-def get_float32_matmul_precision() -> str:
-    """The precision that float32 products may have, as it was set; "highest" at first."""
-    return Precision.matmul
-
-
-def set_float32_matmul_precision(precision: str) -> None:
-    """Keep how far float32 products may be shortened ("highest", "high", "medium").
-
-    It is a permission. Products are computed in full float32 under every value.
-    """
-    if precision not in ("highest", "high", "medium"):
-        warnings.warn(
-            f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-            "setFloat32MatmulPrecision call has no effect.",
-            UserWarning, stacklevel=2,
-        )  # fmt: skip
-        return
-    Precision.matmul = precision

@@ -4,7 +4,7 @@ A block fresh from the system costs a page fault for every page, five sixths of 
 on large tensors. The pool (its kernels: `memory_kernels`) keeps what is freed, cuts it to size and
 joins it again, and gives back what it has not needed for a while.
 
-It is NumPy's data allocator (NEP 49): once it is installed, all arrays of 64 KiB and more, those of
+It is NumPy's data allocator (NEP 49): once it is installed, all arrays of 32 KiB and more, those of
 NumPy's own functions and of the user's program too, come from it, without a line of Python. It is
 installed when the first kernel is loaded, so that programs that need no kernel pay nothing.
 FLAMBEAU_MEMORY=system keeps it out; so do systems other than Linux and a missing llvmlite.
@@ -39,7 +39,7 @@ CHOICE = os.environ.get("FLAMBEAU_MEMORY", "pool")
 if CHOICE not in CHOICES:
     raise ValueError(f"FLAMBEAU_MEMORY is {CHOICE!r}; it can be {', '.join(CHOICES)}")
 
-SMALL = 1 if DEBUG else 64 << 10
+SMALL = 1 if DEBUG else 32 << 10
 """Requests below this many bytes are left to NumPy's own allocator."""
 HUGE = 2 << 20
 SET_HANDLER, GET_HANDLER = 304, 305
@@ -126,12 +126,15 @@ def set_handler(capsule: Any) -> Any:
 
 
 def reserve() -> tuple[int, int]:
-    """Addresses for the heap, as many bytes as the machine has memory; no memory yet."""
+    """Addresses for the heap, as many bytes as the machine has memory; no memory yet. Where
+    addresses are limited (`ulimit -v`), a quarter of them: what finds no room there is left to the
+    system's allocator, which needs the others."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    size = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), 1 << 30) // HUGE * HUGE
+    wanted = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), 1 << 30)
+    size = min(wanted, addresses_allowed() // 4) // HUGE * HUGE
     private_anonymous_unreserved = 0x2 | 0x20 | 0x4000
     failed = ctypes.c_void_p(-1).value
     while size >= layout.GROWTH:
@@ -143,6 +146,14 @@ def reserve() -> tuple[int, int]:
             return base, size
         size = size // 2 // HUGE * HUGE  # a limit on addresses (ulimit -v)
     raise MemoryError("no addresses for the memory pool")
+
+
+def addresses_allowed() -> int:
+    """How many bytes of addresses this process may have (RLIMIT_AS)."""
+    import resource  # not on Windows, which has no pool
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def cache_limit() -> int:

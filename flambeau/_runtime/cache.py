@@ -1,9 +1,13 @@
 """Machine code on disk: one file per kernel, safe with many processes, bounded.
 
-A file is a header (magic, SHA-256 of the rest) and the object code. It is written under another
-name and renamed, so that a reader finds a whole file or none, whoever else writes and whenever a
-writer is killed. What cannot be read or written only costs speed. Files of other users are not
-trusted: they hold code that would run with our rights.
+A file is a header and the object code. The header has a hash of the code and of the key that it was
+written under; in the key are the kernel, the versions of this library and of the compiler, and the
+processor's features (`engine.key_of`): a file under another name is not used. Files are written
+under another name and renamed, so that a reader finds a whole file or none, whoever else writes
+and whenever a writer is killed. What cannot be read or written only costs speed.
+
+Files hold code that runs with our rights. Only a folder that nobody else may change is used
+(`cache_folders`), and in it only plain files of this user or of the system's administrator.
 """
 
 from __future__ import annotations
@@ -11,17 +15,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-MAGIC = b"flambeau kernel 1\n"
+from flambeau._runtime import cache_folders
+
+MAGIC = b"flambeau kernel 2\n"
+START = len(MAGIC) + 32
 LIMIT = 256 << 20
 """Bytes that the cache may hold; the files used longest ago go first."""
+LONGEST = 32 << 20
+"""Bytes that one file may have: kernels have some thousand."""
 CLEAN_EVERY = 64
 UNFINISHED = ".new-"
+FOLDER = re.compile(r"[0-9a-f]{2}")
+NAME = re.compile(r"[0-9a-f]{62}\.o|\.new-\w+")
 HOUR = 3600.0
+# A pipe in a file's place would be waited for; a link would lead somewhere else.
+PLAINLY = sum(getattr(os, f"O_{word}", 0) for word in ("NONBLOCK", "NOFOLLOW", "CLOEXEC", "BINARY"))
 
 
 class State:
@@ -31,17 +46,9 @@ class State:
 
 
 def directory() -> Path | None:
-    """FLAMBEAU_CACHE_DIR, or `flambeau` in the user's cache directory; None: no cache."""
-    chosen = os.environ.get("FLAMBEAU_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen) if chosen else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "flambeau"
-    try:
-        return Path.home() / ".cache" / "flambeau"
-    except RuntimeError:  # a user without a home
-        return None
+    """Where files lie: `FLAMBEAU_CACHE_DIR`, or `flambeau` in the user's cache directory, or a
+    private place if others may write there; None: no cache."""
+    return cache_folders.usable()
 
 
 def _file(key: str) -> Path | None:
@@ -49,51 +56,80 @@ def _file(key: str) -> Path | None:
     return None if folder is None else folder / key[:2] / f"{key[2:]}.o"
 
 
+def _head(key: str, code: bytes) -> bytes:
+    """What a file begins with: the format, and a hash that binds the code to its key."""
+    return MAGIC + hashlib.sha256(MAGIC + key.encode() + b"\0" + code).digest()
+
+
 def read(key: str) -> bytes | None:
-    """The machine code under a key, or None; a damaged file is removed."""
+    """The machine code under a key, or None; a file that is not what it should be is removed."""
     path = _file(key)
-    if path is None:
+    if path is None or not _is_safe(path):
         return None
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read()
-    except OSError:
+    data = _content(path)
+    if data is None:
         return None
-    if not _is_trusted(status):
-        return None
-    start = len(MAGIC) + 32
-    code = data[start:]
-    if data[:start] != MAGIC + hashlib.sha256(code).digest():
+    code = data[START:]
+    if data[:START] != _head(key, code):
         remove(key)
         return None
-    if status.st_mtime < time.time() - HOUR:
-        with contextlib.suppress(OSError):
-            os.utime(path)  # used now, to within the hour
     return code
 
 
+def _is_safe(path: Path) -> bool:
+    """Whether both folders of the cache above a file are ours: someone may have been faster than
+    we at making them."""
+    return all(cache_folders.is_private(folder) for folder in (path.parent, path.parent.parent))
+
+
+def _content(path: Path) -> bytes | None:
+    """What a plain file of ours holds; anything else in its place is removed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | PLAINLY)
+    except FileNotFoundError:
+        return None
+    except OSError:  # a link, a socket
+        _unlink(path)
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not _is_trusted(status):
+            _unlink(path)
+            return None
+        data = os.read(descriptor, status.st_size + 1)
+        if status.st_mtime < time.time() - HOUR:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # used now, to within the hour
+        return data
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
 def _is_trusted(status: os.stat_result) -> bool:
-    """Whether a file belongs to this user or to the system's administrator."""
-    return not hasattr(os, "getuid") or status.st_uid in (0, os.getuid())
+    """Whether it is a plain file that nobody but this user and the administrator could write."""
+    is_plain = stat.S_ISREG(status.st_mode) and status.st_size <= LONGEST
+    return is_plain and cache_folders.is_ours(status)
 
 
 def write(key: str, code: bytes) -> bool:
     """Keep machine code under a key; whether that worked."""
     path = _file(key)
-    if path is None:
+    if path is None or START + len(code) > LONGEST:
         return False
     temporary = ""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache_folders.make(path.parent)
+        if not _is_safe(path):
+            return False
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
         with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + hashlib.sha256(code).digest() + code)
+            file.write(_head(key, code) + code)
         Path(temporary).replace(path)
     except OSError:  # full, read-only, gone
         if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+            _unlink(Path(temporary))
         return False
     State.writes += 1
     if State.writes % CLEAN_EVERY == 1:
@@ -105,8 +141,12 @@ def remove(key: str) -> None:
     """Forget what is under a key."""
     path = _file(key)
     if path is not None:
-        with contextlib.suppress(OSError):
-            path.unlink()
+        _unlink(path)
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def files() -> Iterator[tuple[float, int, str]]:
@@ -115,12 +155,17 @@ def files() -> Iterator[tuple[float, int, str]]:
     if folder is None or not folder.is_dir():
         return
     for below in folder.iterdir():
-        if len(below.name) == 2 and below.is_dir():
-            with contextlib.suppress(OSError), os.scandir(below) as entries:
-                for entry in entries:
-                    with contextlib.suppress(OSError):
-                        status = entry.stat()
-                        yield status.st_mtime, status.st_size, entry.path
+        if FOLDER.fullmatch(below.name) and not below.is_symlink():
+            yield from _files_in(below)
+
+
+def _files_in(folder: Path) -> Iterator[tuple[float, int, str]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if NAME.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime, status.st_size, entry.path
 
 
 def size() -> tuple[int, int]:

@@ -32,6 +32,7 @@ LIMITS: dict[str, int] = {
     "pointwise chain": 2048,  # several NumPy calls
     "formula": 8192,  # the gradients of one row
     "reduction": 16384,
+    "sum": 2048,
     "variance": 1024,
     "softmax": 512,
     "norm": 256,
@@ -48,9 +49,9 @@ LIMITS: dict[str, int] = {
     "optimizer": 8192,
     "optimizer of matrices": 256,
     "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread
-    "gemm thin": NEVER,
+    "gemm thin": 1 << 25,  # times the threads that can help; one of BLAS's is faster than ours
     "gemm halves": 4096,
-    "gemv": 1 << 18,  # OpenBLAS is as fast: see templates/gemv.py
+    "gemv": 200_000,  # OpenBLAS is as fast: see _ops/products/gemv.py
     "attention": 65536,
 }
 """Kind of work -> elements (or multiply-adds) from which on its kernel is faster than NumPy."""

@@ -6,9 +6,11 @@ only the attempt to use it fails: what may launch kernels can be imported all th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache as cache_once
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
-from flambeau._runtime import cache, processor
+from flambeau._runtime import cache, machine_code, processor
 from flambeau._version import __version__
 
 
@@ -90,13 +92,15 @@ def linker() -> Any:
 def fingerprint() -> str:
     """All that the machine code of a kernel depends on besides the kernel: compiler, LLVM, CPU.
 
-    Files count by size and time: reading them would take longer than loading a kernel.
+    The compiler is all of its files, those of its subfolders too: functions of `vector_math`, for
+    one, are written into kernels that never name them. Files count by size and time: reading them
+    would take longer than loading a kernel.
     """
     parts: list[Any] = [__version__, llvmlite.__version__, VERSION, sys.platform, *made_for()[:2]]
-    here = Path(__file__)
-    for path in (here, *sorted(Path(compiler.__file__).parent.glob("*.py"))):
+    folder = Path(compiler.__file__).parent
+    for path in (Path(__file__), *sorted(folder.rglob("*.py"))):
         status = path.stat()
-        parts += [path.name, status.st_size, status.st_mtime_ns]
+        parts += [os.path.relpath(path, folder), status.st_size, status.st_mtime_ns]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -209,17 +213,26 @@ def loaded(key: str, wanted: tuple[str, ...], made: Callable[[], bytes]) -> dict
 
 
 class Linked:
-    """How many pieces of machine code were loaded: each gets a name of its own."""
+    """How many pieces of machine code LLVM has loaded: each gets a name of its own."""
 
     count = 0
+    lock = threading.Lock()
 
 
 def _link(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
+    if machine_code.POSSIBLE:
+        with contextlib.suppress(machine_code.NotPlain):
+            return machine_code.place(code, wanted)
+    return _link_by_llvm(key, code, wanted)
+
+
+def _link_by_llvm(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in wanted:
         builder = builder.export_symbol(name)
-    Linked.count += 1
-    library = builder.link(linker(), f"{key}.{Linked.count}")
+    with Linked.lock:  # one linker for all: code goes with the linker that has loaded it
+        Linked.count += 1
+        library = builder.link(linker(), f"{key}.{Linked.count}")
     addresses = {name: library[name] for name in wanted}
     # Code is never unloaded: threads and arrays may need it until the process is gone.
     library.detach()

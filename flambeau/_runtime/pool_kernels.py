@@ -36,6 +36,7 @@ BUSY = 16  # whether a job is under way
 SLEEPING = 24  # how many threads sleep that the next job may need
 FUNCTION, ARGUMENTS, TASKS, LIMIT = 32, 33, 34, 35  # the job; how many threads may take part
 SPIN = 36  # nanoseconds that a thread waits for more work before it sleeps
+FLOATS = 37  # how the job's caller treats denormal numbers: its register MXCSR
 THREADS = 40  # the place of the thread that began last
 MUTEX, CONDITION = 48, 64  # pthread's, with room to spare
 WORDS = 96
@@ -50,6 +51,7 @@ PLACE = 8
 
 ROUNDS = 256  # looks (of some 20 ns) between two looks at the clock
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
+FLUSH_RESULTS, FLUSH_OPERANDS = 0x8000, 0x40  # bits of MXCSR: FTZ and DAZ
 POSIX = os.name == "posix"
 CLOCK = 1 if platform.system() == "Linux" else 6  # CLOCK_MONOTONIC
 PLACED = hasattr(ctypes.pythonapi, "pthread_setaffinity_np")  # whether threads have processors
@@ -67,6 +69,32 @@ def pause():
     """Tell the core that this thread only waits."""
     if X86:
         intrinsic("llvm.x86.sse2.pause", None)
+
+
+@native
+def floats():
+    """How this thread calculates: the register MXCSR of x86, 0 on other processors."""
+    mode = i64(0)
+    if X86:
+        place = stack(i32, 1)
+        intrinsic("llvm.x86.sse.stmxcsr", None, place)
+        mode = i64(place[0])
+    return mode
+
+
+@native
+def set_floats(mode):
+    """Calculate as another thread does."""
+    if X86:
+        place = stack(i32, 1)
+        place[0] = i32(mode)
+        intrinsic("llvm.x86.sse.ldmxcsr", None, place)
+
+
+@native
+def flush_denormals(flush: i64):
+    """Let this thread take denormal numbers, operands and results, for zero, or not (0)."""
+    set_floats((floats() & ~(FLUSH_RESULTS | FLUSH_OPERANDS)) | flush)
 
 
 @native
@@ -221,6 +249,7 @@ def pool_worker(address: i64):
         if (ticket_of(state) == seen) | (place[NUMBER] >= atomic_load(state + LIMIT)):
             sleep(state, place, seen)
         seen = ticket_of(state)
+        set_floats(state[FLOATS])
         take(state, seen)
 
 
@@ -237,6 +266,7 @@ def pool_run(place: i64, function: i64, arguments: i64, jobs: i64, limit: i64):
         state[FUNCTION] = function
         state[ARGUMENTS] = arguments
         state[TASKS] = jobs
+        state[FLOATS] = floats()
         atomic_store(state + LIMIT, limit)
         atomic_store(state + DONE, 0)
         atomic_exchange(state + NEXT, ticket << 32)

@@ -22,6 +22,14 @@ SPIN = 1_000_000
 operator to the next, short enough not to be noticed."""
 
 
+def _kept(kind: Any, *values: int) -> int:
+    """The address of memory that is never freed: threads look at theirs until the process is gone,
+    also while the interpreter takes its modules apart."""
+    memory = kind(*values)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return ctypes.addressof(memory)
+
+
 class NativePool:
     """The state that threads share, and how many there are."""
 
@@ -29,15 +37,13 @@ class NativePool:
         from flambeau._runtime import engine
 
         code = engine.functions((layout.pool_run, layout.pool_worker))
-        self.memory = ctypes.create_string_buffer(8 * layout.WORDS + 64)
-        self.state = (ctypes.addressof(self.memory) + 63) // 64 * 64
+        self.state = (_kept(ctypes.c_char * (8 * layout.WORDS + 64)) + 63) // 64 * 64
         (ctypes.c_int64 * layout.WORDS).from_address(self.state)[layout.SPIN] = SPIN
         self.library = ctypes.CDLL(None)
         self.library.pthread_mutex_init(ctypes.c_void_p(self.state + 8 * layout.MUTEX), None)
         self.library.pthread_cond_init(ctypes.c_void_p(self.state + 8 * layout.CONDITION), None)
         self.life = ctypes.c_void_p(code["pool_worker"])
         self.started = 0
-        self.places: list[Any] = []
         number = ctypes.c_int64
         self.work: Any = ctypes.CFUNCTYPE(None, *[number] * 5)(code["pool_run"])
 
@@ -60,12 +66,13 @@ class NativePool:
             self.started = max(self.started, wanted)
 
     def _start(self, number: int) -> bool:
-        place = (ctypes.c_int64 * layout.PLACE)(self.state, number)
+        place = _kept(ctypes.c_int64 * layout.PLACE, self.state, number)
         thread = ctypes.c_void_p()
-        failed = self.library.pthread_create(ctypes.byref(thread), None, self.life, place)
+        failed = self.library.pthread_create(
+            ctypes.byref(thread), None, self.life, ctypes.c_void_p(place)
+        )
         if failed:
             return False
-        self.places.append(place)
         self.library.pthread_detach(thread)
         return True
 

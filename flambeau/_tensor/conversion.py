@@ -10,10 +10,10 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import check_available
+from flambeau._core.device import check_available, refuse_pinned
 from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
 from flambeau._tensor.tensor import Tensor, method, wrap
 
 
@@ -35,6 +35,8 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    if pin_memory is not False:
+        refuse_pinned("tensor", pin_memory, optional=False)
     check_available(device)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -46,13 +48,21 @@ def tensor(
             stacklevel=2,
         )
     result = wrap(copy_of(data, dtype))
-    if requires_grad:
+    if requires_grad is not False and _is_flag(requires_grad):
         if result._data.dtype.kind not in "fcV":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
         result.requires_grad = True
     return result
+
+
+def _is_flag(requires_grad: Any) -> bool:
+    """The option as a bool; TypeError if it is none."""
+    if isinstance(requires_grad, (bool, np.bool_)):
+        return bool(requires_grad)
+    raise TypeError("tensor(): argument 'requires_grad' must be bool, not "
+                    f"{type(requires_grad).__name__}")  # fmt: skip
 
 
 FLOATS, INTS, LISTS = {float}, {int}, {list}
@@ -112,6 +122,10 @@ def _from_python(data: Any, wanted: Any) -> np.ndarray:
     """Numbers and nested sequences of numbers, arrays and tensors."""
     if isinstance(data, str):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if is_storage(data):
+        plain = getattr(data, "dtype", dt.int64)
+        element = plain if wanted is None else dt.from_numpy_dtype(wanted)
+        return elements_under(data, element).copy()
     shape = _shape_of(data)
     flat: list[Any] = []
     types: set[dt.dtype] = set()
@@ -129,9 +143,12 @@ def _shape_of(data: Any) -> tuple[int, ...]:
         shape.append(length)
         if length == 0:
             break
-        data = data[0]
-    if isinstance(data, Tensor):
-        shape.extend(data._data.shape)
+        try:
+            data = data[0]
+        except TypeError:
+            raise ValueError(
+                f"could not determine the shape of object type '{type(data).__name__}'"
+            ) from None
     return tuple(shape)
 
 
@@ -152,6 +169,8 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any],
     """Put the numbers in `flat`, and the element types that they stand for in `types`."""
     if depth == len(shape):
         if _is_sequence(data):
+            if any(item is data for item in data):
+                raise TypeError("new(): self-referential lists are incompatible")
             raise TypeError(f"only scalar types are expected at dim {depth}, "
                             f"got {type(data).__name__}")  # fmt: skip
         flat.append(_number(data))
@@ -179,12 +198,16 @@ def _number(value: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, Tensor):
+        if value._data.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return value._data.item()
     if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
         return value.item()
     for converter in ("__index__", "__float__", "__complex__"):
         if hasattr(value, converter) and not isinstance(value, str):
             return getattr(value, converter)()
+    if isinstance(value, str):
+        raise TypeError("new(): invalid data type 'str'")
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
@@ -240,7 +263,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     result = wrap(array.view(np.ndarray))
-    result._storage = Storage.exactly(result._data)
+    result._storage = UntypedStorage.exactly(result._data)
     return result
 
 
@@ -311,14 +334,22 @@ def __bool__(self: Tensor) -> bool:
     raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
 
+def _real(value: Any, kind: str) -> Any:
+    if not isinstance(value, complex):
+        return value
+    if value.imag != 0:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
 @method
 def __float__(self: Tensor) -> float:
-    return float(_single(self))
+    return float(_real(_single(self), "double"))
 
 
 @method
 def __int__(self: Tensor) -> int:
-    return int(_single(self))
+    return int(_real(_single(self), "int64_t"))
 
 
 @method

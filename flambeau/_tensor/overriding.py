@@ -14,11 +14,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any
 
 from flambeau._core import modes
 from flambeau._core.dtype import dtype
 from flambeau._core.missing import MissingAttribute
+from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.tensor import Tensor, provides
 
 
@@ -81,6 +83,8 @@ def disabled(
     func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
     """The `__torch_function__` of classes that do not take part: the function itself."""
+    if _is_foreign(func):
+        return NotImplemented
     with off():
         return func(*args, **(kwargs or {}))
 
@@ -93,7 +97,14 @@ def takes_part(value: Any) -> bool:
     found = getattr(kind, "__torch_function__", None)
     if found is disabled and kind.__module__.startswith("flambeau."):
         PLAIN.add(kind)
-    return found is not None and found is not disabled
+    return found is not None and found is not disabled and not _of_pytorch(found)
+
+
+def _of_pytorch(function: Any) -> bool:
+    """Whether this is what PyTorch gives its own tensors or parameters, where both libraries are in
+    a process: it calls the function again, which would ask it again."""
+    named = getattr(function, "__module__", None) == "torch._tensor"
+    return named or isinstance(function, BuiltinFunctionType)
 
 
 def overloaded(values: Iterable[Any]) -> list[Any]:
@@ -141,7 +152,7 @@ def handle(
     Raises:
         TypeError: all of them returned NotImplemented.
     """
-    types = tuple(map(type, found))
+    types = tuple([getattr(type(value), "without_bit", type(value)) for value in found])
     if modes.stacks.function_modes:
         result = _by_mode(function, types, args, kwargs)
         if result is not NotImplemented:
@@ -204,11 +215,22 @@ def default(
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Run a function as for plain tensors, and make what it gives tensors of this class."""
+    if _is_foreign(func):
+        return NotImplemented
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with off():
         result = func(*args, **(kwargs or {}))
         return result if func in unconverted() else convert(result, cls)
+
+
+def _is_foreign(function: Any) -> bool:
+    """Whether a function is of PyTorch itself, where both libraries are in a process: in C, or in a
+    file of its own. Called again, it would ask again."""
+    if isinstance(function, (BuiltinFunctionType, MethodDescriptorType)):
+        return True
+    file = getattr(function, "__globals__", {}).get("__name__", "")
+    return file.partition(".")[0] == "torch"  # type: ignore[no-any-return]
 
 
 def unconverted() -> set[Callable[..., Any]]:
@@ -248,15 +270,17 @@ Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-define
 class Guarded:
     """What subclasses that take part have before Tensor's own attributes."""
 
+    __slots__ = ()  # else it would bring a `__dict__` with Tensor's fields in it
+
     @property
     def _data(self) -> Any:
         if not state.off and sys._getframe(1).f_code.co_filename.startswith("<flambeau"):
             raise Overridden(f"a tensor of class {type(self).__name__}")
-        return self.__dict__["_data"]
+        return fields_of(self)["_data"]
 
     @_data.setter
     def _data(self, value: Any) -> None:
-        self.__dict__["_data"] = value
+        fields_of(self)["_data"] = value
 
 
 class Stand:
@@ -317,7 +341,8 @@ BINARY = frozenset(
     "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ "
     "__rdiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ __rmatmul__ __and__ "
     "__rand__ __or__ __ror__ __xor__ __rxor__ __lshift__ __rlshift__ __rshift__ __rrshift__ __lt__ "
-    "__le__ __gt__ __ge__ __eq__ __ne__".split()
+    "__le__ __gt__ __ge__ __eq__ __ne__ __iadd__ __isub__ __imul__ __itruediv__ __idiv__ "
+    "__ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__".split()
 )
 IGNORED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __module__ __weakref__ "

@@ -107,6 +107,7 @@ def format_tensor(
     grad_fn_name: str | None = None,
     device_suffix: str | None = None,
     contents: str | None = None,
+    tangent: str = "",
 ) -> str:
     """The whole text of a tensor: `tensor([1., 2.], dtype=torch.float64, requires_grad=True)`.
 
@@ -120,6 +121,7 @@ def format_tensor(
         requires_grad: adds `requires_grad=True`, unless there is a `grad_fn_name`.
         grad_fn_name: adds `grad_fn=<name>`.
         device_suffix: added as it is, for instance "device='cuda:0'".
+        tangent: adds `tangent=...`.
         contents: stands in place of values that do not exist ("..." of a meta tensor). Only the
             shape of `data` is read then, and the size is always printed.
 
@@ -137,6 +139,8 @@ def format_tensor(
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent:
+        suffixes.append(f"tangent={tangent}")
 
     indent = len(prefix)
     if contents is None:

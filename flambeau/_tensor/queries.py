@@ -5,39 +5,47 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from flambeau._core import device as places
 from flambeau._core import dtype as dt
 from flambeau._core.layout import Size
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import printing
-from flambeau._tensor.storage import Storage
-from flambeau._tensor.tensor import Tensor, method, storage_of
+from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.tensor import Tensor, class_of, constructors, method, storage_of
+from flambeau._tensor.type_names import NAMES as TYPE_NAMES
+from flambeau._tensor.type_names import refuse_class, type_called
 
 
 def _checked_dim(dim: int, ndim: int) -> int:
-    length = ndim or 1
-    if not -length <= dim < length:
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], "
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], "
             f"but got {dim})"
         )
     return dim
 
 
 @method
-def size(self: Tensor, dim: int | None = None) -> Any:
+def size(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> Any:
     """The shape, or the size of one dim."""
     shape = self._data.shape
     if dim is None:
-        return Size(shape)
+        if axis is None:
+            return Size(shape)
+        dim = axis
     return shape[_checked_dim(dim, len(shape))]
 
 
 @method
-def stride(self: Tensor, dim: int | None = None) -> Any:
+def stride(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> Any:
     """Strides in elements, or the stride of one dim."""
     strides = element_strides(self._data)
     if dim is None:
-        return strides
+        if axis is None:
+            return strides
+        dim = axis
     return strides[_checked_dim(dim, len(strides))]
 
 
@@ -80,7 +88,7 @@ def storage_offset(self: Tensor) -> int:
 
 
 @method
-def untyped_storage(self: Tensor) -> Storage:
+def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views."""
     return storage_of(self)
 
@@ -133,23 +141,40 @@ def is_inference(self: Tensor) -> bool:
 
 @method
 def is_conj(self: Tensor) -> bool:
-    """Whether the conjugate bit is set: never, conjugates are computed at once."""
-    return False
+    """Whether the conjugate bit is set: the values are the conjugates of what is in memory."""
+    return self._conjugated
 
 
-Tensor.is_neg = is_conj  # type: ignore[attr-defined]
+@method
+def is_neg(self: Tensor) -> bool:
+    """Whether the negative bit is set: the values are the negatives of what is in memory."""
+    return self._negated
 
 
 @method
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the memory is pinned for a GPU."""
-    return False
+    return places.is_pinned(device)
 
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see this memory."""
-    return False
+    """Whether other processes see this memory: children, and those that it is sent to."""
+    return self.untyped_storage().is_shared()  # type: ignore[attr-defined, no-any-return]
+
+
+@method
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the memory to where children, and processes that it is sent to, see it.
+
+    All views of it move, too. Nothing happens if it is there, or on another device.
+    """
+    self.untyped_storage()  # type: ignore[attr-defined]  # there is none where tensors are sparse
+    if self.device.type == "cpu":
+        from flambeau._tensor.sharing import move_to_shared_memory
+
+        move_to_shared_memory(self, finds_views=True)
+    return self
 
 
 @method
@@ -167,36 +192,30 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 @method
-def has_names(self: Tensor) -> bool:
-    """Whether dims are named: never."""
-    return False
-
-
-@method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether the shapes are equal."""
     return self._data.shape == other._data.shape
 
 
-TYPE_NAMES = {entry: f"torch.{entry.scalar_name}Tensor" for entry in dt.ALL}
-
-
 @method
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
+         memory_format: Any = None) -> Any:  # fmt: skip
     """The name of the tensor's type (`torch.FloatTensor`), or the tensor in another type."""
+    if non_blocking.__class__ is not bool:
+        raise TypeError("type(): argument 'non_blocking' (position 2) must be bool, not "
+                        f"{non_blocking.__class__.__name__}")  # fmt: skip
     if dtype is None:
         return TYPE_NAMES[self.dtype]
     if isinstance(dtype, str):
-        found = [entry for entry, name in TYPE_NAMES.items() if name == dtype]
-        if not found:
-            raise ValueError(f"invalid type: '{dtype}'")
-        dtype = found[0]
-    elif dtype in dt.PYTHON_TYPES:
-        raise ValueError(f"invalid type: '{dtype.__name__}'")
-    element = getattr(dtype, "element_type", dtype)
-    if not isinstance(element, (dt.dtype, builtins.type)):
+        dtype, place = type_called(dtype)
+        if place is not None:
+            return self.to(place, dtype)  # type: ignore[attr-defined]
+    element = dt.Defaults.dtype if dtype is Tensor else getattr(dtype, "element_type", dtype)
+    if isinstance(element, builtins.type):
+        refuse_class(element)
+    if not isinstance(element, dt.dtype):
         raise TypeError("dtype must be a type, str, or dtype object")
-    return self.to(element)  # type: ignore[attr-defined]
+    return self.to(element, memory_format=memory_format)  # type: ignore[attr-defined]
 
 
 # ---- text
@@ -210,15 +229,22 @@ def _history_title(tensor: Tensor) -> str | None:
     return None if node is None else _node_title(node)
 
 
+def _tangent_text(tensor: Tensor) -> str:
+    """What a dual tensor carries."""
+    tangent = None if tensor._tangents is None else constructors["tangent"](tensor)
+    return "" if tangent is None else f"{tangent}"
+
+
 @method
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     function = getattr(self.__class__, "_prefix", None)
     prefix = f"{function or 'tensor'}("
-    marked = "_is_param" in self.__dict__  # a Parameter of the user's subclass
-    if self.__class__ is not Tensor and (marked or not self._is_param) and function is None:
-        prefix = f"{self.__class__.__name__}("
+    kind = class_of(self)
+    plain = kind is Tensor or "_is_param" in kind.__dict__ or function is not None
+    if not plain:
+        prefix = f"{kind.__name__}("
     title = _history_title(self)
-    return printing.format_tensor(
+    text = printing.format_tensor(
         self._data,
         prefix=prefix,
         dtype_name=str(self.dtype),
@@ -227,7 +253,9 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
         grad_fn_name=title,
         device_suffix=_device_text(self),
         contents=tensor_contents,
+        tangent=_tangent_text(self),
     )
+    return f"Parameter({text})" if self._is_param and not plain else text
 
 
 Tensor.__str__ = __repr__  # type: ignore[assignment]

@@ -10,8 +10,8 @@ differentiated are the entries, by the rows of dense tensors that every operator
 `requires_grad`, `grad_fn` and `grad` of the tensor are those of its entries.
 
 A sparse tensor has no `_data`, so that dense operators fail where they look for an array, with
-`NotStrided`. Only then do they ask `flambeau._ops.coo` for a form for sparse tensors: dense tensors
-pay nothing for it.
+`NotStrided`. Only then do they ask `flambeau._ops.sparse` for a form for sparse tensors: dense
+tensors pay nothing for it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from flambeau._core import dtype as dt
 from flambeau._core.layout import Size, _Constant, sparse_coo
 from flambeau._tensor import overriding, printing
+from flambeau._tensor.attributes import FIELDS
 from flambeau._tensor.queries import TYPE_NAMES, _checked_dim, _node_title
 from flambeau._tensor.tensor import Tensor, constructors, new
 
@@ -313,6 +314,9 @@ class SparseTensor(Tensor):
         return printing.format_sparse(self._places._data, self._entries._data, suffixes)
 
     __str__ = __repr__  # type: ignore[assignment]
+
+
+FIELDS.update(SparseTensor.__annotations__)
 
 
 _shown_as(SparseTensor, Tensor)

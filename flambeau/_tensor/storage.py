@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from flambeau._core.device import CPU, device
+from flambeau._core.device import CPU, check_available, device, is_pinned, pin
+from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._runtime.cpu import address, owner_of
 
+if TYPE_CHECKING:
+    from flambeau._runtime.shared_memory import SharedMemory
 
-class Storage:
-    """A block of memory that tensors view. `torch.UntypedStorage` is its public name."""
 
-    __slots__ = ("__weakref__", "array", "resizable", "start")
+class UntypedStorage:
+    """A block of memory that tensors view."""
 
-    def __init__(self, size: int | np.ndarray = 0, *, device: Any = None) -> None:
-        if isinstance(size, int):
-            size = np.zeros(size, np.uint8)
+    __slots__ = ("__dict__", "__weakref__", "array", "filename", "is_ours", "start")
+
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    shared: SharedMemory | None = None
+    """What holds the memory if other processes may see it."""
+    in_shared_file = False
+    whole: np.ndarray | None = None
+    """All the memory that there is, once the size has been changed."""
+    has_moved = False
+    """Whether tensors may look at memory that was this storage's."""
+
+    def __init__(self, size: Any = 0, *, device: Any = None) -> None:
+        if type(size) is not np.ndarray:
+            size = _new_bytes(size, device)
         self.array: np.ndarray = size  # one-dimensional, uint8
-        self.resizable = True  # not where others own the memory
+        self.filename: str | None = None
+        self.is_ours = True  # not where others own the memory
         self.start = address(size)
 
     @classmethod
-    def under(cls, data: np.ndarray) -> Storage:
+    def under(cls, data: np.ndarray) -> UntypedStorage:
         """All the memory that the owner of `data` holds."""
         result = cls.exactly(owner_of(data))
-        result.resizable = True
+        result.is_ours = True
         return result
 
     @classmethod
-    def exactly(cls, data: np.ndarray) -> Storage:
+    def exactly(cls, data: np.ndarray) -> UntypedStorage:
         """The memory from the first to the last element of `data`, as for foreign arrays."""
         result = cls(_as_bytes(data))
         result.start = address(data)  # an empty array has a place too
-        result.resizable = False
+        result.is_ours = False
         return result
 
     @staticmethod
-    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> Storage:
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The first `nbytes` bytes of a file, mapped into memory.
 
         `shared` writes what is stored here back to the file, which is made or lengthened if need
@@ -47,7 +61,7 @@ class Storage:
         import mmap  # one of few users
 
         if nbytes == 0:
-            return Storage(0)
+            return UntypedStorage(0)
         try:
             file = open(filename, "a+b" if shared else "rb")  # noqa: PTH123, SIM115
         except OSError as error:
@@ -66,13 +80,18 @@ class Storage:
                 file.truncate(nbytes)
             access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
             mapped = mmap.mmap(file.fileno(), nbytes, access=access)
-        result = Storage(np.frombuffer(mapped, np.uint8))
-        result.resizable = False
+        result = UntypedStorage(np.frombuffer(mapped, np.uint8))
+        result.is_ours, result.in_shared_file = False, shared
+        result.filename = str(filename) if shared else None
         return result
 
     def holds(self, data: np.ndarray) -> bool:
         """Whether an array lies in this memory."""
         return self.start <= address(data) <= self.start + self.array.size
+
+    def has_left(self, data: np.ndarray) -> bool:
+        """Whether this was the memory of an array, until it grew."""
+        return self.has_moved and not self.holds(data)
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -94,11 +113,14 @@ class Storage:
         return CPU
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.array[index]
-        return Storage(found) if isinstance(index, slice) else int(found)
+        if isinstance(index, slice):
+            return UntypedStorage(self.array[index])
+        if not -self.array.size <= index < self.array.size:
+            raise IndexError(f"index {index} out of range for storage of size {self.array.size}")
+        return int(self.array[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.array[index] = value
+        self.array[index] = value & 255 if isinstance(value, int) else value
 
     def __iter__(self) -> Any:
         return iter(self.tolist())
@@ -107,65 +129,265 @@ class Storage:
         """The bytes as Python ints."""
         return self.array.tolist()  # type: ignore[no-any-return]
 
-    def clone(self) -> Storage:
+    def clone(self) -> UntypedStorage:
         """A copy in new memory."""
-        return Storage(self.array.copy())
+        return UntypedStorage(self.array.copy())
 
-    def copy_(self, source: Storage, non_blocking: bool | None = None) -> Storage:
+    __copy__ = clone
+
+    def new(self) -> UntypedStorage:
+        """An empty storage."""
+        return UntypedStorage(0)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the class, or this storage where that class is asked for.
+
+        Raises:
+            NotImplementedInFlambeau: another class or type is asked for: bytes have none.
+        """
+        name = "torch.storage.UntypedStorage"
+        if dtype is None:
+            return name
+        if dtype is UntypedStorage or dtype == name:
+            return self
+        raise NotImplementedInFlambeau(not_implemented_text(f"UntypedStorage.type to {dtype}"))
+
+    def get_device(self) -> int:
+        """The index of the device; -1 for the CPU."""
+        return -1
+
+    def resizable(self) -> bool:
+        """Whether the memory may get another size: not where it is others'."""
+        return self.is_ours
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is pinned for a GPU."""
+        return is_pinned(device)
+
+    def pin_memory(self, device: Any = None) -> NoReturn:
+        """The memory pinned for a GPU. Raises RuntimeError: there is none."""
+        pin(device)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """This storage, if it is asked for where it is."""
+        check_available(device)
+        return self
+
+    @staticmethod
+    def from_buffer(
+        buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *,
+        dtype: Any = None,
+    ) -> UntypedStorage:  # fmt: skip
+        """A copy of the elements of a buffer, which stand there in `byte_order`."""
+        return UntypedStorage(elements_of(buffer, byte_order, count, offset, dtype).view(np.uint8))
+
+    def byteswap(self, dtype: Any) -> None:
+        """Turn round the bytes of each number; complex numbers are two."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if self.array.size % dtype.itemsize:
+            raise RuntimeError(f"the length of data is not a multiple of {dtype.itemsize}")
+        numbers = self.array.reshape(-1, size)
+        numbers[...] = numbers[:, ::-1].copy()
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool | None = None) -> UntypedStorage:
         """Overwrite with another storage's bytes."""
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
         self.array[...] = source.array
         return self
 
-    def fill_(self, value: int) -> Storage:
+    def fill_(self, value: int) -> UntypedStorage:
         """Set every byte."""
         self.array[...] = value
         return self
 
     def __reduce__(self) -> Any:
-        return Storage, (self.array,)
+        return UntypedStorage, (self.array,)
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Storage:
-        return Storage(self.copied(memo))
+    def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
+        return self.copied_storage(memo)
+
+    def copied_storage(self, memo: dict[Any, Any]) -> UntypedStorage:
+        """A copy, the same one for all that is copied together."""
+        key = ("storage", id(self.array.base), self.start)
+        if key not in memo:
+            memo[key] = UntypedStorage(self.copied(memo))
+        return memo[key]  # type: ignore[no-any-return]
 
     def copied(self, memo: dict[Any, Any]) -> np.ndarray:
         """A copy of the memory, the same one for all that is copied together."""
         key = (id(self.array.base), self.start)
         if key not in memo:
             memo[key] = self.array.copy()
+            memo[id(memo[key])] = self.array  # kept: another one could come to lie in its place
         return memo[key]  # type: ignore[no-any-return]
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
 
-    def resize_(self, size: int) -> Storage:
-        """Another size in bytes; tensors that look at the memory already keep the old one.
+    def resize_(self, size: int) -> UntypedStorage:
+        """Another size in bytes, in the same memory as long as that is large enough; else tensors
+        that look at the memory already keep the old one.
 
         Raises RuntimeError where the memory belongs to others: a NumPy array, a mapped file.
         """
-        if not self.resizable:
+        if not self.is_ours:
             raise RuntimeError("Trying to resize storage that is not resizable")
-        resized = np.zeros(size, np.uint8)
-        kept = min(size, self.nbytes())
-        resized[:kept] = self.array[:kept]
-        self.array, self.start = resized, address(resized)
+        if self.whole is None:
+            self.whole = self.array
+        if size > self.whole.size:
+            self._move(size)
+        self.array = self.whole[:size]
         return self
 
-    def untyped(self) -> Storage:
+    def _move(self, size: int) -> None:
+        """Larger memory, which begins with what there is."""
+        larger = np.zeros(size, np.uint8)
+        larger[: self.array.size] = self.array
+        self.whole, self.start = larger, address(larger)
+        self.has_moved = True
+
+    def untyped(self) -> UntypedStorage:
         """This storage; it has no element type."""
         return self
 
-    def cpu(self) -> Storage:
+    def cpu(self) -> UntypedStorage:
         """This storage; it is on the CPU already."""
         return self
 
     def is_shared(self) -> bool:
         """Whether other processes see this memory."""
-        return False
+        return self.shared is not None or self.in_shared_file
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move to memory that other processes see; tensors that look at it keep the old one."""
+        if not self.is_shared():
+            from flambeau._runtime.shared_memory import SharedMemory
+
+            self.take_over(SharedMemory(self.nbytes()), copies=True)
+        return self
+
+    def take_over(self, shared: SharedMemory, copies: bool = False) -> UntypedStorage:
+        """Become this memory; `copies`: with the bytes that are here."""
+        if copies:
+            shared.array[...] = self.array
+        self.shared, self.array, self.start = shared, shared.array, address(shared.array)
+        return self
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """New memory that other processes see."""
+        from flambeau._runtime.shared_memory import SharedMemory
+
+        return cls(0).take_over(SharedMemory(size))
 
     def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.array[:1000]))
         kind = f"torch.storage.UntypedStorage(device={self.device})"
         return f" {lines}\n[{kind} of size {self.nbytes()}]"
+
+
+def _new_bytes(size: Any, place: Any) -> np.ndarray:
+    """So many bytes, or those of a sequence of ints, each modulo 256."""
+    if place is not None:
+        _check_place(place if isinstance(place, device) else device(place))
+    if isinstance(size, int):
+        return np.zeros(size, np.uint8)
+    kind = type(size).__name__
+    if not hasattr(size, "__len__"):
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {kind}")
+    for item in size:
+        if not isinstance(item, int):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({kind}), "
+                f"but one of the items was of type {type(item).__name__} instead of int"
+            )
+    return np.array([item & 255 for item in size], np.uint8)
+
+
+def _check_place(place: device) -> None:
+    """Raises for devices that this machine has not, or that have no storages."""
+    if place.type == "xpu":
+        raise AssertionError("Torch not compiled with XPU enabled")
+    if place.type not in ("cpu", "cuda", "meta"):
+        raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {place.type}")
+    check_available(place)
+
+
+def elements_under(storage: Any, wanted: Any, words: str = "") -> np.ndarray:
+    """All whole elements of a storage, in its own memory.
+
+    `wanted`: the element type, a torch dtype. A typed storage must be of that type; RuntimeError
+    otherwise. `words` end its message.
+    """
+    found = getattr(storage, "dtype", wanted)
+    if found is not wanted:
+        kind = f"type {found.scalar_name}" if words else found.scalar_name
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got "
+            f"{kind}{words}"
+        )
+    array = getattr(storage, "_untyped_storage", storage).array
+    whole = array.size // wanted.itemsize * wanted.itemsize
+    return array[:whole].view(wanted.numpy_dtype)  # type: ignore[no-any-return]
+
+
+ARGUMENT_1 = " for argument 1 'storage'"
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is a storage, untyped or typed."""
+    return isinstance(getattr(obj, "_untyped_storage", obj), UntypedStorage)
+
+
+BYTE_ORDERS = {"little": "<", "big": ">", "native": "="}
+
+
+def elements_of(
+    buffer: Any, byte_order: str | None, count: int, offset: int, dtype: Any
+) -> np.ndarray:
+    """A copy of a buffer's elements, in this machine's byte order."""
+    element = dtype.numpy_dtype
+    if byte_order is None and dtype.itemsize > 1:
+        raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+    one_byte = dtype.itemsize == 1 and not dtype.is_floating_point and element.kind != "b"
+    if byte_order is not None and byte_order not in BYTE_ORDERS and not one_byte:
+        raise ValueError(
+            f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+        )
+    data = np.frombuffer(buffer, np.uint8)
+    start, end = _window(data.size, element.itemsize, count, offset)
+    part = data[start:end].copy()
+    if element.kind == "b":
+        return part != 0
+    if byte_order == "big":
+        number = element.itemsize // 2 if element.kind == "c" else element.itemsize
+        part = np.ascontiguousarray(part.reshape(-1, number)[:, ::-1]).reshape(-1)
+    return part.view(element)
+
+
+def _window(size: int, itemsize: int, count: int, offset: int) -> tuple[int, int]:
+    """The first byte that is wanted, and the one behind the last."""
+    if not 0 <= offset <= size:
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({size}) , but got "
+            f"{offset}"
+        )
+    if count < 0:
+        if (size - offset) % itemsize:
+            raise ValueError(
+                f"buffer size ({size}) must be a multiple of element size ({itemsize})"
+            )
+        return offset, size
+    if size - offset < count * itemsize:
+        raise ValueError(
+            f"buffer has only {size - offset} elements after offset {offset}, but specified a size "
+            f"of {count}"
+        )
+    return offset, offset + count * itemsize
 
 
 def _as_bytes(data: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ from flambeau._core import modes
 from flambeau._core.device import CPU, device
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
+from flambeau._tensor.storage import UntypedStorage
 
 new = object.__new__
 watch = modes.watch
@@ -25,6 +27,13 @@ constructors: dict[str, Callable[..., Any]] = {}
 
 class _TensorMeta(type):
     """Puts what guards subclasses before Tensor: see `overriding`."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **words: Any) -> Any:
+        if len(bases) > 1:  # one that is no tensor may come first
+            body.setdefault("__dict__", attributes)
+        if "__module__" not in body:  # of `type(name, bases, body)`; Python would take this file
+            body["__module__"] = sys._getframe(1).f_globals.get("__name__", __name__)
+        return super().__new__(cls, name, bases, body, **words)
 
     def mro(cls) -> list[type]:
         order = super().mro()
@@ -39,7 +48,7 @@ class Counter:
     count: int
 
 
-class Tensor(metaclass=_TensorMeta):
+class Tensor(TensorBase, metaclass=_TensorMeta):
     """A multi-dimensional array of one element type, with automatic differentiation.
 
     Fields that most tensors do not use are class attributes, set on an instance only when needed:
@@ -60,9 +69,15 @@ class Tensor(metaclass=_TensorMeta):
     _accumulator: Any = None
     _retain: Any = None
     _inference: bool = False
-    _storage: Storage | None = None
+    _storage: UntypedStorage | None = None
+    _tangents: dict[Any, Any] | None = None  # what it carries in forward mode, by level
+    _stands_for: Any = None  # the transform of functions that made this leaf: see `func.reverse`
+    _stored: np.ndarray | None = None  # the memory under values that are its conjugate: see bits
+    _conjugated: bool = False
+    _negated: bool = False
     _is_param = False
     __array_priority__ = 1000
+    __dict__ = attributes  # type: ignore[assignment]
     __hash__ = object.__hash__
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
@@ -163,8 +178,10 @@ class Tensor(metaclass=_TensorMeta):
         False
     )
     is_cpu = True
-    names: Any = None
     name: Any = None
+
+
+FIELDS.update(Tensor.__annotations__)
 
 
 def provides(name: str) -> Callable[[Function], Function]:
@@ -194,24 +211,39 @@ def wrap(data: Any) -> Tensor:
 
 def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
     result: Any = new(cls)
-    result._data = tensor._data
+    constructors["share"](tensor, result)
     result._storage = tensor._storage
     return result  # type: ignore[no-any-return]
 
 
-def storage_of(tensor: Tensor) -> Storage:
+def memory_of(tensor: Tensor) -> np.ndarray:
+    """The array over a tensor's memory, whatever its bits say of the values: see `bits`."""
+    stored = tensor._stored
+    return tensor._data if stored is None else stored
+
+
+def class_of(tensor: Tensor) -> type:
+    """The class of a tensor, as it is without a bit."""
+    kind = type(tensor)
+    return kind if tensor._stored is None else kind.without_bit  # type: ignore[attr-defined, no-any-return]
+
+
+def storage_of(tensor: Tensor) -> UntypedStorage:
     """The memory that a tensor and its views share."""
-    if tensor._storage is not None:
-        return tensor._storage
+    found = tensor._storage
+    if found is not None and not found.has_left(memory_of(tensor)):
+        return found
     root = tensor if tensor._root is None else tensor._root
-    if root._storage is None:
-        root._storage = Storage.under(root._data)
-    if root is not tensor and not root._storage.holds(tensor._data):
-        tensor._storage = Storage.under(tensor._data)  # its root looks at other memory since
+    if root._storage is None or root._storage.has_left(memory_of(root)):
+        root._storage = UntypedStorage.under(memory_of(root))
+    if root is not tensor and not root._storage.holds(memory_of(tensor)):
+        tensor._storage = UntypedStorage.under(
+            memory_of(tensor)
+        )  # its root looks at other memory since
         return tensor._storage
     return root._storage
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
     """Strides in elements."""
-    return element_strides(tensor._data)
+    return element_strides(memory_of(tensor))

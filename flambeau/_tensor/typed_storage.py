@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import device as Device
 from flambeau._core.settings import warn_once
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, storage_of
 
 CLASS_NAMES = {
@@ -46,6 +46,16 @@ def warn_deprecated() -> None:
     warn_once(DEPRECATED, 3)
 
 
+INIT = (
+    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+    " * (*, torch.device device, torch.dtype dtype)\n"
+    " * (int size, *, torch.device device, torch.dtype dtype)\n"
+    " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+    " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n"
+)
+NO_POSITIONAL = "No positional arguments should be given when using 'wrap_storage'"
+
+
 class TypedStorage:
     """A storage whose elements have a type.
 
@@ -59,26 +69,26 @@ class TypedStorage:
     def __init__(
         self,
         *data: Any,
-        wrap_storage: Storage | None = None,
+        wrap_storage: UntypedStorage | None = None,
         dtype: dt.dtype | None = None,
         device: Any = None,
     ) -> None:
         warn_deprecated()
         if wrap_storage is None:
-            self.dtype = dtype or dt.default_dtype()
-            self._untyped_storage = _new_memory(type(self).__name__, data, self.dtype)
+            self.dtype = dt.default_dtype() if dtype is None else dtype
+            self._untyped_storage = _new_memory(INIT, data, self.dtype, device)
             return
-        if data or device is not None:
-            raise RuntimeError(
-                f"{type(self).__name__}.__init__ received an invalid combination of arguments: "
-                "'wrap_storage' excludes positional arguments and 'device'"
-            )
-        if not isinstance(wrap_storage, Storage):
-            raise TypeError(
-                f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
-            )
+        if data:
+            raise RuntimeError(INIT + NO_POSITIONAL)
         if dtype is None:
-            raise RuntimeError("Argument 'dtype' must be specified")
+            raise RuntimeError(INIT + "Argument 'dtype' must be specified")
+        if not isinstance(dtype, dt.dtype):
+            raise TypeError(INIT + f"Argument 'dtype' must be torch.dtype, not {type(dtype)}")
+        if device is not None:
+            raise RuntimeError(
+                INIT + "Argument 'device' should not be specified when 'wrap_storage' is given"
+            )
+        _check_untyped(INIT, wrap_storage)
         self.dtype, self._untyped_storage = dtype, wrap_storage
 
     @property
@@ -93,9 +103,9 @@ class TypedStorage:
         """Where the memory is."""
         return self._untyped_storage.device
 
-    is_cuda = is_hpu = is_sparse = False
+    is_cuda = is_hpu = is_xpu = is_sparse = False
 
-    def untyped(self) -> Storage:
+    def untyped(self) -> UntypedStorage:
         """The storage without a type."""
         return self._untyped_storage
 
@@ -113,6 +123,9 @@ class TypedStorage:
         """Bytes of one element."""
         return self.dtype.itemsize
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return self._untyped_storage.data_ptr()
@@ -128,7 +141,10 @@ class TypedStorage:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the class, or this storage's values in another element type."""
         if dtype is None:
-            return f"torch.{self.pickle_storage_type()}"
+            name = CLASS_NAMES.get(self.dtype)
+            return f"torch.{name}" if name else "torch.storage.TypedStorage"
+        if isinstance(dtype, str):
+            dtype = LEGACY_CLASSES[dtype.rpartition(".")[2]]
         return self._converted(dtype if isinstance(dtype, dt.dtype) else dtype.dtype)
 
     def __getitem__(self, index: Any) -> Any:
@@ -143,7 +159,16 @@ class TypedStorage:
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(index, int | slice):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
-        self._elements[index] = value
+        if isinstance(value, TypedStorage | UntypedStorage):
+            raise RuntimeError(f"cannot set item with value type {type(value)}")
+        if not isinstance(value, int | float | complex | np.generic | Tensor):
+            kind = CLASS_NAMES[self.dtype].replace("Storage", "Tensor")
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{kind}")
+        if isinstance(index, int) and not -self.size() <= index < self.size():
+            raise IndexError(
+                f"index {index} is out of bounds for dimension 0 with size {self.size()}"
+            )
+        self._elements[index] = value.item() if isinstance(value, Tensor) else value
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -154,14 +179,61 @@ class TypedStorage:
 
     def fill_(self, value: Any) -> TypedStorage:
         """Set every element."""
-        self._elements[...] = value
+        self[:] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Overwrite with the values of another storage, converted to this one's type."""
         elements = source._elements if isinstance(source, TypedStorage) else source.array
+        if elements.size != self.size():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
         self._elements[...] = elements.astype(self.dtype.numpy_dtype)
         return self
+
+    def resize_(self, size: int) -> None:
+        """Another number of elements; tensors that look at the memory already keep the old one."""
+        self._untyped_storage.resize_(size * self.element_size())
+
+    def resizable(self) -> bool:
+        """Whether the memory may get another size: not where it is others'."""
+        return self._untyped_storage.is_ours
+
+    @property
+    def filename(self) -> str | None:
+        """The mapped file, if it is one."""
+        return self._untyped_storage.filename
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """This storage's memory, if it is asked for where it is."""
+        return wrap_typed(self._untyped_storage.to(device=device), self.dtype)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """A copy of the elements of a buffer; `byte_order` says how they stand there.
+
+        Args:
+            buffer: bytes, a bytearray, anything with Python's buffer protocol.
+            args, options: `byte_order`, `count`, `offset`, as `UntypedStorage.from_buffer` has
+                them.
+            dtype: the element type; left out, PyTorch's default type.
+        """
+        warn_deprecated()
+        element = _element_of(cls, dtype)
+        return wrap_typed(
+            UntypedStorage.from_buffer(buffer, *args, dtype=element, **options), element
+        )
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool, size: int) -> Any:
+        """The first `size` elements of a file, mapped into memory."""
+        warn_deprecated()
+        element = _element_of(cls, None)
+        return wrap_typed(
+            UntypedStorage.from_file(filename, shared, size * element.itemsize), element
+        )
 
     def clone(self) -> TypedStorage:
         """A copy in new memory."""
@@ -184,13 +256,27 @@ class TypedStorage:
         """Whether other processes see this memory."""
         return self._untyped_storage.is_shared()
 
+    def share_memory_(self) -> TypedStorage:
+        """Move to memory that other processes see; tensors that look at it keep the old one."""
+        self._untyped_storage.share_memory_()
+        return self
+
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is pinned for a GPU."""
-        return False
+        return self._untyped_storage.is_pinned(device)
+
+    def pin_memory(self, device: Any = None) -> NoReturn:
+        """The memory pinned for a GPU. Raises RuntimeError: there is none."""
+        self._untyped_storage.pin_memory(device)
 
     def _converted(self, dtype: dt.dtype) -> TypedStorage:
-        elements = self._elements.astype(dtype.numpy_dtype)
-        return wrap_typed(Storage(elements.view(np.uint8)), dtype)
+        elements = self._elements
+        if elements.dtype.kind == "c" and not dtype.is_complex:
+            warn_once("Casting complex values to real discards the imaginary part", 3)
+            if dtype is not dt.bool_:
+                elements = elements.real
+        elements = elements.astype(dtype.numpy_dtype)
+        return wrap_typed(UntypedStorage(elements.view(np.uint8)), dtype)
 
     def __repr__(self) -> str:
         values = "\n".join(f" {value}" for value in self._elements[:1000].tolist())
@@ -209,52 +295,113 @@ def _converter(name: str, dtype: dt.dtype) -> Any:
     return convert
 
 
+def _of_bytes(name: str) -> Any:
+    def convert(self: UntypedStorage) -> TypedStorage:
+        return getattr(wrap_typed(self, dt.uint8), name)()  # type: ignore[no-any-return]
+
+    convert.__name__ = name
+    convert.__doc__ = f"The bytes as numbers: `{name}` of a storage of bytes."
+    return convert
+
+
 for _name, _dtype in CONVERSIONS.items():
     setattr(TypedStorage, _name, _converter(_name, _dtype))
+    setattr(UntypedStorage, _name, _of_bytes(_name))
 
 
-def wrap_typed(storage: Storage, dtype: dt.dtype) -> TypedStorage:
+def wrap_typed(storage: UntypedStorage, dtype: dt.dtype) -> TypedStorage:
     """A typed look at a storage, without the warning for users."""
     result = object.__new__(TypedStorage)
     result.dtype, result._untyped_storage = dtype, storage
     return result
 
 
-def _new_memory(name: str, data: tuple[Any, ...], dtype: dt.dtype) -> Storage:
+def _check_untyped(where: str, storage: Any) -> None:
+    if not isinstance(storage, UntypedStorage):
+        raise TypeError(
+            where + f"Argument 'wrap_storage' must be UntypedStorage, but got {type(storage)}"
+        )
+
+
+def _new_memory(where: str, data: tuple[Any, ...], dtype: Any, device: Any) -> UntypedStorage:
+    """Memory for nothing, for a number of elements, or with the values of a sequence."""
     if len(data) > 1:
-        raise RuntimeError(
-            f"{name} received an invalid combination of arguments: at most one may be positional"
+        raise RuntimeError(where + "Too many positional arguments")
+    if not isinstance(dtype, dt.dtype):
+        raise TypeError(
+            f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
         )
     if not data:
-        return Storage(0)
+        return UntypedStorage(0, device=device)
     if isinstance(data[0], int):
-        return Storage(data[0] * dtype.itemsize)
-    if isinstance(data[0], str) or not hasattr(data[0], "__len__"):
-        raise TypeError(f"Argument type not recognized: {type(data[0])}")
-    return Storage(np.array(list(data[0]), dtype.numpy_dtype).view(np.uint8))
+        return UntypedStorage(data[0] * dtype.itemsize, device=device)
+    if isinstance(data[0], str):
+        raise TypeError(f"new(): invalid data type '{type(data[0]).__name__}'")
+    if isinstance(data[0], Tensor) or not hasattr(data[0], "__len__"):
+        raise TypeError(where + f"Argument type not recognized: {type(data[0])}")
+    return UntypedStorage(np.array(list(data[0]), dtype.numpy_dtype).view(np.uint8))
 
 
 class _LegacyMeta(type):
     """`isinstance(x, FloatStorage)`: a typed storage with float32 elements."""
 
-    dtype: dt.dtype
+    element: dt.dtype | None = None
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.element
+
+    @property
+    def dtype(cls) -> dt.dtype | None:
+        """The element type."""
+        return cls.element
+
+
+class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
+    """What the makers of typed storages share."""
+
+    def __new__(cls, *data: Any, wrap_storage: Any = None, **refused: Any) -> Any:
+        element = _element_of(cls, None)
+        where = (
+            f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n"
+            " * no arguments\n * (int size)\n * (Sequence data)\n"
+            " * (*, UntypedStorage wrap_storage)\n"
+        )
+        warn_deprecated()
+        for name in refused:
+            if name not in ("dtype", "device"):
+                raise TypeError(
+                    f"TypedStorage.__new__() got an unexpected keyword argument '{name}'"
+                )
+            raise RuntimeError(where + f"Keyword argument '{name}' cannot be specified")
+        if wrap_storage is None:
+            return wrap_typed(_new_memory(where, data, element, None), element)
+        if data:
+            raise RuntimeError(where + NO_POSITIONAL)
+        _check_untyped(where, wrap_storage)
+        return wrap_typed(wrap_storage, element)
+
+
+def _element_of(cls: Any, dtype: dt.dtype | None) -> dt.dtype:
+    if not issubclass(cls, _LegacyStorage):
+        return dtype or dt.default_dtype()
+    if cls.element is None:
+        raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+    return cls.element  # type: ignore[no-any-return]
 
 
 def _legacy_class(name: str, dtype: dt.dtype) -> Any:
-    def make(cls: Any, *data: Any, wrap_storage: Storage | None = None) -> TypedStorage:
-        warn_deprecated()
-        return wrap_typed(wrap_storage or _new_memory(name, data, dtype), dtype)
-
     doc = f"Makes typed storages of {dtype} elements."
-    namespace = {"__new__": make, "dtype": dtype, "__doc__": doc, "__module__": "torch"}
-    return _LegacyMeta(name, (), namespace)
+    namespace = {"element": dtype, "__doc__": doc, "__module__": "torch"}
+    return _LegacyMeta(name, (_LegacyStorage,), namespace)
 
 
 LEGACY_CLASSES = {name: _legacy_class(name, dtype) for dtype, name in CLASS_NAMES.items()}
 globals().update(LEGACY_CLASSES)
+
+
+def default_class() -> Any:
+    """`torch.Storage`: of the default type, whatever it is now."""
+    return LEGACY_CLASSES[CLASS_NAMES[dt.default_dtype()]]
 
 
 def storage_under(tensor: Tensor) -> TypedStorage:
@@ -265,4 +412,4 @@ def storage_under(tensor: Tensor) -> TypedStorage:
 
 def class_under(tensor: Tensor) -> Any:
     """`tensor.storage_type()`."""
-    return LEGACY_CLASSES[CLASS_NAMES[tensor.dtype]]
+    return LEGACY_CLASSES.get(CLASS_NAMES.get(tensor.dtype, ""))

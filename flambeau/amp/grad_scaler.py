@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import float16, float32, int32
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.amp import unscaled
 from flambeau.amp.autocast_mode import amp_definitely_not_available
@@ -62,6 +62,13 @@ class _MultiDeviceReplicator:
         return found
 
 
+def _check_factors(growth: float, backoff: float) -> None:
+    if not growth > 1.0:
+        raise AssertionError("The growth factor must be > 1.0.")
+    if not backoff < 1.0:
+        raise AssertionError("The backoff factor must be < 1.0.")
+
+
 class GradScaler:
     """Scales losses, unscales gradients, and skips steps whose gradients are infinite or NaN.
 
@@ -90,14 +97,9 @@ class GradScaler:
             self._enabled = False
         if not self._enabled:
             return
-        if growth_factor <= 1.0:
-            raise AssertionError("The growth factor must be > 1.0.")
-        if backoff_factor >= 1.0:
-            raise AssertionError("The backoff factor must be < 1.0.")
-        self._init_scale = init_scale
-        self._growth_factor = growth_factor
-        self._backoff_factor = backoff_factor
-        self._growth_interval = growth_interval
+        _check_factors(growth_factor, backoff_factor)
+        self._init_scale, self._growth_interval = init_scale, growth_interval
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._init_growth_tracker = 0
         self._scale: Any = None  # tensors, made when something is first scaled
         self._growth_tracker: Any = None

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import flambeau._ops.autocast  # noqa: F401  (it watches operators from now on)
+import flambeau._ops.table.autocast  # noqa: F401  (it watches operators from now on)
 from flambeau._core import dtype as dt
 from flambeau._core.autocast import checked_kind, lower_type, settings
 
@@ -98,6 +98,8 @@ def _switches(word: str, device_type: str) -> list[Callable[..., Any]]:
         return is_autocast_enabled(device_type)
 
     def set_enabled(enabled: bool) -> None:
+        if not isinstance(enabled, bool):
+            raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
         _deprecated(f"set_autocast_{word}_enabled(enabled)",
                     f"set_autocast_enabled('{device_type}', enabled)")  # fmt: skip
         set_autocast_enabled(device_type, enabled)
@@ -113,6 +115,8 @@ def _types(word: str, device_type: str) -> list[Callable[..., Any]]:
         return get_autocast_dtype(device_type)
 
     def set_dtype(dtype: Any) -> None:
+        if not isinstance(dtype, dt.dtype):
+            raise TypeError(f"dtype must be a torch.dtype (got {type(dtype).__name__})")
         _deprecated(f"set_autocast_{word}_dtype(dtype)",
                     f"set_autocast_dtype('{device_type}', dtype)")  # fmt: skip
         set_autocast_dtype(device_type, dtype)

@@ -71,8 +71,8 @@ def _is_for_kernel(data: np.ndarray) -> bool:
 
 
 def _by_kernel(grads: list[Any], inverse: Any) -> bool:
-    from flambeau._ops.kernels import optimizer as kernels
-    from flambeau._ops.templates.block_tables import set_blocks, tasks_for, typed_kernel
+    from flambeau._ops.launching.block_tables import set_blocks, tasks_for, typed_kernel
+    from flambeau._ops.optimizers.kernels import steps as kernels
 
     dtype = grads[0]._data.dtype
     table = np.zeros((len(grads) + 1, 3), np.int64)

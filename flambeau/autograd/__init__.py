@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import operator
+import warnings
 from typing import Any
 
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import hooks as _hooks  # noqa: F401  (attaches Tensor's gradient methods)
 from flambeau.autograd.backward import backward, grad
 from flambeau.autograd.grad_mode import (
@@ -27,7 +30,11 @@ _LAZY = {
 _MODULES = ("forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler",
             "profiler_util")  # fmt: skip
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [  # noqa: PLE0604
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "grad_mode",
+    "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled",
+]  # fmt: skip
 
 
 class Variable:
@@ -35,9 +42,16 @@ class Variable:
 
     _execution_engine = ExecutionEngine()
 
-    def __new__(cls, data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
-        result = data.detach()
-        return result.requires_grad_(requires_grad)
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: Any = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if operator.index(volatile):
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return data.detach().requires_grad_(bool(operator.index(requires_grad)))  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:

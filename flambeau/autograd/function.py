@@ -11,8 +11,10 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor import overriding
+from flambeau._tensor.bits import like
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, memory_of
+from flambeau.autograd.function_tangents import in_levels
 from flambeau.autograd.graph import (
     FREED,
     Node,
@@ -66,6 +68,8 @@ class FunctionCtx:
     _materialize = True
     _materialize_non_diff_grads = True
     _recorded = False
+    _in_jvp = False
+    _for_forward: tuple[Any, ...] = ()
     _kept: tuple[Any, Any] = (None, None)
     """What the node saved, for those who keep the context longer than the graph."""
     _node: Callable[[], Any]
@@ -92,7 +96,10 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept; an error if it was freed or changed in place."""
+        """What `save_for_backward` kept; an error if it was freed or changed in place. In `jvp`,
+        what `save_for_forward` kept."""
+        if self._in_jvp:
+            return self._for_forward
         if not self._recorded:
             return self._to_save
         node = self._keeper()
@@ -302,6 +309,13 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record it."""
+        if modes.watch.results and modes.stacks.levels:
+            return in_levels(cls, args, kwargs)[0]
+        return cls._applied(args, kwargs)[0]
+
+    @classmethod
+    def _applied(cls, args: Any, kwargs: Any) -> tuple[Any, Context]:
+        """The outputs, and the context of the call."""
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs), {}
         node = cls._node_class()
@@ -317,7 +331,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         if modes.watch.anomaly:
             note(node, 1)
         output = _run(cls, context, args, kwargs)
-        return _finish(cls, node, tensors, output, recording)
+        return _finish(cls, node, tensors, output, recording), context
 
 
 _signature = functools.lru_cache(maxsize=1024)(inspect.signature)
@@ -404,7 +418,7 @@ def _own(node: CustomNode, inputs: list[Tensor], result: Tensor, recording: bool
 
 
 def _view_as_itself(tensor: Tensor) -> Tensor:
-    view = view_of(tensor, tensor._data)
+    view = like(tensor, view_of(tensor, memory_of(tensor)))
     if not (modes.watch.overriding and overriding.takes_part(tensor)):
         return view
     with overriding.off():

@@ -136,6 +136,7 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
             'function has more outputs than inputs, "forward-mode" tends to be more performant. '
             'Otherwise, prefer to use "reverse-mode".'
         )
+    _check_ways(strict, vectorize, strategy)
     with enable_grad():
         many_in, given = _as_tuple(inputs, "inputs", "jacobian")
         prepared = _prepare(given, create_graph)
@@ -144,6 +145,19 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
         blocks = tuple(_jacobian_of(o, prepared, create_graph, strict) for o in outputs)
     result = tuple(block if many_in else block[0] for block in blocks)
     return _finish(result if many_out else result[0], create_graph)
+
+
+def _check_ways(strict: bool, vectorize: bool, strategy: str) -> None:
+    """Which ways exclude each other; results are the same in all."""
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+            "only implemented for `vectorize=True`."
+        )
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and "
+                           "`vectorized=True` are not supported together. Please either set "
+                           "`strict=False` or `vectorize=False`.")  # fmt: skip
 
 
 def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
@@ -180,6 +194,8 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
             outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
     """The matrix of second derivatives of a function of one value."""
     many, given = _as_tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def gradient(*parts: Tensor) -> Any:
         found = jacobian(lambda *xs: _scalar(func(*xs), "hessian"), parts, create_graph=True)

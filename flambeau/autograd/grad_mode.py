@@ -86,10 +86,15 @@ class no_grad(_Region):
 
     def __enter__(self) -> None:
         self.before = state.enabled
-        state.enabled = self.before and False  # None stays what it is: inference mode
+        if self.before is None:
+            self.inside, state.inside = state.inside, False
+        else:
+            state.enabled = False
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
+        if self.before is None:
+            state.inside = self.inside
 
 
 class enable_grad(_Region):
@@ -101,17 +106,22 @@ class enable_grad(_Region):
 
     def __enter__(self) -> None:
         self.before = state.enabled
-        state.enabled = None if self.before is None else True
+        if self.before is None:
+            self.inside, state.inside = state.inside, True
+        else:
+            state.enabled = True
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
+        if self.before is None:
+            state.inside = self.inside
 
 
 class set_grad_enabled(_Region):
     """Switch recording on or off at once; as a context manager, until its end."""
 
     def __init__(self, mode: bool) -> None:
-        self.before = state.enabled
+        self.before, self.inside = state.enabled, state.inside
         if mode is not True and mode is not False:
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type(mode).__name__}")  # fmt: skip
@@ -119,17 +129,20 @@ class set_grad_enabled(_Region):
         self.__enter__()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        state.enabled = self.before
+        self.__exit__()
         return super().__call__(function)
 
     def again(self) -> Any:
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        state.enabled = None if state.enabled is None else self.mode
+        if state.enabled is None:
+            state.inside = self.mode
+        else:
+            state.enabled = self.mode
 
     def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
+        state.enabled, state.inside = self.before, self.inside
 
     def __str__(self) -> str:
         return f"set_grad_enabled(mode={self.mode})"
@@ -154,14 +167,15 @@ class inference_mode(_Region):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self.before = state.enabled
+        self.before, self.inside = state.enabled, state.inside
         state.enabled = None if self.mode else True
+        state.inside = False
         if self.mode:
             modes.watch.results += 1
             modes.expect_inference_tensors()
 
     def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
+        state.enabled, state.inside = self.before, self.inside
         if self.mode:
             modes.watch.results -= 1
 
@@ -215,7 +229,7 @@ class _unsafe_preserve_version_counter(_Region):
 
 def is_grad_enabled() -> bool:
     """Whether operators are recorded in this thread."""
-    return bool(state.enabled)
+    return state.inside if state.enabled is None else state.enabled
 
 
 def is_inference_mode_enabled() -> bool:

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
+from flambeau._core.layout import strided
+from flambeau._core.missing import not_implemented_text
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.backward import grad
 from flambeau.autograd.backward_checks import (
     GradcheckError,
     check_is_linear,
-    check_perturbed,
     check_without_gradients,
 )
+from flambeau.autograd.batched_checks import check_batched
+from flambeau.autograd.forward_check import check_forward
 from flambeau.autograd.grad_mode import enable_grad
+from flambeau.autograd.jacobians import (
+    analytical,
+    analytical_along,
+    directions,
+    numerical,
+    numerical_along,
+    outputs_of,
+    stored,
+)
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -44,14 +57,29 @@ def gradcheck(
 
     Each entry of each Jacobian is compared with (f(x + eps) - f(x - eps)) / (2 eps), within
     atol + rtol * |numerical|; complex inputs are perturbed in both parts. Use float64 inputs.
-    `fast_mode` changes nothing, and batched gradients are found one by one here. Sparse inputs are
-    perturbed in their entries, whatever `masked` says.
+    With `fast_mode`, each Jacobian is seen from one random direction only, by one backward pass and
+    two calls of `func`; where that differs, the whole of it is compared. Sparse inputs are
+    perturbed in their entries if `masked`, else at every place. `check_undefined_grad`: backward
+    does without gradients; `check_batched_grad`: it could run for several at once;
+    `check_forward_ad`: forward mode gives the same numbers.
     """
-    if check_forward_ad:
-        raise NotImplementedError("check_forward_ad is not implemented in flambeau 0.1")
+    require_one(check_forward_ad=check_forward_ad, check_backward_ad=check_backward_ad)
+    require(check_backward_ad or not check_batched_grad, "check_batched_grad", "check_backward_ad")
+    require(check_forward_ad or not check_batched_forward_grad, "check_batched_forward_grad",
+            "check_forward_ad")  # fmt: skip
+    if check_batched_forward_grad:
+        raise NotImplementedError(
+            not_implemented_text("gradcheck(check_batched_forward_grad=True)")
+        )
     given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        outputs, wanted = _check(func, tuple(given), eps, atol, rtol, nondet_tol)
+        limits = Limits(eps, atol, rtol, nondet_tol, bool(masked))
+        outputs, wanted = _check(func, tuple(given), limits, fast_mode, check_backward_ad)
+        if check_forward_ad and (outputs or not check_backward_ad):
+            for message in check_forward(func, tuple(given), wanted, limits):
+                raise GradcheckError(message)
+        if outputs and check_batched_grad:
+            check_batched(outputs, wanted)
         if outputs:
             check_is_linear(outputs, wanted)
         if outputs and check_undefined_grad:
@@ -63,8 +91,37 @@ def gradcheck(
     return True
 
 
-def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-           nondet_tol: float) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+def require_one(**checks: bool) -> None:
+    """One of two checks is asked for; AssertionError otherwise."""
+    if not any(checks.values()):
+        raise AssertionError(f"Expected at least one of {' or '.join(checks)} to be True")
+
+
+def require(holds: bool, option: str, of: str) -> None:
+    """An option belongs to a check that is asked for; AssertionError otherwise."""
+    if not holds:
+        raise AssertionError(f"Setting {option}=True requires {of} to be True")
+
+
+SPARSE_OUTPUT = (
+    "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
+    "output of fn for gradcheck."
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How inputs are perturbed, and what may differ."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    masked: bool
+
+
+def _check(func: Any, inputs: tuple[Any, ...], limits: Limits, fast: bool,
+           backward: bool) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
     """Compare numbers; the outputs that have gradients, and the inputs that want them."""
     wanted = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
@@ -72,29 +129,77 @@ def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: fl
                          "none of them have requires_grad=True.")  # fmt: skip
     _warn_precision(wanted)
     _check_overlap(inputs)
-    outputs = _outputs(func(*inputs))
+    compare = _compare_along if fast else _compare_whole
+    outputs = outputs_of(func(*inputs))
+    if any(output.layout is not strided for output in outputs):
+        raise ValueError(SPARSE_OUTPUT)
     if not any(output.requires_grad for output in outputs):
-        _check_no_gradient(func, inputs, wanted, eps, atol, rtol)
+        _check_no_gradient(func, inputs, wanted, limits)
         return [], wanted
-    for output_index, output in enumerate(outputs):
-        if not output.requires_grad:
-            continue
-        analytical = _analytical(output, wanted)
-        again = _analytical(output, wanted)
-        for input_index, x in enumerate(wanted):
-            where = (output_index, input_index)
-            numerical = _numerical(func, inputs, x, output_index, eps)
-            is_complex = output._data.dtype.kind == "c"
-            _compare(analytical[input_index], numerical, atol, rtol, where, is_complex)
-            if not np.allclose(analytical[input_index], again[input_index], 0, nondet_tol,
-                               equal_nan=True):  # fmt: skip
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and "
-                    "grad_output multiple times gives different values, although analytical "
-                    f"gradient matches numerical gradient. The tolerance for nondeterminism was "
-                    f"{nondet_tol}."
-                )
-    return [output for output in outputs if output.requires_grad], wanted
+    for position, output in enumerate(outputs if backward else ()):
+        if output.requires_grad:
+            compare(func, inputs, (output, position), wanted, limits)
+    return [output for output in outputs if output.requires_grad and backward], wanted
+
+
+def _compare_whole(func: Any, inputs: tuple[Any, ...], about: tuple[Tensor, int],
+                   wanted: list[Tensor], limits: Limits) -> None:  # fmt: skip
+    """Each entry of the Jacobians of an output."""
+    output, position = about
+    found, again = analytical(output, wanted), analytical(output, wanted)
+    for index, x in enumerate(wanted):
+        differences = numerical(func, inputs, x, position, limits.eps, limits.masked)
+        is_complex = output._data.dtype.kind == "c"
+        _compare(found[index], differences, limits, (position, index), is_complex)
+        if not np.allclose(found[index], again[index], 0, limits.nondet_tol, equal_nan=True):
+            raise GradcheckError(NOT_REENTRANT.format(limits.nondet_tol))
+
+
+NOT_REENTRANT = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+    "times gives different values, although analytical gradient matches numerical gradient."
+    "The tolerance for nondeterminism was {}."
+)
+
+
+def _compare_along(func: Any, inputs: tuple[Any, ...], about: tuple[Tensor, int],
+                   wanted: list[Tensor], limits: Limits) -> None:  # fmt: skip
+    """The Jacobians of an output, each seen from one direction."""
+    output, position = about
+    parts = PARTS if output._data.dtype.kind == "c" else (("", slice(None)),)
+    for text, rows in parts:
+        for index, x in enumerate(wanted):
+            along = directions(output, x, rows)
+            found, again = (analytical_along(output, x, along) for _ in range(2))
+            difference = numerical_along(func, inputs, x, position, limits.eps, along)
+            # an error of atol in each entry adds up to this
+            allowed = limits.atol * float(np.abs(along[0]).sum() * np.abs(along[1]).sum())
+            if not np.allclose(found, difference, limits.rtol, allowed):
+                _explain(func, inputs, about, (x, index), limits, (text, difference, found))
+            if not np.allclose(found, again, 0, limits.nondet_tol, equal_nan=True):
+                raise GradcheckError(NOT_REENTRANT.format(limits.nondet_tol))
+
+
+FAST = (
+    "{}Jacobian mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n\n"
+    "The above quantities relating the numerical and analytical jacobians are computed \n"
+    "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
+    "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+    "Numerical:\n {}\nAnalytical:\n{}\n\n"
+    "The max per-element difference (slow mode) is: {}.\n"
+)
+
+
+def _explain(func: Any, inputs: tuple[Any, ...], about: tuple[Tensor, int], of: tuple[Tensor, int],
+             limits: Limits, seen: tuple[str, float, float]) -> NoReturn:  # fmt: skip
+    """Raise with the whole Jacobians that differ from one direction."""
+    (output, position), (x, index) = about, of
+    (found,) = analytical(output, [x])
+    differences = numerical(func, inputs, x, position, limits.eps, limits.masked)
+    largest = float(np.abs(found - differences).max(initial=0.0))
+    whole = (wrap(differences.T.copy()), wrap(found.T.copy()))
+    text, *sums = seen
+    raise GradcheckError(FAST.format(text, position, index, *sums, *whole, largest))
 
 
 def _check_overlap(inputs: tuple[Any, ...]) -> None:
@@ -113,7 +218,7 @@ def _check_overlap(inputs: tuple[Any, ...]) -> None:
 
 def _warn_precision(wanted: list[Tensor]) -> None:
     for position, x in enumerate(wanted):
-        if _stored(x).dtype not in (np.float64, np.complex128):
+        if stored(x).dtype not in (np.float64, np.complex128):
             warnings.warn(
                 f"Input #{position} requires gradient and is not a double precision floating point "
                 "or complex. This check will likely fail if all the inputs are not of double "
@@ -123,105 +228,35 @@ def _warn_precision(wanted: list[Tensor]) -> None:
             )
 
 
-def _outputs(value: Any) -> list[Tensor]:
-    items = value if isinstance(value, (tuple, list)) else (value,)
-    return [item for item in items if isinstance(item, Tensor)]
-
-
-def _entries(data: np.ndarray) -> Iterator[tuple[tuple[int, ...], complex]]:
-    """Every element, and for complex types both of its parts."""
-    for index in np.ndindex(data.shape):
-        yield index, 1.0
-        if data.dtype.kind == "c":
-            yield index, 1j
-
-
-def _analytical(output: Tensor, inputs: list[Tensor]) -> list[np.ndarray]:
-    """Jacobians by backward: rows are real output parts, columns real input parts."""
-    rows: list[list[np.ndarray]] = [[] for _ in inputs]
-    for index, part in _entries(output._data):
-        start = np.zeros(output._data.shape, output._data.dtype)
-        start[index] = part
-        found = grad(output, inputs, wrap(start), retain_graph=True, allow_unused=True)
-        for row, x, g in zip(rows, inputs, found, strict=True):
-            data = np.zeros_like(_stored(x)) if g is None else _gradient(g, x)
-            row.append(_real_parts(data))
-    return [np.stack(row) if row else np.zeros((0, 0)) for row in rows]
-
-
-def _stored(x: Any) -> Any:
-    """The numbers of a tensor; of a sparse one, its entries."""
-    return x._entries._data if isinstance(x, SparseTensor) else x._data
-
-
-def _gradient(grad: Any, x: Any) -> Any:
-    """A gradient in the form of the numbers that it belongs to."""
-    if isinstance(grad, SparseTensor) and not isinstance(x, SparseTensor):
-        return grad.to_dense()._data  # type: ignore[attr-defined]
-    return _stored(grad)
-
-
-def _real_parts(data: np.ndarray) -> np.ndarray:
-    flat = np.ascontiguousarray(data).reshape(-1)
-    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
-
-
-def _numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int,
-               eps: float) -> np.ndarray:  # fmt: skip
-    """The same Jacobian by central differences; `x` is changed in place and put back."""
-    columns = []
-    data = _stored(x)
-    for index, part in _entries(data):
-        before = data[index]
-        step = eps * (part if data.dtype.kind == "c" else 1)
-        try:
-            data[index] = before + step
-            above = _outputs(func(*inputs))
-            value = _values(above[output_index])
-            data[index] = before - step
-            below = _outputs(func(*inputs))
-            check_perturbed(below, above, index, eps)
-            difference = value - _values(below[output_index])
-        finally:
-            data[index] = before
-        columns.append(difference / (2 * eps))
-    return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-
-
-def _values(output: Tensor) -> np.ndarray:
-    """A copy of an output's values: it may be a view of the input that is changed."""
-    return _real_parts(output._data).copy()
-
-
 PARTS = (
     ("While considering the imaginary part of complex outputs only, ", slice(1, None, 2)),
     ("While considering the real part of complex outputs only, ", slice(0, None, 2)),
 )
 
 
-def _compare(analytical: np.ndarray, numerical: np.ndarray, atol: float, rtol: float,
+def _compare(found: np.ndarray, wanted: np.ndarray, limits: Limits,
              where: tuple[int, int], is_complex: bool) -> None:  # fmt: skip
-    if analytical.size == 0 or np.allclose(analytical, numerical, rtol, atol):
+    if found.size == 0 or np.allclose(found, wanted, limits.rtol, limits.atol):
         return
     prefix = ""
     for text, rows in PARTS if is_complex else ():
-        if not np.allclose(analytical[rows], numerical[rows], rtol, atol):
-            prefix, analytical, numerical = text, analytical[rows], numerical[rows]
+        if not np.allclose(found[rows], wanted[rows], limits.rtol, limits.atol):
+            prefix, found, wanted = text, found[rows], wanted[rows]
             break
     raise GradcheckError(
         f"{prefix}Jacobian mismatch for output {where[0]} with respect to input {where[1]},\n"
-        f"numerical:{wrap(numerical.T.copy())}\nanalytical:{wrap(analytical.T.copy())}\n"
+        f"numerical:{wrap(wanted.T.copy())}\nanalytical:{wrap(found.T.copy())}\n"
     )
 
 
-def _check_no_gradient(func: Any, inputs: Any, wanted: list[Tensor], eps: float, atol: float,
-                       rtol: float) -> None:  # fmt: skip
+def _check_no_gradient(func: Any, inputs: Any, wanted: list[Tensor],
+                       limits: Limits) -> None:  # fmt: skip
     for x in wanted:
-        for index, output in enumerate(_outputs(func(*inputs))):
+        for index, output in enumerate(outputs_of(func(*inputs))):
             if output._data.dtype.kind not in "fc":
                 continue
-            numerical = _numerical(func, inputs, x, index, eps)
-            if not np.allclose(numerical, 0, rtol, atol):
+            differences = numerical(func, inputs, x, index, limits.eps, limits.masked)
+            if not np.allclose(differences, 0, limits.rtol, limits.atol):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
@@ -237,12 +272,25 @@ def gradgradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
-    **options: Any,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradients themselves, by the inputs and by the output gradients."""
+    """`gradcheck` of the gradients themselves, by the inputs and by the output gradients.
+
+    `gen_non_contig_grad_outputs`: output gradients that are made here have gaps between elements.
+    """
+    require_one(check_fwd_over_rev=check_fwd_over_rev, check_rev_over_rev=check_rev_over_rev)
+    for name, asked in (("check_undefined_grad", check_undefined_grad),
+                        ("check_batched_grad", check_batched_grad)):  # fmt: skip
+        require(check_rev_over_rev or not asked, name, "check_rev_over_rev")
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if grad_outputs is None:
-        starts = tuple(_random_start(o) for o in _outputs(func(*given)) if o.requires_grad)
+        outputs = [o for o in outputs_of(func(*given)) if o.requires_grad]
+        starts = tuple(_random_start(o, gen_non_contig_grad_outputs) for o in outputs)
     else:
         starts = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(starts)
@@ -250,21 +298,27 @@ def gradgradcheck(
     @enable_grad()
     def gradients(*args: Any) -> Any:
         xs, gs = args[: len(args) - count], args[len(args) - count :]
-        outputs = [o for o in _outputs(func(*xs)) if o.requires_grad]
+        outputs = [o for o in outputs_of(func(*xs)) if o.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         found = grad(outputs, wanted, gs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     return gradcheck(gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol,
                      raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad)  # fmt: skip
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+                     check_batched_grad=check_batched_grad, fast_mode=fast_mode,
+                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+                     masked=masked)  # fmt: skip
 
 
-def _random_start(output: Tensor) -> Tensor:
+def _random_start(output: Tensor, with_gaps: bool) -> Tensor:
     generator = np.random.default_rng(0)
     values: Any = generator.random(output._data.shape) + 0.1
     if output._data.dtype.kind == "c":
         values = values + 1j * generator.random(output._data.shape)
-    result = wrap(np.asarray(values, output._data.dtype))
+    data = np.asarray(values, output._data.dtype)
+    if with_gaps and data.size > 1:
+        data = np.repeat(data, 2, axis=-1)[..., ::2]
+    result = wrap(data)
     result._requires_grad = True
     return result

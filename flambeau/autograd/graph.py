@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flambeau._core import modes
-from flambeau._core.dtype import BY_NUMPY
+from flambeau._tensor.bits import share
 from flambeau._tensor.tensor import Counter, Tensor, new
-from flambeau.autograd.type_words import type_words
+from flambeau.autograd.changed import changed_error
 from flambeau.autograd.versions import counter_of, version_of
 
 next_sequence_number: Callable[[], int] = itertools.count(1).__next__
@@ -45,6 +45,10 @@ class Tools:
     redirection: Any
     view_as_real: Any
     view_as_complex: Any
+    conj: Any
+    negated: Any
+    resolve_conj: Any
+    neg: Any
 
 
 tools = Tools()
@@ -314,9 +318,10 @@ class SavedResult:
     errors name while it lives, `history` a function that makes another like it.
     """
 
-    __slots__ = ("counter", "data", "history", "of_view")
+    __slots__ = ("counter", "data", "history", "of_view", "tangents")
     counter: Counter
     data: Any
+    tangents: Any  # what the tensor carries in forward mode; unset where it carried nothing
     history: Callable[[], Node]
     of_view: Callable[[], Node | None]
     index = 0
@@ -454,7 +459,10 @@ class PackedResult(Packed):
 def alias_of(tensor: Tensor) -> Tensor:
     """A tensor over the same memory and version count, without history: `detach`."""
     result = new(Tensor)
-    result._data = tensor._data
+    if tensor._stored is None:
+        result._data = tensor._data
+    else:
+        share(tensor, result)
     result._root = tensor if tensor._root is None else tensor._root
     return result  # type: ignore[no-any-return]
 
@@ -507,6 +515,8 @@ def _unpack_result(node: Node, kept: SavedResult, version: int) -> Tensor:
             return tensor  # type: ignore[no-any-return]
     alias = new(Tensor)
     alias._data = kept.data
+    if watch.results:
+        alias._tangents = getattr(kept, "tangents", None)
     if kind is SavedOfView:  # the node itself is part of the one behind the view's
         alias._node = kept.of_view() or kept.history()
         alias._requires_grad = True
@@ -546,28 +556,6 @@ def modified_error(tensor: Tensor, version: int) -> RuntimeError:
     node = tensor.grad_fn
     title = "" if node is None else short_title(node)
     return changed_error(tensor._data, version_of(tensor), version, title, 0)
-
-
-def changed_error(data: Any, count: int, version: int, title: str, index: int) -> RuntimeError:
-    """The same for an array that is output `index` of the operator `title`, "" for a leaf."""
-    kind = type_words(BY_NUMPY[data.dtype])
-    shape = ", ".join(map(str, data.shape))
-    source = f", which is output {index} of {title}," if title else ""
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} [{shape}]]{source} is at version {count}; expected "
-        f"version {version} instead. {ANOMALY_IS_ON if modes.watch.anomaly else ANOMALY_IS_OFF}"
-    )
-
-
-ANOMALY_IS_OFF = (
-    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
-    "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-)
-ANOMALY_IS_ON = (
-    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
-    "The variable in question was changed in there or anywhere later. Good luck!"
-)
 
 
 def short_title(node: Node) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._runtime.cpu import copy, element_strides
-from flambeau._tensor.tensor import Tensor, new, provides
+from flambeau._tensor.tensor import Tensor, memory_of, new, provides
 from flambeau.autograd.graph import (
     Node,
     OutputNode,
@@ -27,6 +27,7 @@ from flambeau.autograd.graph import (
     short_title,
     tools,
 )
+from flambeau.autograd.tangents import copy_tangents
 from flambeau.autograd.versions import bump, rewritten, version_of
 
 __all__ = ["alias_of", "bump", "rewritten", "version_of"]  # for those who record, too
@@ -73,7 +74,7 @@ def _refresh(view: Tensor, base: Tensor) -> None:
         return
     if view._creation:
         raise RuntimeError(_creation_error(view, INDIRECT))
-    node = AsStridedBackward0(base, view._data, edge_of(base))
+    node = AsStridedBackward0(base, view, edge_of(base))
     if view._retain is not None:
         view._retain.move(view, node)
     view._node = node
@@ -117,10 +118,10 @@ class Geometry:
 class Window:
     """A view as a part of its base: how a gradient gets from one to the other."""
 
-    __slots__ = ("base", "complex", "view")
+    __slots__ = ("base", "complex", "conjugated", "negated", "view")
 
-    def __init__(self, base: Tensor, data: Any) -> None:
-        whole = base._data
+    def __init__(self, base: Tensor, view: Tensor) -> None:
+        whole, data = memory_of(base), memory_of(view)
         reals = whole.dtype != data.dtype
         if reals and np.zeros(0, whole.dtype).real.dtype != np.zeros(0, data.dtype).real.dtype:
             raise RuntimeError(
@@ -129,12 +130,20 @@ class Window:
             )
         self.complex = whole.dtype.kind == "c", data.dtype.kind == "c"
         self.view, self.base = Geometry(data, whole, reals), Geometry(whole, whole, reals)
+        self.conjugated = base._conjugated != view._conjugated and all(self.complex)
+        self.negated = base._negated != view._negated
+        if base._conjugated and not self.complex[1] and self.view.offset % 2:
+            self.negated = not self.negated  # the imaginary part of a conjugate
 
     def grad(self, grad: Any) -> Any:
         """The gradient of the base from that of the view; zeros elsewhere."""
         base, view = self.base, self.view
+        if self.conjugated:
+            grad = tools.conj(grad)
+        if self.negated:
+            grad = tools.neg(grad)
         if view.reals and self.complex[1]:
-            grad = tools.view_as_real(grad)
+            grad = tools.view_as_real(tools.resolve_conj(grad))
         found = tools.as_strided_grad(
             grad, base.shape, base.strides, 1, view.shape, view.strides, view.offset
         )
@@ -153,21 +162,33 @@ class Window:
         if view.reals and self.complex[0]:
             tensor = tools.view_as_real(tensor)
         part = tools.as_strided(tensor, view.shape, view.strides, view.offset)
-        return tools.view_as_complex(part) if view.reals and self.complex[1] else part
+        if view.reals and self.complex[1]:
+            part = tools.view_as_complex(part)
+        if self.conjugated:
+            part = tools.conj(part)
+        return tools.negated(part) if self.negated else part
 
 
 class AsStridedBackward0(Node):
     """A view as its base's elements at given strides and offset."""
 
     __slots__ = ("window",)
-    title = __qualname__
 
-    def __init__(self, base: Tensor, data: Any, edge: Any) -> None:
+    def __init__(self, base: Tensor, view: Tensor, edge: Any) -> None:
         super().__init__(edge)
-        self.window = Window(base, data)
+        self.window = Window(base, view)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         return (self.window.grad(grad),)
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What torch calls it: a view that differs by a bit alone is made again as such."""
+        window = self.window
+        same = window.view.strides == window.base.strides and window.view.shape == window.base.shape
+        if same and window.conjugated != window.negated:
+            return "ConjBackward0" if window.conjugated else "NegViewBackward0"
+        return "AsStridedBackward0"
 
 
 class CopySlices(Node):
@@ -180,7 +201,7 @@ class CopySlices(Node):
         super().__init__(edge_of(base), *inner.edges[1:])
         inner.edges = self.edges
         self.inner = inner
-        self.window = Window(base, view._data)
+        self.window = Window(base, view)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         result = self.window.empty(grad)
@@ -295,6 +316,8 @@ def snapshot(tensor: Tensor) -> Tensor:
     edge = edge_of(tensor)
     if isinstance(edge, Node) and type(edge) is not Nowhere:
         result._node, result._requires_grad = edge, True
+    if tensor._tangents is not None:
+        copy_tangents(tensor, result)
     return result  # type: ignore[no-any-return]
 
 

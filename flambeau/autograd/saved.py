@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.device import refuse_pinned
 from flambeau._tensor.tensor import Tensor, new
 from flambeau.autograd import anomaly
 
@@ -29,10 +30,20 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors on the CPU: a copy there, brought back for backward."""
+    """Keep saved tensors on the CPU: a copy there, brought back for backward.
+
+    `pin_memory`: in pinned memory, if there is a device of `device_type`; there is one only for
+    "cpu", which cannot pin.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(_copied, lambda packed: packed)
+        pins = pin_memory and device_type == "cpu"
+        super().__init__(_pinned if pins else _copied, lambda packed: packed)
+
+
+def _pinned(tensor: Tensor) -> Tensor:
+    refuse_pinned("empty", True)
+    return _copied(tensor)
 
 
 def _copied(tensor: Tensor) -> Tensor:
@@ -103,6 +114,15 @@ def _switch(mode: bool, check_nan: bool) -> None:
     modes.watch.nodes += int(mode) - int(modes.watch.anomaly)
     modes.watch.anomaly = mode
     anomaly.Anomaly.check_nan = check_nan
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode, and whether it looks for NaN gradients."""
+    for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if not isinstance(value, bool):
+            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must "
+                            f"be bool, not {type(value).__name__}")  # fmt: skip
+    _switch(enabled, check_nan)
 
 
 def is_anomaly_enabled() -> bool:

@@ -103,7 +103,8 @@ def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str]) -> di
         found[f"_saved_{name}"] = property(_at(read, position))
         found[f"_raw_saved_{name}"] = property(_at(raw, position))
     for position, name in enumerate(values):
-        found.setdefault(f"_saved_{name}", property(_at(_value, position)))
+        shown = name.removesuffix("_shape") + "_sym_sizes" if name.endswith("_shape") else name
+        found.setdefault(f"_saved_{shown}", property(_at(_value, position)))
     return found
 
 

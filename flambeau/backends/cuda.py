@@ -6,12 +6,15 @@ Those of attention govern the CPU too: see `flambeau/_core/attention_backends.py
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Iterator
 from typing import Any
 
 from flambeau._core import attention_backends as attention
+from flambeau._core import precision
 from flambeau._core.device import Emulated
 from flambeau._core.missing import missing
+from flambeau.backends import _flags
 
 
 def is_built() -> bool:
@@ -19,16 +22,70 @@ def is_built() -> bool:
     return Emulated.count > 0
 
 
-class _ProductFlags:
+def _reduction(name: str) -> property:
+    """Whether sums of products may be kept in half precision: a bool, or one and whether the sum
+    may be split."""
+
+    def get(self: Any) -> bool:
+        return bool(self.__dict__[f"_{name}"][0])
+
+    def put(self: Any, value: Any) -> None:
+        self.__dict__[f"_{name}"] = _reduction_setting(name, value)
+
+    return property(get, put)
+
+
+def _reduction_setting(name: str, value: Any) -> tuple[bool, bool]:
+    given = [value] if isinstance(value, bool) else value
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(f"{name} expects a bool or a tuple/list of bools, but got {type(value)}")
+    if not 1 <= len(given) <= 2:
+        limit = "at most two boolean arguments" if given else "at least one boolean argument"
+        raise TypeError(f"{name} expects {limit}")
+    for what, flag in zip(("allow_reduced_precision", "allow_splitk"), given, strict=False):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} expects a bool for {what}, but got {type(flag)}")
+    allowed, split = given[0], given[-1] if len(given) == 2 else True
+    if allowed and not split:
+        raise RuntimeError(
+            "allow_splitk=False is not supported when reduced precision reductions are enabled"
+        )
+    return allowed, split
+
+
+class cuBLASModule:
     """What GPU products may do with precision: permissions, kept for programs that set them."""
 
-    allow_tf32 = False
-    allow_fp16_reduced_precision_reduction = True
-    allow_bf16_reduced_precision_reduction = True
-    allow_fp16_accumulation = False
+    allow_fp16_reduced_precision_reduction = _reduction("allow_fp16_reduced_precision_reduction")
+    allow_bf16_reduced_precision_reduction = _reduction("allow_bf16_reduced_precision_reduction")
+    allow_fp16_accumulation = _flags.kept(False, "set_allow_fp16_accumulation_cublas", False)
+    allow_tf32 = _flags.Flag(precision.cublas_allows_tf32, precision.allow_tf32_in_cublas, False)
+    fp32_precision = _flags.of_precision("cuda", "matmul", False)
+
+    def __init__(self) -> None:
+        for kind in ("fp16", "bf16"):
+            self.__dict__[f"_allow_{kind}_reduced_precision_reduction"] = True, True
+
+    @property
+    def allow_fp16_reduced_precision_reduction_split_k(self) -> bool:
+        """Whether sums of float16 may be split."""
+        return bool(self.__dict__["_allow_fp16_reduced_precision_reduction"][1])
+
+    @property
+    def allow_bf16_reduced_precision_reduction_split_k(self) -> bool:
+        """Whether sums of bfloat16 may be split."""
+        return bool(self.__dict__["_allow_bf16_reduced_precision_reduction"][1])
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Unknown attribute {name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name) or name.startswith("_"):
+            raise AttributeError(f"Unknown attribute {name}")
+        object.__setattr__(self, name, value)
 
 
-matmul = _ProductFlags()
+matmul = cuBLASModule()
 
 
 def flash_sdp_enabled() -> bool:
@@ -38,7 +95,7 @@ def flash_sdp_enabled() -> bool:
 
 def enable_flash_sdp(enabled: bool) -> None:
     """Permit or forbid flash attention."""
-    attention.set_permitted("flash", enabled)
+    attention.set_permitted("flash", _flags.expect_bool("set_sdp_use_math", enabled))
 
 
 def mem_efficient_sdp_enabled() -> bool:
@@ -48,7 +105,7 @@ def mem_efficient_sdp_enabled() -> bool:
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
     """Permit or forbid memory-efficient attention."""
-    attention.set_permitted("mem_efficient", enabled)
+    attention.set_permitted("mem_efficient", _flags.expect_bool("set_sdp_use_math", enabled))
 
 
 def math_sdp_enabled() -> bool:
@@ -58,7 +115,7 @@ def math_sdp_enabled() -> bool:
 
 def enable_math_sdp(enabled: bool) -> None:
     """Permit or forbid attention by plain operators."""
-    attention.set_permitted("math", enabled)
+    attention.set_permitted("math", _flags.expect_bool("set_sdp_use_math", enabled))
 
 
 def cudnn_sdp_enabled() -> bool:
@@ -68,7 +125,7 @@ def cudnn_sdp_enabled() -> bool:
 
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Permit or forbid cuDNN's attention."""
-    attention.set_permitted("cudnn", enabled)
+    attention.set_permitted("cudnn", _flags.expect_bool("set_sdp_use_math", enabled))
 
 
 class _HalfReduction:
@@ -82,7 +139,7 @@ def fp16_bf16_reduction_math_sdp_allowed() -> bool:
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
     """Permit or forbid sums of halves in half precision."""
-    _HalfReduction.allowed = enabled
+    _HalfReduction.allowed = _flags.expect_bool("set_sdp_use_math", enabled)
 
 
 def is_flash_attention_available() -> bool:
@@ -106,6 +163,104 @@ def sdp_kernel(
         yield {}
     finally:
         attention.permit(before)
+
+
+class _LinalgBackend(enum.Enum):
+    """Libraries of linear algebra on a GPU."""
+
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+
+class _BlasBackend(enum.Enum):
+    """Libraries of products on a GPU."""
+
+    Default = 0
+    Cublas = 1
+    Cublaslt = 2
+    Ck = 3
+
+
+_LINALG = {"default": _LinalgBackend.Default, "cusolver": "cuSOLVER", "magma": "MAGMA"}
+_BLAS = {
+    "default": _BlasBackend.Cublas,
+    "cublas": _BlasBackend.Cublas,
+    "hipblas": _BlasBackend.Cublas,
+    "cublaslt": "cuBLASLt",
+    "hipblaslt": "cuBLASLt",
+    "ck": _BlasBackend.Ck,
+}
+"""What a name chooses; a text: a library that is not there."""
+
+
+class _ROCmFABackend(enum.Enum):
+    """Libraries of attention on a GPU of AMD's."""
+
+    Default = 0
+    AOTriton = 1
+    Ck = 2
+
+
+_ROCM = {
+    "default": _ROCmFABackend.Default,
+    "aotriton": _ROCmFABackend.AOTriton,
+    "ck": _ROCmFABackend.Ck,
+}
+
+
+class _Preferred:
+    linalg: Any = _LinalgBackend.Default
+    blas: Any = _BlasBackend.Cublas
+    rocm: Any = _ROCmFABackend.Default
+
+
+def _chosen(backend: Any, known: dict[str, Any]) -> Any:
+    """The library of a name, or torch's refusal."""
+    if isinstance(backend, enum.Enum):
+        return backend
+    if not isinstance(backend, str):
+        raise RuntimeError("Unknown input value type.")
+    if backend not in known:
+        raise RuntimeError(f"Unknown input value. Choose from: {', '.join(known)}.")
+    found = known[backend]
+    if isinstance(found, str):
+        raise RuntimeError(
+            f"Cannot set preferred backend to {found} if PyTorch has not been compiled with "
+            f"{found}."
+        )
+    return found
+
+
+def preferred_linalg_library(backend: Any = None) -> Any:
+    """The library that a GPU's linear algebra would use first, after setting it if given."""
+    if backend is not None:
+        _Preferred.linalg = _chosen(backend, _LINALG)
+    return _Preferred.linalg
+
+
+def preferred_blas_library(backend: Any = None) -> Any:
+    """The library that a GPU's products would use first, after setting it if given."""
+    if backend is not None:
+        _Preferred.blas = _chosen(backend, _BLAS)
+    return _Preferred.blas
+
+
+def preferred_rocm_fa_library(backend: Any = None) -> Any:
+    """The library that attention on AMD's GPUs would use first, after setting it if given."""
+    if backend is not None:
+        try:
+            _Preferred.rocm = _chosen(backend, _ROCM)
+        except RuntimeError as error:
+            if isinstance(backend, str):
+                raise
+            raise ValueError(f"Unknown input value. Choose from: {', '.join(_ROCM)}.") from error
+    return _Preferred.rocm
+
+
+def is_ck_sdpa_available() -> bool:
+    """Whether attention of AMD's Composable Kernel is there: no."""
+    return False
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """`torch.backends.mha`: whether attention layers may take their fast path for inference."""
 
-from flambeau._ops.fast_attention import switch
+from flambeau._ops.attention.fast import switch
 
 
 def get_fastpath_enabled() -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
+from flambeau._core.device import device as torch_device
 from flambeau._core.missing import missing
 
 default_generators: tuple[Any, ...] = ()
@@ -198,14 +199,26 @@ def set_device(device: Any) -> None:
         _unbound("setDevice")
 
 
+def _index_of(place: Any) -> Any:
+    """The number of a device that is given as such, by name, or as a device of PyTorch."""
+    if isinstance(place, str):
+        place = torch_device(place)
+    if not isinstance(place, torch_device):
+        return place
+    if place.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {place}")
+    return place.index
+
+
 class device:
     """`with torch.cuda.device(index):`, where -1 or None means no device."""
 
     def __init__(self, device: Any) -> None:
-        self.device = device
+        self.idx = _index_of(device)
+        self.prev_idx = -1
 
     def __enter__(self) -> None:
-        if self.device is not None and self.device != -1:
+        if self.idx is not None and self.idx != -1:
             raise RuntimeError("PyTorch was compiled without CUDA support")
 
     def __exit__(self, *exc: object) -> None:
@@ -253,6 +266,12 @@ globals().update({name: _needs_a_device(name) for name in NEED_A_DEVICE})
 
 
 def __getattr__(name: str) -> Any:
+    if name.endswith(("Tensor", "Storage")) and not name.startswith("_"):
+        from flambeau.cuda.older_types import older_type
+
+        found = older_type(name)
+        if found is not None:
+            return found
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     return missing(__name__, name)

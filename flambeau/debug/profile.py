@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TextIO
 
-from flambeau._ops.namespace import get
+from flambeau._ops.table.namespace import get
 from flambeau.debug import flame
 from flambeau.profiler import trace
 from flambeau.profiler.build import event_list

@@ -1,13 +1,20 @@
-"""Functions of functions. What works today: modules called with other tensors than their own."""
+"""`torch.func`: functions of functions.
+
+Derivatives backwards (`grad`, `vjp`, `jacrev`) and forwards (`jvp`, `jacfwd`, `hessian`,
+`linearize`) in any nesting, and modules called with other tensors than their own.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flambeau._core.missing import missing
+from flambeau.func.forward import hessian, jacfwd, jvp, linearize
 from flambeau.func.modules import functional_call, stack_module_state
+from flambeau.func.reverse import grad, grad_and_value, jacrev, vjp
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+           "linearize", "stack_module_state", "vjp"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.utils.stateless import _functional_call

@@ -24,23 +24,28 @@ class TracerWarning(Warning):
     """A trace may not hold for other inputs."""
 
 
+GRAPHS_DIFFER = "Graphs differed across invocations!"
+VALUES_DIFFER = (
+    "Tensor-valued Constant nodes differed in value across invocations. "
+    "This often indicates that the tracer has encountered untraceable code."
+)
+
+
 class TracingCheckError(Exception):
     """A trace differs from the program that it was made of."""
 
     def __init__(self, graph_diff_error: str, tensor_compare_error: str,
                  extra_msg: str | None = None) -> None:  # fmt: skip
-        self.message = "Tracing failed sanity checks!\n"
+        lines = ["Tracing failed sanity checks!"]
         if extra_msg is not None:
-            self.message += extra_msg + "\n"
-        if graph_diff_error:
-            self.message += "ERROR: Graphs differed across invocations!\n"
-            self.message += _indented(graph_diff_error) + "\n"
-        if tensor_compare_error:
-            self.message += (
-                "ERROR: Tensor-valued Constant nodes differed in value across invocations. "
-                "This often indicates that the tracer has encountered untraceable code.\n"
-            )
-            self.message += _indented(tensor_compare_error) + "\n"
+            lines.append(extra_msg)
+        for title, found in (
+            (GRAPHS_DIFFER, graph_diff_error),
+            (VALUES_DIFFER, tensor_compare_error),
+        ):
+            if found:
+                lines += [f"ERROR: {title}", _indented(found)]
+        self.message = "".join(f"{line}\n" for line in lines)
         super().__init__(self.message)
 
 

@@ -46,7 +46,7 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
     )
     for kind, _ in strategy:
         if kind not in ("STATIC", "DYNAMIC"):
-            raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+            raise ValueError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
     before, state.fusion_strategy = state.fusion_strategy, list(strategy)
     return before
 

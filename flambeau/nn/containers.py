@@ -18,14 +18,18 @@ Self = TypeVar("Self", bound="Sequential")
 class Container(Module):
     """The deprecated ancestor of Module's own attributes."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Container:
+            warnings.warn(
+                "`nn.Container` is deprecated. All of its functionality is now implemented in "
+                "`nn.Module`. Subclass that instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return super().__new__(cls)
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
-        warnings.warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in "
-            "`nn.Module`. Subclass that instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
         for name, module in kwargs.items():
             self.add_module(name, module)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core.missing import missing
-from flambeau._ops.namespace import get, get_inplace
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.table.namespace import get, get_inplace
+from flambeau._ops.table.op import BY_NAME
 
 PREFIX = "nn.functional."
 

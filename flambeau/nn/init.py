@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 
@@ -37,7 +37,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     `param`: the negative slope of "leaky_relu", 0.01 by default, for which the gain is
     sqrt(2 / (1 + slope^2)).
     """
-    if nonlinearity in GAINS:
+    if isinstance(nonlinearity, str) and nonlinearity in GAINS:
         return GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
@@ -272,13 +272,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     """Normal, with a share of each column's entries set to 0 (Martens, 2010)."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor.shape
+    rows = tensor.shape[0]
     zeros = math.ceil(sparsity * rows)
     with no_grad():
         tensor.normal_(0, std, generator=generator)
-        for column in range(columns):
-            chosen = ops.randperm(rows)[:zeros]
-            tensor[chosen, column] = 0
+        for column in tensor.unbind(1):
+            column[ops.randperm(rows)[:zeros]] = 0
     return tensor
 
 
@@ -292,20 +291,16 @@ _no_grad_zero_ = zeros_
 
 
 def _make_deprecate(function: Callable[..., Any]) -> Callable[..., Any]:
-    new_name = function.__name__
-    old_name = new_name[:-1]
+    name = function.__name__
+    advice = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
 
-    @functools.wraps(function)
     def renamed(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn(advice, FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
-    renamed.__name__ = old_name
-    renamed.__doc__ = f"The deprecated name of `{new_name}`."
+    functools.update_wrapper(renamed, function)
+    renamed.__doc__ = f"The deprecated name of `{name}`."
+    renamed.__name__ = name[:-1]
     return renamed
 
 

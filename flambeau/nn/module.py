@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from flambeau._core.nn_homes import shown_class
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module_convert import ModuleConversion
 from flambeau.nn.module_hooks import ModuleHooks, global_hooks
@@ -297,16 +297,16 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """This module and all below it, with their dotted names; each once."""
-        memo = set() if memo is None else memo
-        if self in memo:
+        seen: set[Module] = set() if memo is None else memo
+        if self in seen:
             return
-        if remove_duplicate:
-            memo.add(self)
         yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                below = prefix + ("." if prefix else "") + name
-                yield from module.named_modules(memo, below, remove_duplicate)
+        if remove_duplicate:
+            seen.add(self)
+        for name, child in self._modules.items():
+            if child is not None:
+                path = prefix + ("." if prefix else "") + name  # a TypeError if it is no text
+                yield from child.named_modules(seen, path, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it."""
@@ -333,15 +333,16 @@ class Module(ModuleHooks, ModuleState, ModuleConversion):
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        seen = set()
-        walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-        for path, module in walk if recurse else [(prefix, self)]:
-            for name, value in get_members_fn(module):
-                if value is None or value in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(value)
-                yield path + ("." if path else "") + name, value
+        owners: Any = [(prefix, self)]
+        if recurse:
+            owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        seen: set[Any] = set()
+        for path, owner in owners:
+            for name, value in get_members_fn(owner):
+                if value is not None and value not in seen:
+                    if remove_duplicate:
+                        seen.add(value)
+                    yield path + ("." if path else "") + name, value
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

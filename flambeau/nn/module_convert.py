@@ -12,8 +12,8 @@ from flambeau.__future__ import (
 )
 from flambeau._core import dtype as dt
 from flambeau._core.missing import missing
-from flambeau._ops.namespace import ops
-from flambeau._ops.to_arguments import parse_to
+from flambeau._ops.copying.to_arguments import parse_to
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.swapping import swap_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
@@ -171,16 +171,11 @@ class ModuleConversion:
             warnings.warn(REPLICA, stacklevel=2)
         for parameter in self.parameters():
             grad = parameter.grad
-            if grad is None:
-                continue
-            if set_to_none:
+            if grad is not None and set_to_none:
                 parameter.grad = None
-                continue
-            if grad.grad_fn is not None:
-                grad.detach_()
-            else:
-                grad.requires_grad_(False)
-            grad.zero_()
+            elif grad is not None:
+                _forget_history(grad)
+                grad.zero_()
 
     def share_memory(self: Self) -> Self:
         """Move all tensors to memory that other processes see."""
@@ -267,3 +262,10 @@ def _put_new(module: Any, name: str, parameter: Any, applied: Any, fn: Any) -> N
 
 def _is_inexact(tensor: Tensor) -> bool:
     return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+
+
+def _forget_history(grad: Tensor) -> None:
+    if grad.grad_fn is None:
+        grad.requires_grad_(False)
+    else:
+        grad.detach_()

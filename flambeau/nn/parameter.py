@@ -11,9 +11,19 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._core.layout import preserve_format
-from flambeau._ops.namespace import ops
+from flambeau._ops.factories.filled import untouched
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
-from flambeau._tensor.tensor import Tensor, _TensorMeta, new, storage_of, wrap
+from flambeau._tensor.bits import share
+from flambeau._tensor.tensor import (
+    Tensor,
+    _TensorMeta,
+    class_of,
+    memory_of,
+    new,
+    storage_of,
+    wrap,
+)
 from flambeau.autograd.versions import share_count
 from flambeau.nn.uninitialized import (
     CANNOT_REQUIRE_GRAD,
@@ -58,16 +68,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
-        if type(data) is Tensor or isinstance(data, Parameter):
+        if class_of(data) is Tensor or isinstance(data, Parameter):
             held = sys.getrefcount(data) > Holders.usual
             return _as_parameter(cls, data, requires_grad, held)
         # A user's subclass stays what it is and is marked.
         marked = data.detach().requires_grad_(requires_grad)
         marked._is_param = True
         return marked  # type: ignore[no-any-return]
-
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        """All is done in `__new__`."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known = memo.get(id(self))
@@ -83,7 +90,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         own = {key: value for key, value in vars(self).items() if not hasattr(Tensor, key)}
-        own.pop("_data", None)
         return rebuild_parameter, (type(self), self.data, self.requires_grad, own)
 
 
@@ -105,13 +111,13 @@ class Holders:
 
 def _as_parameter(cls: Any, data: Tensor, requires_grad: bool, held: bool = False) -> Parameter:
     result = new(cls)
-    result._data = data._data
+    share(data, result)
     result._storage = storage_of(data)
     share_count(data, result, held=held)
     if data._inference:
         result._inference = True
     if requires_grad:
-        if data._data.dtype not in GRAD_DTYPES:
+        if memory_of(data).dtype not in GRAD_DTYPES:
             raise RuntimeError(CANNOT_REQUIRE_GRAD)
         result._requires_grad = True
     return result  # type: ignore[no-any-return]
@@ -143,7 +149,7 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
     if numpy_dtype not in GRAD_DTYPES:
         raise RuntimeError(CANNOT_REQUIRE_GRAD)
     result = new(Parameter)
-    result._data = np.empty(shape, numpy_dtype)
+    result._data = untouched(np.empty(shape, numpy_dtype))
     result._requires_grad = True
     if modes.grad.inference:
         result._inference = True
@@ -186,9 +192,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     ) -> UninitializedParameter:
         check_available(device)
         return make_uninitialized(cls, requires_grad, dtype or dt.default_dtype())  # type: ignore[no-any-return]
-
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        """All is done in `__new__`."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
         known = memo.get(id(self))

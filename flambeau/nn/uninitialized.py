@@ -16,7 +16,8 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import CPU, device
 from flambeau._core.layout import Size
 from flambeau._core.missing import MissingAttribute
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
+from flambeau._tensor.bits import share
 from flambeau._tensor.overriding import CALLED, IGNORED
 from flambeau._tensor.tensor import Tensor, new, wrap
 
@@ -136,11 +137,11 @@ class UninitializedTensorMixin:
     @property
     def _data(self) -> Any:
         frame: Any = sys._getframe(1)
-        while frame.f_code.co_name.startswith("_"):
+        while frame.f_code.co_name.startswith("_") or frame.f_code is share.__code__:
+            if frame.f_code.co_name == "__new__":  # Parameter(uninitialized)
+                refuse(_printed("detach"), type(self).__name__)
             frame = frame.f_back
         name = frame.f_code.co_name
-        if sys._getframe(2).f_code.co_name == "__new__":  # Parameter(uninitialized)
-            refuse(_printed("detach"), type(self).__name__)
         refuse(f"<built-in method {name} of type object at {id(Tensor):#x}>", type(self).__name__)
 
     @property
@@ -216,6 +217,7 @@ class UninitializedTensorMixin:
 def make_uninitialized(cls: Any, requires_grad: bool, dtype: dt.dtype) -> Any:
     """A parameter or buffer without a shape."""
     _complete()
+    dtype = dt.as_dtype(dtype)
     if not isinstance(requires_grad, bool):
         raise TypeError(
             "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "

@@ -21,12 +21,14 @@ class _WrappedHook:
             self.module = weakref.ref(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.with_module:
-            return self.hook(*args, **kwargs)
-        module = self.module()
+        if self.with_module:
+            args = (self._alive(self.module(), "call"), *args)
+        return self.hook(*args, **kwargs)
+
+    def _alive(self, module: Any, verb: str) -> Any:
         if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
-        return self.hook(module, *args, **kwargs)
+            raise RuntimeError(f"You are trying to {verb} the hook of a dead Module!")
+        return module
 
     def __getstate__(self) -> dict[str, Any]:
         state = {"hook": self.hook, "with_module": self.with_module}
@@ -38,6 +40,4 @@ class _WrappedHook:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
         if self.with_module:
-            if state["module"] is None:
-                raise RuntimeError("You are trying to revive the hook of a dead Module!")
-            self.module = weakref.ref(state["module"])
+            self.module = weakref.ref(self._alive(state["module"], "revive"))

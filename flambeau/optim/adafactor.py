@@ -22,7 +22,7 @@ from flambeau.optim.options import (
 
 
 class Steps(fused.ShapedJob):
-    """The steps of parameters in one kernel (`_ops/kernels/optimizer_adafactor.py`)."""
+    """The steps of parameters in one kernel (`_ops/optimizers/kernels/adafactor.py`)."""
 
     @staticmethod
     def suits(parameter: Any, kept: dict[str, Any]) -> bool:
@@ -46,7 +46,7 @@ class Steps(fused.ShapedJob):
         return (prod(shape[:-2]), *shape[-2:])
 
     def run(self, group: Group) -> None:
-        from flambeau._ops.kernels.optimizer_adafactor import NUMBERS, step
+        from flambeau._ops.optimizers.kernels.adafactor import NUMBERS, step
 
         table, moments = self.take_grads(group), self.moments(group)
         places = {moment: place for place, moment in enumerate(dict.fromkeys(moments))}

@@ -69,7 +69,7 @@ class Adagrad(Elementwise):
                 self.start(parameter, None, self.state[parameter], group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        from flambeau._ops.namespace import ops
+        from flambeau._ops.table.namespace import ops
 
         value = self.defaults["initial_accumulator_value"]
         state["step"] = new_step(group)

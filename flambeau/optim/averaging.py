@@ -53,7 +53,7 @@ def fits(average: Any, current: Any) -> bool:
 
 def move(pairs: list[Any], weight: float) -> None:
     """Move first ones of pairs towards the second ones."""
-    from flambeau._ops.kernels import optimizer as kernels
+    from flambeau._ops.optimizers.kernels import steps as kernels
 
     if not pairs:
         return

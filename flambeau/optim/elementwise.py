@@ -226,7 +226,7 @@ def count(state: State) -> float:
 
 def zeros_like(parameter: Any) -> Any:
     """Zeros for a moment of a parameter."""
-    from flambeau._ops.namespace import ops
+    from flambeau._ops.table.namespace import ops
 
     return ops.zeros_like(parameter)
 
@@ -264,7 +264,7 @@ def beside(parameter: Any, values: list[Any]) -> list[Any]:
     """Values as real numbers where the parameter is complex; all of them must be complex then."""
     if parameter._data.dtype.kind != "c":
         return values
-    from flambeau._ops.namespace import ops
+    from flambeau._ops.table.namespace import ops
 
     return [None if value is None else ops.view_as_real(value) for value in values]
 
@@ -272,7 +272,7 @@ def beside(parameter: Any, values: list[Any]) -> list[Any]:
 def as_real(value: Any) -> Any:
     """A complex tensor as pairs of real numbers, in the same memory; all else unchanged."""
     if isinstance(value, Tensor) and value._data.dtype.kind == "c":
-        from flambeau._ops.namespace import ops
+        from flambeau._ops.table.namespace import ops
 
         return ops.view_as_real(value)
     return value

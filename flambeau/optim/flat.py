@@ -29,7 +29,7 @@ class Flat:
 
     def grad(self) -> Vector:
         """The gradients in one vector; zeros where there is none."""
-        from flambeau._ops.namespace import ops
+        from flambeau._ops.table.namespace import ops
 
         grads = [ops.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         dense = [grad.to_dense() if grad.is_sparse else grad for grad in grads]

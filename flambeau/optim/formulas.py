@@ -49,7 +49,7 @@ class Formula:
             from dataclasses import replace
 
             from flambeau._compiler.native import native
-            from flambeau._ops.kernels import optimizer as kernels
+            from flambeau._ops.optimizers.kernels import steps as kernels
 
             found = native(self.function)
             found.parameters = [replace(each, annotation=None) for each in found.parameters]
@@ -126,7 +126,7 @@ def clamped(value: Any, least: float, most: float) -> Any:
 def select(condition: Any, one: Any, other: Any) -> Any:
     """`one` where the condition holds, else `other`."""
     if isinstance(condition, Tensor):
-        from flambeau._ops.namespace import ops
+        from flambeau._ops.table.namespace import ops
 
         return ops.where(condition, one, other)
     return np.where(condition, one, other)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.templates.block_tables import set_blocks, tasks_for, typed_kernel
+from flambeau._ops.launching.block_tables import set_blocks, tasks_for, typed_kernel
 from flambeau._runtime import choice
 from flambeau._runtime.cpu import address
 from flambeau.autograd.history import bump
@@ -116,7 +116,7 @@ class Job:
 
     def __init__(self, optimizer: Any, dtype: np.dtype[Any], names: tuple[str, ...],
                  places: list[int]) -> None:  # fmt: skip
-        from flambeau._ops.kernels import optimizer as kernels
+        from flambeau._ops.optimizers.kernels import steps as kernels
 
         self.optimizer, self.kernels = optimizer, kernels
         self.dtype, self.places = dtype, places
@@ -255,7 +255,7 @@ class Counters:
     def count(self) -> list[float]:
         """Advance all of them; returns what they are."""
         from flambeau._compiler.types import OF_NUMPY
-        from flambeau._ops.kernels import optimizer as kernels
+        from flambeau._ops.optimizers.kernels import steps as kernels
         from flambeau._runtime.launch import kernel
 
         found = kernel(kernels.count, T=OF_NUMPY[self.dtype.name])

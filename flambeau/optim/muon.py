@@ -13,19 +13,19 @@ from flambeau.optim.options import Group, State, check_at_least, check_range, ch
 
 
 class Steps(fused.ShapedJob):
-    """The steps of small matrices in one kernel (`_ops/kernels/optimizer_muon.py`)."""
+    """The steps of small matrices in one kernel (`_ops/optimizers/kernels/muon.py`)."""
 
     computed = np.float32
 
     @staticmethod
     def suits(parameter: Any, kept: dict[str, Any]) -> bool:
-        from flambeau._ops.kernels.optimizer_muon import MOST
+        from flambeau._ops.optimizers.kernels.muon import MOST
 
         small = min(parameter._data.shape) <= MOST
         return small and fused.Job.suits(parameter, kept)
 
     def lay_out(self) -> None:
-        from flambeau._ops.kernels.optimizer_muon import room_for
+        from flambeau._ops.optimizers.kernels.muon import room_for
         from flambeau._runtime.engine import vector_bits
 
         super().lay_out()
@@ -38,7 +38,7 @@ class Steps(fused.ShapedJob):
         return rows, columns
 
     def run(self, group: Group) -> None:
-        from flambeau._ops.kernels.optimizer_muon import step
+        from flambeau._ops.optimizers.kernels.muon import step
 
         a, b, c = checked(group["ns_coefficients"], group["ns_steps"])
         lr, momentum, adjust = number(group["lr"]), group["momentum"], group["adjust_lr_fn"]
@@ -123,7 +123,7 @@ def orthogonal(
     Each step of Newton and Schulz maps a singular value x to a·x + b·x³ + c·x⁵; the coefficients
     grow small values fast and leave large ones in about [0.5, 1.5].
     """
-    from flambeau._ops.namespace import ops
+    from flambeau._ops.table.namespace import ops
 
     a, b, c = checked(coefficients, steps)
     tall = matrix.shape[0] > matrix.shape[1]

@@ -11,6 +11,7 @@ import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
 from copy import deepcopy
 from types import FunctionType
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import Defaults, float32
 from flambeau._runtime.cpu import quiet
+from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import set_grad_enabled
@@ -224,7 +226,7 @@ class Optimizer:
         return loss
 
     def _step_groups(self) -> None:
-        with quiet():
+        with quiet(), self._opened():
             for group in self.param_groups:
                 params = [
                     p for p in group["params"] if p._grad is not None or p.grad is not None
@@ -234,6 +236,15 @@ class Optimizer:
                 states = self.collected(params, group)
                 self._check_options(group)
                 self.step_group(params, states, group)
+
+    def _opened(self) -> AbstractContextManager[Any]:
+        """What parameters and gradients with a bit need, of which steps take the arrays."""
+        opened = ExitStack()
+        if Bits.exist:
+            params = [parameter for group in self.param_groups for parameter in group["params"]]
+            opened.enter_context(writing(params))
+            opened.enter_context(reading(among([parameter._grad for parameter in params])))
+        return opened
 
     def _check_options(self, group: Group) -> None:
         """What was deleted from a group is an error."""

@@ -84,7 +84,7 @@ class SparseAdam(Optimizer):
 
 def at_places(pattern: Any, values: Any) -> SparseTensor:
     """New values at the places of a sparse tensor."""
-    from flambeau._ops.coo.entries import with_places
+    from flambeau._ops.sparse.entries import with_places
 
     return with_places(pattern, values)
 

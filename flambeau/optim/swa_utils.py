@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from flambeau import nn
 from flambeau._core import dtype as dt
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import Module
@@ -53,11 +53,12 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     def ema_update(
         ema_param_list: Tensors, current_param_list: Tensors, num_averaged: Tensor | int
     ) -> None:
+        share = 1 - decay
         if _is_continuous(ema_param_list[0]):
-            approach(ema_param_list, current_param_list, 1 - decay)
-            return
+            return approach(ema_param_list, current_param_list, share)
         for average, current in zip(ema_param_list, current_param_list, strict=True):
-            average.copy_(average * decay + current * (1 - decay))
+            average.copy_(average * decay + current * share)
+        return None
 
     return ema_update
 
@@ -165,9 +166,8 @@ class AveragedModel(Module):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-        self.module = deepcopy(model)
-        if device is not None:
-            self.module = self.module.to(device)
+        copied = deepcopy(model)
+        self.module = copied if device is None else copied.to(device)
         self.register_buffer("n_averaged", ops.zeros((), dtype=dt.int64, device=device))
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
@@ -239,22 +239,20 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     Batches are inputs, or lists and tuples whose first item is the input; they are moved to
     `device` if that is given. A model without batch norms is not run.
     """
-    momenta = {}
-    for module in model.modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
-            module.reset_running_stats()
-            momenta[module] = module.momentum
-    if not momenta:
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    if not norms:
         return
+    before = [norm.momentum for norm in norms]
     was_training = model.training
     model.train()
-    for module in momenta:
-        module.momentum = None
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean over all batches
     for batch in loader:
         inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(inputs if device is None else inputs.to(device))
-    for module, momentum in momenta.items():
-        module.momentum = momentum
+    for norm, momentum in zip(norms, before, strict=True):
+        norm.momentum = momentum
     model.train(was_training)
 
 
@@ -277,12 +275,12 @@ class SWALR(Schedule):
         last_epoch: int = -1,
     ) -> None:
         rates = per_group("swa_lr", optimizer, swa_lr)
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
-            group["swa_lr"] = rate
         check_strategy(anneal_strategy)
-        self._set_anneal_func(anneal_strategy)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["swa_lr"] = rate
+        self._set_anneal_func(anneal_strategy)
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 

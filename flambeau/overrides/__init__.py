@@ -19,7 +19,7 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._core.missing import missing
-from flambeau._ops import overrides
+from flambeau._ops.table import overrides
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor
 from flambeau.overrides import names
@@ -84,10 +84,10 @@ def wrap_torch_function(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            relevant = dispatcher(*args, **kwargs)
-            if has_torch_function(relevant):
-                return handle_torch_function(wrapped, relevant, *args, **kwargs)
-            return function(*args, **kwargs)
+            asked = dispatcher(*args, **kwargs)
+            if not has_torch_function(asked):
+                return function(*args, **kwargs)
+            return handle_torch_function(wrapped, asked, *args, **kwargs)
 
         return wrapped
 

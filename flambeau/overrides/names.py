@@ -7,8 +7,8 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau._ops import namespace
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.table import namespace
+from flambeau._ops.table.op import BY_NAME
 from flambeau._tensor.overriding import IGNORED, Guarded, Stand, begin
 from flambeau._tensor.tensor import Tensor
 

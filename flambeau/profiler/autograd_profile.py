@@ -131,13 +131,12 @@ class profile:
     # ---- recording
 
     def __enter__(self) -> profile | None:
-        if not self.enabled:
-            return None
-        if self.entered:
+        if self.enabled and self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        self._prepare_trace()
-        self._start_trace()
-        return self
+        if self.enabled:
+            self._prepare_trace()
+            self._start_trace()
+        return self if self.enabled else None
 
     def __exit__(self, *exc: object) -> Literal[False]:
         if not self.enabled:
@@ -268,12 +267,10 @@ class emit_itt:
         self.record_shapes = record_shapes
 
     def __enter__(self) -> Any:
-        if not self.enabled:
-            return None
-        if self.entered:
+        if self.enabled and self.entered:
             raise RuntimeError(f"{self.title} annotation context manager is not reentrant")
-        self.entered = True
-        return self._begin()
+        self.entered = self.enabled
+        return self._begin() if self.enabled else None
 
     def _begin(self) -> Any:
         from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
@@ -314,17 +311,17 @@ class KinetoStepTracker:
     @classmethod
     def increment_step(cls, requester: str) -> int:
         """A requester's next step; returns the count of the process."""
-        if requester not in cls._step_dict:
+        counts = cls._step_dict
+        if requester not in counts:
             cls.init_step_count(requester)
-        cls._step_dict[requester] += 1
-        latest = max(cls._step_dict.values())
-        if latest - cls._current_step > 1:
+        counts[requester] += 1
+        before, cls._current_step = cls._current_step, max(cls._current_step, *counts.values())
+        if cls._current_step > before + 1:
             warnings.warn(
                 "Profiler step count has increased more than 1 - current_step = "
-                f"{cls._current_step} step dict =  {cls._step_dict}",
+                f"{before} step dict =  {counts}",
                 stacklevel=2,
             )
-        cls._current_step = max(latest, cls._current_step)
         return cls._current_step
 
     @classmethod

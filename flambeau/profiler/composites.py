@@ -2,7 +2,7 @@
 somebody looks.
 
 Their public function is the row's body itself, and nothing stands between a caller and it. So that
-this costs nothing, the bodies are redirected while a recording is on (`_ops/redirection.py`).
+this costs nothing, the bodies are redirected while a recording is on (`_ops/table/redirection.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from flambeau._ops.op import LISTENERS, REGISTRY, Op
-from flambeau._ops.redirection import Redirection
+from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
+from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.tensor import Tensor
 from flambeau.profiler.active import Shared, active
 

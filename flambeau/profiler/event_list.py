@@ -123,8 +123,8 @@ class EventList(list[Any]):
         """The sum over all events, whatever they are; its key is "Total"."""
         total = FunctionEventAvg()
         for event in self:
+            total.key = None  # events of any name may be added
             total += event
-            total.key = None
         total.key = "Total"
         return total
 

@@ -16,7 +16,7 @@ _plain: list[tuple[type, str, Callable[..., Any]]] = []
 
 
 def _watch() -> None:
-    from flambeau._ops.templates.gemm_direct import Direct
+    from flambeau._ops.products.gemm_direct import Direct
 
     launching = (
         (Kernel, "__call__"), (Kernel, "once"), (Kernel, "parallel"), (Direct, "run"),

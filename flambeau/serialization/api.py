@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import file_options
-from flambeau.serialization.archive import ArchiveReader, map_file, map_open_file
+from flambeau.serialization.archive import ArchiveReader, map_file
 from flambeau.serialization.archive_writer import ArchiveWriter
 from flambeau.serialization.atomic import atomic_write
 from flambeau.serialization.checksums import Workers
+from flambeau.serialization.file_bytes import bytes_of_file, bytes_of_open_file
 from flambeau.serialization.inspection import unsafe_globals
 from flambeau.serialization.legacy import save_legacy
 from flambeau.serialization.loader import load_archive, load_stream
@@ -129,6 +130,13 @@ def _open_sink(f: Any) -> Iterator[Any]:
         yield sink
 
 
+def _check_load_args(given: dict[str, Any]) -> None:
+    """The safe interpreter takes `encoding` alone."""
+    for name in given:
+        if name != "encoding":
+            raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{name}'")
+
+
 def load(
     f: Any,
     map_location: Any = None,
@@ -159,6 +167,7 @@ def load(
     weights_only = _choose_weights_only(weights_only, pickle_module)
     if pickle_load_args and weights_only:
         warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+        _check_load_args(pickle_load_args)
     mmap = file_options.load.mmap if mmap is None else mmap
     if _is_path(f) and os.fspath(f).endswith(".safetensors"):
         from flambeau.serialization.safetensors.torch import load_at
@@ -168,7 +177,10 @@ def load(
     modules = None if weights_only else (pickle_module or pickle)
     arguments = {"encoding": "utf-8", **pickle_load_args}
     start = 0 if _is_path(f) else _position(f)
-    data = map_file(os.fspath(f), mapping_access(bool(mmap))) if _is_path(f) else _read_rest(f)
+    if mmap and _is_path(f):
+        data: Any = map_file(os.fspath(f), mapping_access(True))
+    else:
+        data = _bytes_of(f)
     if bytes(data[:4]) == LOCAL_SIGNATURE:
         if mmap and not _is_path(f):
             raise ValueError("f must be a file path in order to use the mmap argument")
@@ -181,7 +193,7 @@ def load(
             f"`torch.save({name}_use_new_zipfile_serialization=True), please torch.save your "
             "checkpoint with this option in order to use mmap."
         )
-    result, length = load_stream(memoryview(data), restore, modules, arguments)
+    result, length = load_stream(memoryview(data[:]), restore, modules, arguments)
     if not _is_path(f):
         f.seek(start + length)  # legacy files may hold one object behind the other
     return result
@@ -227,16 +239,20 @@ def _position(f: Any) -> int:
 
 
 def _read_rest(f: Any) -> Any:
-    """The bytes of a file object from its position to its end; those of a real file are mapped."""
+    """The bytes of a file object from its position to its end."""
     start = _position(f)
     if type(f) in (io.BufferedReader, io.FileIO) and Path(str(f.name)).is_file():
-        return memoryview(map_open_file(f))[start:]
+        return bytes_of_open_file(f, start)
     return f.read()
+
+
+def _bytes_of(f: Any) -> Any:
+    return bytes_of_file(os.fspath(f)) if _is_path(f) else _read_rest(f)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The globals of a checkpoint that a safe load would refuse, found without running it."""
-    data = map_file(os.fspath(f)) if _is_path(f) else _read_rest(f)
+    data = _bytes_of(f)
     if bytes(data[:4]) != LOCAL_SIGNATURE:
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     return unsafe_globals(ArchiveReader(data))

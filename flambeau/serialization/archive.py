@@ -12,6 +12,10 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
+from flambeau.serialization.checksums import Fill, filler_of
+from flambeau.serialization.file_bytes import FileBytes
 from flambeau.serialization.zip_format import (
     DESCRIPTOR,
     DESCRIPTOR_SIGNATURE,
@@ -30,6 +34,7 @@ from flambeau.serialization.zip_format import (
     find_directory,
     read_directory,
     record_error,
+    unpack,
     widen,
 )
 
@@ -45,12 +50,13 @@ FREE_EXPANSION = 1 << 16
 class ArchiveReader:
     """Read-only access to the records of a PyTorch zip archive.
 
-    `data` is any buffer that holds the whole file. Record names are given without the archive's
-    own folder: "data.pkl", not "archive/data.pkl". Raises ArchiveError, a RuntimeError.
+    `data` is any buffer that holds the whole file, or its `FileBytes`. Record names are given
+    without the archive's own folder: "data.pkl", not "archive/data.pkl". Raises ArchiveError, a
+    RuntimeError.
     """
 
     def __init__(self, data: Any, *, verify_crc32: bool = True) -> None:
-        self.data = memoryview(data).cast("B")
+        self.data = data if isinstance(data, FileBytes) else memoryview(data).cast("B")
         self.verify_crc32 = verify_crc32
         if self.data[:4] != LOCAL_SIGNATURE:
             raise archive_error("not a ZIP archive")
@@ -102,6 +108,14 @@ class ArchiveReader:
             self._unverified.discard(name)
         return content
 
+    def filler(self, name: str) -> Fill:
+        """What copies the bytes of a stored record from a place on into an array, unchecked."""
+        entry = self._entry(name)
+        if isinstance(self.data, FileBytes):
+            fill, first = self.data.fill, entry.data_offset
+            return lambda start, target: fill(first + start, target)
+        return filler_of(np.frombuffer(self.view(name, verify=False), np.uint8))
+
     def confirm(self, name: str, crc32: int) -> None:
         """Compare a CRC-32 that the caller computed over `view(name, verify=False)`."""
         expected = self._entry(name).crc32
@@ -140,12 +154,12 @@ def map_open_file(file: IO[bytes], access: int = mmap.ACCESS_READ) -> mmap.mmap 
     return mmap.mmap(file.fileno(), 0, access=access)
 
 
-def _locate(data: memoryview, entry: Entry, limit: int) -> None:
+def _locate(data: Any, entry: Entry, limit: int) -> None:
     """Check the local header against the central one, and note where the data lie."""
     start = entry.header_offset
     if start + LOCAL_HEADER.size > limit:
         raise record_error(entry.name, "its header lies past the end of the records")
-    fields = LOCAL_HEADER.unpack_from(data, start)
+    fields = unpack(LOCAL_HEADER, data, start)
     signature, needed, flags, method, time, date, crc32, compressed_size, size = fields[:9]
     name_start = start + LOCAL_HEADER.size
     extra_start = name_start + fields[9]
@@ -192,9 +206,7 @@ def _check_loose(entry: Entry, found: tuple[int, int, int]) -> None:
         raise record_error(entry.name, "its local header has other sizes or another CRC-32")
 
 
-def _check_descriptor(
-    data: memoryview, entry: Entry, position: int, limit: int, *, is_wide: bool
-) -> int:
+def _check_descriptor(data: Any, entry: Entry, position: int, limit: int, *, is_wide: bool) -> int:
     """The end of the data descriptor at `position`, which repeats CRC and sizes.
 
     Its signature is optional. Its sizes have 8 bytes if the header has a zip64 field, but not all

@@ -6,9 +6,11 @@ What users may count on:
   they are on the disk. Whatever happens before that, the old file is as it was.
 * An exception removes the temporary file. A process that is killed leaves it; the next save under
   the same name removes it. A lock that each writer holds tells left files from those at work.
-* A link is followed, the file behind it replaced. The mode of an old file stays; a read-only file
-  is not replaced. Other hard links to the old file keep the old content.
-* A device or a pipe cannot be replaced and is written directly.
+* A link is followed, the file behind it replaced. Owner, mode and extended attributes of an old
+  file stay; a read-only file is not replaced. Other hard links to the old file keep the old
+  content.
+* A device or a pipe cannot be replaced and is written directly; so is what is open already and
+  has a name by that (`/dev/stdout`), and a file whose folder or owner allows no other way.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +32,10 @@ except ImportError:  # Windows, where nobody can remove a file that is open
     fcntl = None  # type: ignore[assignment]
 
 TOKEN_BYTES = 12
+OPEN_FILES = re.compile(r"/proc/(\d+|self)/(task/\d+/)?fd|/dev/fd")
+"""Folders whose files are open ones, by their descriptors."""
+FORBIDDEN = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
+UNREPLACED = frozenset((errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES))
 LONGEST_NAME = 200  # bytes of the file's name in its neighbour's: file systems allow 255 in all
 # Folders on some file systems cannot be opened or synced; the rename has happened all the same.
 UNSYNCED = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
@@ -41,23 +48,31 @@ def atomic_write(path: str) -> Iterator[IO[bytes]]:
     When the block raises, the neighbour is removed and `path` is as it was. Raises OSError, a
     PermissionError if there is a file that may not be written.
     """
+    previous = _status(Path(path))
+    is_plain = previous is None or stat.S_ISREG(previous.st_mode)
     target = Path(os.path.realpath(path))
-    previous = _status(target)
-    if previous is not None and not stat.S_ISREG(previous.st_mode):
-        with target.open("wb") as device:
+    if not is_plain or _is_open_file(path):
+        with Path(path).open("wb") as device:
             yield device
         return
     if previous is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     remove_left_files(target)
-    temporary, file = _open_neighbour(target, previous)
+    neighbour = _neighbour_or_none(target, previous)
+    if neighbour is None:
+        with target.open("wb") as old:
+            yield old
+            old.flush()
+            os.fsync(old.fileno())
+        return
+    temporary, file = neighbour
     try:
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if os.name != "nt":
-                temporary.replace(target)
+                _take_over(temporary, target)
         if os.name == "nt":  # an open file cannot be renamed there
             temporary.replace(target)
     except BaseException:
@@ -65,6 +80,36 @@ def atomic_write(path: str) -> Iterator[IO[bytes]]:
             temporary.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _is_open_file(path: str) -> bool:
+    """Whether a path leads to a file by one of its descriptors, as /dev/stdout does: whoever has
+    opened it would not see what takes over its name."""
+    place = Path(path)
+    for _ in range(40):  # as many links as systems follow
+        folder = os.path.realpath(place.parent)
+        if OPEN_FILES.fullmatch(folder):
+            return True
+        place = Path(folder) / place.name
+        if not place.is_symlink():
+            return False
+        place = Path(folder) / place.readlink()
+    return False
+
+
+def _take_over(temporary: Path, target: Path) -> None:
+    """Give the temporary file the name; where the file system forbids that, as for a file that is
+    mounted by itself, give the old file its content."""
+    try:
+        temporary.replace(target)
+    except OSError as error:
+        if error.errno not in UNREPLACED:
+            raise
+        with temporary.open("rb") as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink, 1 << 20)
+            sink.flush()
+            os.fsync(sink.fileno())
+        temporary.unlink()
 
 
 def _status(target: Path) -> os.stat_result | None:
@@ -79,8 +124,21 @@ def _prefix(target: Path) -> str:
     return f".{name}."
 
 
+def _neighbour_or_none(
+    target: Path, previous: os.stat_result | None
+) -> tuple[Path, IO[bytes]] | None:
+    """The temporary file; None where an old file can be written, but not replaced by its like."""
+    try:
+        return _open_neighbour(target, previous)
+    except OSError as error:
+        if previous is None or error.errno not in FORBIDDEN:
+            raise
+        return None
+
+
 def _open_neighbour(target: Path, previous: os.stat_result | None) -> tuple[Path, IO[bytes]]:
-    """Make the temporary file and lock it; while it is empty, it gets the mode of the old one."""
+    """Make the temporary file and lock it; while it is empty, it gets owner, mode and attributes of
+    the old one. OSError where that is not allowed."""
     while True:
         temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(TOKEN_BYTES)}.tmp")
         file = temporary.open("xb")
@@ -89,13 +147,27 @@ def _open_neighbour(target: Path, previous: os.stat_result | None) -> tuple[Path
             # Another save may have taken it for a left file before it was locked.
             if temporary.exists():
                 if previous is not None:
-                    temporary.chmod(stat.S_IMODE(previous.st_mode))
+                    _make_like(temporary, target, previous)
                 return temporary, file
         except BaseException:
             file.close()
             temporary.unlink(missing_ok=True)
             raise
         file.close()
+
+
+def _make_like(temporary: Path, target: Path, previous: os.stat_result) -> None:
+    """Give a new file the owner, mode and extended attributes (with access lists) of the old."""
+    mine = temporary.stat()
+    if hasattr(os, "chown") and (mine.st_uid, mine.st_gid) != (previous.st_uid, previous.st_gid):
+        os.chown(temporary, previous.st_uid, previous.st_gid)
+    temporary.chmod(stat.S_IMODE(previous.st_mode))
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):  # a file system without any
+        for name in os.listxattr(target):
+            with suppress(OSError):  # one that only the administrator may give
+                os.setxattr(temporary, name, os.getxattr(target, name))
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool:

@@ -50,17 +50,30 @@ def _power_of_x(exponent: int) -> int:
     return result
 
 
-def copy_and_sum(source: np.ndarray, target: np.ndarray, verify: bool) -> int:
-    """Copy bytes; their CRC-32, or 0 where nobody asks.
+Fill = Callable[[int, np.ndarray], None]
+"""What copies bytes from a place of a record on into an array."""
+
+
+def filler_of(source: np.ndarray) -> Fill:
+    """What copies bytes out of an array."""
+
+    def copy(start: int, target: np.ndarray) -> None:
+        target[:] = source[start : start + target.size]
+
+    return copy
+
+
+def copy_and_sum(fill: Fill, start: int, target: np.ndarray, verify: bool) -> int:
+    """Copy bytes from a place on; their CRC-32, or 0 where nobody asks.
 
     Block by block: what has just been copied is summed while it is still in the core's cache.
     """
     running = 0
-    for start in range(0, source.size, BLOCK):
-        block = slice(start, start + BLOCK)
-        target[block] = source[block]
+    for position in range(0, target.size, BLOCK):
+        block = target[position : position + BLOCK]
+        fill(start + position, block)
         if verify:
-            running = zlib.crc32(target[block].data, running)
+            running = zlib.crc32(block.data, running)
     return running
 
 
@@ -106,10 +119,10 @@ class Workers:
             return None
         return self._pending(data.size, lambda part: (zlib.crc32, data[part])).result
 
-    def copy(self, source: np.ndarray, target: np.ndarray, *, verify: bool) -> Callable[[], int]:
+    def copy(self, fill: Fill, target: np.ndarray, *, verify: bool) -> Callable[[], int]:
         """Begin to copy bytes; calling the result waits and gives their CRC-32."""
         return self._pending(
-            source.size, lambda part: (copy_and_sum, source[part], target[part], verify)
+            target.size, lambda part: (copy_and_sum, fill, part.start, target[part], verify)
         ).result
 
     def _pending(self, size: int, task: Callable[[slice], tuple[Any, ...]]) -> Pending:

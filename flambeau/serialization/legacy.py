@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._tensor.storage import Storage
-from flambeau.serialization.checks import CopyBudget, brief, expect
+from flambeau._tensor.storage import UntypedStorage
+from flambeau.serialization.checks import brief, expect
 from flambeau.serialization.locations import Restore
 from flambeau.serialization.pickler import SavedStorages, TensorPickler
-from flambeau.serialization.storages import COPIES, LoadedStorage, parse_identity, swap_bytes
+from flambeau.serialization.storages import LoadedStorage, parse_identity, swap_bytes
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -49,11 +49,9 @@ class LegacyStorages:
 
     def __init__(self, file_size: int, restore: Restore) -> None:
         self.unclaimed = file_size
-        self.budget = CopyBudget(COPIES * file_size)
         self.restore = restore
         self.roots: dict[str, tuple[np.ndarray, dt.dtype]] = {}
         self.loaded: dict[str, LoadedStorage] = {}
-        self.later: list[Callable[[], None]] = []
 
     def __call__(self, raw_identity: tuple[Any, ...]) -> LoadedStorage:
         """The storage for a persistent id; its bytes are zero for now."""
@@ -63,7 +61,7 @@ class LegacyStorages:
             self.unclaimed -= identity.nbytes
             expect(self.unclaimed >= 0, f"the file is too short for storage {identity.key}")
             array = np.zeros(identity.nbytes, np.uint8)
-            restored = self.restore(Storage(array), identity.location)
+            restored = self.restore(UntypedStorage(array), identity.location)
             self.roots[identity.key] = (array, identity.type.dtype)
             self.loaded[identity.key] = LoadedStorage(restored, identity.type.dtype)
         return self._view(self.loaded[identity.key], identity.type.dtype, raw_identity[5])
@@ -79,8 +77,8 @@ class LegacyStorages:
         expect(end <= storage.nbytes(), f"{brief(view)} lies outside its storage")
         return self._typed(storage.untyped()[start:end], dtype)
 
-    def _typed(self, memory: Storage, dtype: dt.dtype) -> LoadedStorage:
-        return LoadedStorage(memory, dtype, later=self.later, budget=self.budget)
+    def _typed(self, memory: UntypedStorage, dtype: dt.dtype) -> LoadedStorage:
+        return LoadedStorage(memory, dtype)
 
     def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> int:
         """Read the content of all storages, in the order of `keys`; returns where it ends."""
@@ -101,8 +99,6 @@ class LegacyStorages:
             placed = self.loaded[key].array
             if not np.may_share_memory(placed, array):  # it was restored to another device
                 placed[...] = array
-        for step in self.later:
-            step()
         return position
 
 

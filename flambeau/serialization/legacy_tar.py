@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau.serialization.checks import brief, expect
 from flambeau.serialization.locations import Restore
@@ -74,7 +74,7 @@ def _read_storages(
         nbytes = count * kind.dtype.itemsize
         content = stream.read(nbytes)
         expect(len(content) == nbytes, f"the .tar file ends inside storage {key}")
-        memory = Storage(np.frombuffer(content, np.uint8).copy())
+        memory = UntypedStorage(np.frombuffer(content, np.uint8).copy())
         known[key] = LoadedStorage(restore(memory, location), kind.dtype)
     for target, root, offset, count in read_pickle(stream, None):
         storage = known[root]

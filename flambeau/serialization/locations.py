@@ -13,10 +13,10 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._core.device import Emulated, check_available, device
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.typed_storage import TypedStorage
 
-Restore = Callable[[Storage, str], Storage]
+Restore = Callable[[UntypedStorage, str], UntypedStorage]
 Tagger = Callable[[Any], str | None]
 Deserializer = Callable[[Any, str], Any]
 
@@ -50,15 +50,17 @@ def restore_function(map_location: Any) -> Restore:
     return lambda storage, location: _call(map_location, storage, location)
 
 
-def _call(map_location: Callable[[Storage, str], Any], storage: Storage, location: str) -> Storage:
+def _call(
+    map_location: Callable[[UntypedStorage, str], Any], storage: UntypedStorage, location: str
+) -> UntypedStorage:
     result = map_location(storage, location)
     return restore_default(storage, location) if result is None else _untyped(result)
 
 
-def _untyped(result: Any) -> Storage:
+def _untyped(result: Any) -> UntypedStorage:
     if isinstance(result, TypedStorage):
         return result.untyped()
-    if not isinstance(result, Storage):
+    if not isinstance(result, UntypedStorage):
         raise TypeError(f"map_location must return a storage or None, got {type(result).__name__}")
     return result
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core.layout import memory_format
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.attributes import FIELDS, fields_of
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._tensor.typed_storage import TypedStorage
 from flambeau.serialization.locations import location_tag
@@ -31,7 +32,6 @@ from flambeau.serialization.storages import (
 )
 
 PLAIN_TYPES = frozenset((int, float, str, bool, bytes, type(None), list, tuple, dict, OrderedDict))
-FIELDS = frozenset(Tensor.__annotations__)
 FLAGS = {True: pickle.NEWTRUE, False: pickle.NEWFALSE}
 SHORT_TUPLES = {1: pickle.TUPLE1, 2: pickle.TUPLE2, 3: pickle.TUPLE3}
 
@@ -113,7 +113,9 @@ class TensorPickler(PythonPickler):
         """Whether this is a tensor whose opcodes `_save_bare_tensor` knows."""
         if self.proto >= 4:
             return False
-        return type(obj) is Detached or (type(obj) is Tensor and vars(obj).keys() <= FIELDS)
+        if type(obj) is Detached:
+            return obj.tensor._stored is None
+        return type(obj) is Tensor and fields_of(obj).keys() <= FIELDS
 
     def _save_bare_tensor(self, obj: Any) -> None:
         """Write the opcodes that Python's pickler makes of `reduce_plain`, all at once."""
@@ -168,7 +170,7 @@ class TensorPickler(PythonPickler):
         """The id of a storage; None for everything else."""
         if type(obj) in PLAIN_TYPES:
             return None
-        if isinstance(obj, Storage | TypedStorage):
+        if isinstance(obj, UntypedStorage | TypedStorage):
             obj = _reference(obj)
         if type(obj) is not StorageReference:
             return None
@@ -264,7 +266,7 @@ def pickle_tensors(
     return buffer.getvalue(), storages
 
 
-def _reference(storage: Storage | TypedStorage) -> StorageReference:
+def _reference(storage: UntypedStorage | TypedStorage) -> StorageReference:
     if isinstance(storage, TypedStorage):
         return StorageReference(storage.untyped(), STORAGE_TYPES.get(storage.dtype, UNTYPED))
     return StorageReference(storage, UNTYPED)

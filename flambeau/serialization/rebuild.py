@@ -16,6 +16,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available, device
 from flambeau._core.layout import Size, _Constant, layout
+from flambeau._tensor.bits import set_bits
 from flambeau._tensor.tensor import Tensor, _as_subclass, wrap
 from flambeau.serialization.allowed import COPYING, Row
 from flambeau.serialization.checks import brief, expect, is_dunder
@@ -67,31 +68,17 @@ def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metada
     if metadata:
         expect(type(metadata) is dict, "the metadata of a tensor must be a dict")
         expect(set(metadata) <= {"conj", "neg"}, "a tensor has metadata of an unknown kind")
-        _resolve(result, storage, metadata)
+        _set_bits(result, metadata)
     return _set_requires_grad(result, requires_grad)
 
 
-def _resolve(tensor: Tensor, storage: LoadedStorage, metadata: dict[str, Any]) -> None:
-    """Carry out what torch keeps as a bit on the tensor, once the storage has its content.
-
-    This copies the tensor, which may be an expanded view of very few bytes.
-    """
-    if storage.budget is None:
-        raise UnpicklingError("this kind of file has no tensors with metadata")
-    storage.budget.spend(tensor.nbytes)
-    if storage.later is not None:
-        storage.later.append(lambda: _conjugate_or_negate(tensor, metadata))
-        return
-    _conjugate_or_negate(tensor, metadata)
-
-
-def _conjugate_or_negate(tensor: Tensor, metadata: dict[str, Any]) -> None:
-    if metadata.get("conj"):
-        tensor._data = np.conjugate(tensor._data)
-        tensor._storage = None
-    if metadata.get("neg"):
-        tensor._data = np.negative(tensor._data)
-        tensor._storage = None
+def _set_bits(tensor: Tensor, metadata: dict[str, Any]) -> None:
+    """The conjugate and the negative bit, by which torch's views differ from their memory."""
+    conjugated, negated = (metadata.get(name, False) for name in ("conj", "neg"))
+    are_bits = type(conjugated) is bool and type(negated) is bool
+    expect(are_bits, "the conjugate and negative bits of a tensor are True or False")
+    expect(tensor.dtype.is_complex or not conjugated, "real numbers have no conjugate bit")
+    set_bits(tensor, conjugated, negated)
 
 
 def _set_requires_grad(tensor: Tensor, requires_grad: Any) -> Tensor:

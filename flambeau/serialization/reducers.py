@@ -11,8 +11,8 @@ from flambeau._core.device import CPU, device
 from flambeau._core.generator import Generator
 from flambeau._core.layout import Size, contiguous_strides, layout
 from flambeau._runtime.cpu import address
-from flambeau._tensor.storage import Storage
-from flambeau._tensor.tensor import Tensor, storage_of, strides_of, wrap
+from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.tensor import Tensor, class_of, memory_of, storage_of, strides_of, wrap
 from flambeau.serialization import rebuild
 from flambeau.serialization.names import PACKAGE, resolve
 from flambeau.serialization.sparse import reduce_sparse
@@ -23,7 +23,7 @@ from flambeau.serialization.storages import STORAGE_TYPES, UNTYPED, StorageType
 class StorageReference:
     """A storage on its way into a file, seen as elements of `type`."""
 
-    storage: Storage
+    storage: UntypedStorage
     type: StorageType
 
 
@@ -56,9 +56,9 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     if tensor._is_param:
         return _reduce_parameter(tensor, state)
     function, arguments = reduce_plain(tensor, tensor.requires_grad)
-    if type(tensor) is Tensor and not state:
+    if class_of(tensor) is Tensor and not state:
         return function, arguments
-    return rebuild.rebuild_from_type_v2, (function, type(tensor), arguments, state)
+    return rebuild.rebuild_from_type_v2, (function, class_of(tensor), arguments, state)
 
 
 def _reduce_parameter(tensor: Tensor, state: dict[str, Any]) -> tuple[Any, ...]:
@@ -80,27 +80,30 @@ class Detached:
 def reduce_plain(tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
     """The call that rebuilds a tensor without its class and attributes."""
     storage = storage_of(tensor)
-    size = tuple(tensor._data.shape)
+    size = tuple(memory_of(tensor).shape)
     hooks: OrderedDict[int, Any] = OrderedDict()
     place = (_offset(tensor, storage), size, _strides(tensor), requires_grad, hooks)
+    bits = {"conj": tensor._conjugated, "neg": tensor._negated}
+    metadata = {name: True for name, is_set in bits.items() if is_set}
+    last = (metadata,) if metadata else ()
     storage_type = STORAGE_TYPES.get(tensor.dtype)
     if storage_type is None:
-        arguments = (StorageReference(storage, UNTYPED), *place, tensor.dtype)
+        arguments = (StorageReference(storage, UNTYPED), *place, tensor.dtype, *last)
         return rebuild.rebuild_tensor_v3, arguments
-    return rebuild.rebuild_tensor_v2, (StorageReference(storage, storage_type), *place)
+    return rebuild.rebuild_tensor_v2, (StorageReference(storage, storage_type), *place, *last)
 
 
-def _offset(tensor: Tensor, storage: Storage) -> int:
-    if tensor._data.size == 0:
-        return 0
-    return (address(tensor._data) - storage.start) // tensor._data.itemsize
+def _offset(tensor: Tensor, storage: UntypedStorage) -> int:
+    data = memory_of(tensor)
+    return 0 if data.size == 0 else (address(data) - storage.start) // data.itemsize
 
 
 def _strides(tensor: Tensor) -> tuple[int, ...]:
     strides = strides_of(tensor)
-    if tensor._data.size == 0 and not any(strides):
+    data = memory_of(tensor)
+    if data.size == 0 and not any(strides):
         # NumPy gives its own empty arrays strides of 0.
-        return contiguous_strides(tensor._data.shape)
+        return contiguous_strides(data.shape)
     return strides
 
 

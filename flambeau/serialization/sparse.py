@@ -93,7 +93,7 @@ def _check_parts(indices: Any, values: Any, size: Any) -> None:
 
 def check(tensor: SparseTensor) -> None:
     """The content of the indices. UnpicklingError for places out of range, or not in order."""
-    from flambeau._ops.sparse import check as check_places
+    from flambeau._ops.sparse.constructors import check as check_places
 
     try:
         check_places(tensor)

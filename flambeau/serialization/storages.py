@@ -11,16 +11,15 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import file_options
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.typed_storage import CLASS_NAMES, TypedStorage, wrap_typed
 from flambeau.serialization.allowed import Row
 from flambeau.serialization.archive import ArchiveReader
-from flambeau.serialization.checks import CopyBudget, brief, expect
+from flambeau.serialization.checks import brief, expect
 from flambeau.serialization.checksums import WORTH_SHARING, Workers, copy_and_sum
 from flambeau.serialization.locations import Restore
 
 LARGEST = 2**63 - 1
-COPIES = 8  # conjugated tensors are copied: all of them together this many times the file
 ALIGNMENT = 16  # of untyped bytes, which may turn out to be complex128
 
 
@@ -52,28 +51,20 @@ STORAGE_ROWS = {
 
 
 class LoadedStorage(TypedStorage):
-    """A storage from a file: its bytes and the element type that the file gives them.
-
-    `later` collects what must wait until a storage of a legacy file has its content. `budget`
-    says how many bytes of tensors this load may still copy; None: none at all.
-    """
+    """A storage from a file: its bytes and the element type that the file gives them."""
 
     foreign: bool  # untyped bytes in the other byte order; a tensor's dtype says how to swap
 
     def __init__(
         self,
-        memory: Storage,
+        memory: UntypedStorage,
         dtype: dt.dtype,
         *,
         foreign: bool = False,
-        later: list[Callable[[], None]] | None = None,
-        budget: CopyBudget | None = None,
     ) -> None:
         self._untyped_storage = memory
         self.dtype = dtype
-        self.budget = budget
         self.foreign = foreign
-        self.later = later
 
     def __reduce__(self) -> Any:
         return wrap_typed, (self._untyped_storage, self.dtype)
@@ -158,7 +149,6 @@ class ArchiveStorages:
         self.foreign = foreign
         self.mapped = mapped
         self.loaded: dict[str, LoadedStorage] = {}
-        self.budget = CopyBudget(COPIES * len(reader.data))
         self.begun: dict[str, tuple[np.ndarray, Callable[[], int]]] = {}
         if mapped is None and workers.sharing and not file_options.thread.skip_data:
             self._begin(workers)
@@ -167,10 +157,10 @@ class ArchiveStorages:
         for name in self.reader.names():
             is_large = self.reader.size(name) >= WORTH_SHARING
             if is_large and name.startswith(f"{self.folder}/") and self.reader.is_stored(name):
-                source = np.frombuffer(self.reader.view(name, verify=False), np.uint8)
-                target = np.empty_like(source)
+                target = np.empty(self.reader.size(name), np.uint8)
                 verify = self.reader.has_crc32(name)
-                self.begun[name] = target, workers.copy(source, target, verify=verify)
+                finish = workers.copy(self.reader.filler(name), target, verify=verify)
+                self.begun[name] = target, finish
 
     def __call__(self, raw_identity: tuple[Any, ...]) -> LoadedStorage:
         """The storage for a persistent id."""
@@ -185,8 +175,8 @@ class ArchiveStorages:
         foreign = storage.foreign
         return self._typed(storage.untyped(), identity.type.dtype, foreign=foreign)
 
-    def _typed(self, memory: Storage, dtype: dt.dtype, *, foreign: bool) -> LoadedStorage:
-        return LoadedStorage(memory, dtype, foreign=foreign, budget=self.budget)
+    def _typed(self, memory: UntypedStorage, dtype: dt.dtype, *, foreign: bool) -> LoadedStorage:
+        return LoadedStorage(memory, dtype, foreign=foreign)
 
     def _load(self, identity: StorageIdentity) -> LoadedStorage:
         name = f"{self.folder}/{identity.key}"
@@ -198,8 +188,8 @@ class ArchiveStorages:
         array = self._bytes(name, identity.nbytes, identity.type.dtype.itemsize)
         if self.foreign:
             swap_bytes(array, identity.type.dtype)
-        memory = Storage(array)
-        memory.resizable = self.mapped is None
+        memory = UntypedStorage(array)
+        memory.is_ours = self.mapped is None
         restored = self.restore(memory, identity.location)
         untyped = self.foreign and identity.type is UNTYPED
         return self._typed(restored, identity.type.dtype, foreign=untyped)
@@ -222,9 +212,8 @@ class ArchiveStorages:
     def _copied(self, name: str, nbytes: int) -> np.ndarray:
         if not self.reader.is_stored(name):
             return np.frombuffer(self.reader.view(name), np.uint8, nbytes).copy()
-        source = np.frombuffer(self.reader.view(name, verify=False), np.uint8)
-        target = np.empty_like(source)
-        crc32 = copy_and_sum(source, target, self.reader.has_crc32(name))
+        target = np.empty(self.reader.size(name), np.uint8)
+        crc32 = copy_and_sum(self.reader.filler(name), 0, target, self.reader.has_crc32(name))
         self.reader.confirm(name, crc32)
         return target[:nbytes]
 

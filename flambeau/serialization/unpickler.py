@@ -14,6 +14,7 @@ from typing import Any
 
 from flambeau.serialization.allowed import AllowedGlobals
 from flambeau.serialization.checks import CopyBudget, decode, extent
+from flambeau.serialization.file_bytes import FileBytes
 from flambeau.serialization.opcodes import HANDLERS
 
 FREE_COPIES = 4096
@@ -31,14 +32,14 @@ class SafeUnpickler:
 
     def __init__(
         self,
-        data: bytes | memoryview,
+        data: bytes | memoryview | FileBytes,
         allowed: AllowedGlobals,
         persistent_load: Callable[[tuple[Any, ...]], Any],
         *,
         position: int = 0,
         encoding: str = "utf-8",
     ) -> None:
-        self.data = memoryview(data)
+        self.data: Any = data if isinstance(data, FileBytes) else memoryview(data)
         self.length = len(self.data)
         self.position = position
         self.allowed = allowed
@@ -82,7 +83,7 @@ class SafeUnpickler:
         self.position = start + layout.size
         if self.position > self.length:
             raise UnpicklingError("pickle data was truncated")
-        return layout.unpack_from(self.data, start)[0]
+        return layout.unpack(self.data[start : self.position])[0]
 
     def take_line(self) -> str:
         """The text up to the next newline."""

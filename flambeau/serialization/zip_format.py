@@ -1,8 +1,8 @@
 """The records of a zip file that PyTorch archives use, parsed and checked without trust.
 
 The layout follows PKWARE's APPNOTE 6.3: local headers with their data come first, then the central
-directory, then the end records. Everything here reads from a memoryview and allocates nothing
-that the file's own size does not justify.
+directory, then the end records. Everything here reads slices of a buffer, or of a file, and
+allocates nothing that the file's own size does not justify.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
 CENTRAL_HEADER = struct.Struct("<4sHHHHHHIIIHHHHHII")
@@ -90,10 +91,15 @@ class Directory:
     count: int
 
 
-def find_directory(data: memoryview) -> Directory:
+def unpack(layout: struct.Struct, data: Any, position: int) -> tuple[Any, ...]:
+    """The fields at a place of a buffer or a file."""
+    return layout.unpack(data[position : position + layout.size])
+
+
+def find_directory(data: Any) -> Directory:
     """Locate the central directory through the end records. Raises ArchiveError."""
     end = _find_end_record(data)
-    (_, disk, start_disk, here, count, size, offset, _) = END_RECORD.unpack_from(data, end)
+    (_, disk, start_disk, here, count, size, offset, _) = unpack(END_RECORD, data, end)
     if disk not in (0, FULL_16) or start_disk not in (0, FULL_16) or here != count:
         raise archive_error("multi-disk archives are not supported")
     directory = Directory(offset, size, count)
@@ -109,7 +115,7 @@ def find_directory(data: memoryview) -> Directory:
     return directory
 
 
-def _find_end_record(data: memoryview) -> int:
+def _find_end_record(data: Any) -> int:
     """Where the end record begins. Two that both reach the end of the file are an error."""
     tail_start = max(0, len(data) - END_RECORD.size - FULL_16)
     tail = bytes(data[tail_start:])
@@ -128,12 +134,12 @@ def _find_end_record(data: memoryview) -> int:
     return found[0]
 
 
-def _read_zip64_end(data: memoryview, locator: int, small: Directory) -> tuple[Directory, int]:
+def _read_zip64_end(data: Any, locator: int, small: Directory) -> tuple[Directory, int]:
     """The zip64 directory and where its end record begins; it must agree with the 32-bit one."""
-    _, disk, position, disks = ZIP64_LOCATOR.unpack_from(data, locator)
+    _, disk, position, disks = unpack(ZIP64_LOCATOR, data, locator)
     if disk != 0 or disks != 1 or position + ZIP64_END_RECORD.size != locator:
         raise archive_error("the zip64 end record is not where its locator points")
-    fields = ZIP64_END_RECORD.unpack_from(data, position)
+    fields = unpack(ZIP64_END_RECORD, data, position)
     if fields[0] != ZIP64_END_SIGNATURE or fields[1] != ZIP64_END_RECORD.size - 12:
         raise archive_error("the zip64 end record is damaged")
     maker, needed = fields[2:4]
@@ -153,15 +159,15 @@ def _read_zip64_end(data: memoryview, locator: int, small: Directory) -> tuple[D
     return Directory(offset, size, count), position
 
 
-def read_directory(data: memoryview, directory: Directory) -> list[Entry]:
+def read_directory(data: Any, directory: Directory) -> list[Entry]:
     """Every entry of the central directory, in order. Raises ArchiveError."""
     entries = []
-    position = directory.offset
-    end = directory.offset + directory.size
+    position = 0
+    content = data[directory.offset : directory.offset + directory.size]
     for _ in range(directory.count):
-        entry, position = _read_central_header(data, position, end)
+        entry, position = _read_central_header(content, position, directory.size)
         entries.append(entry)
-    if position != end:
+    if position != directory.size:
         raise archive_error("the central directory holds more than its entries")
     return entries
 

@@ -10,8 +10,9 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available
 from flambeau._core.layout import strided
-from flambeau._ops.windows import cosine_sum
-from flambeau._ops.windows import kaiser as kaiser_curve
+from flambeau._ops.fft.windows import cosine_sum
+from flambeau._ops.fft.windows import kaiser as kaiser_curve
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 
 __all__ = [
@@ -20,9 +21,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+SETTINGS = ("dtype", "layout", "device", "requires_grad")
+"""What all windows may be told beside their own parameters."""
+
+
 def _made(name: str, M: int, curve: Callable[[np.ndarray], np.ndarray], settings: dict[str, Any],
           single: bool = True) -> Tensor:  # fmt: skip
     """The window of M values; checks and the empty and one-value cases are common to all."""
+    for word in settings:
+        if word not in SETTINGS:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
     dtype, layout = settings.get("dtype"), settings.get("layout", strided)
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -32,15 +40,17 @@ def _made(name: str, M: int, curve: Callable[[np.ndarray], np.ndarray], settings
     dtype = dt.default_dtype() if dtype is None else dtype
     if dtype not in (dt.float32, dt.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    values = np.ones(M) if M == 0 or (M == 1 and single) else curve(np.arange(M, dtype=np.float64))
+    constant = M == 0 or (M == 1 and single)
+    values = np.ones(M) if constant else curve(np.arange(M, dtype=np.float64))
     result = wrap(values.astype(dtype.numpy_dtype))
-    if settings.get("requires_grad"):
-        result.requires_grad = True
-    return result
+    if not settings.get("requires_grad"):
+        return result
+    result.requires_grad = True  # torch's leaf is what a curve is computed from
+    return result if constant else ops.clone(result)  # type: ignore[no-any-return]
 
 
 def _length(M: int, sym: bool) -> int:
-    return M if sym else M + 1
+    return M if sym or M == 1 else M + 1
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
@@ -51,13 +61,14 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = (_length(M, sym) - 1) / 2 if center is None else center
-    return _made("exponential", M, lambda n: np.exp(-np.abs(n - middle) / tau), settings)
+    return _made("exponential", M, lambda n: np.exp(-np.abs(n - middle) / tau), settings,
+                 False)  # fmt: skip
 
 
 def cosine(M: int, *, sym: bool = True, **settings: Any) -> Tensor:
     """`sin(pi (n + 1/2) / M)`."""
     length = _length(M, sym)
-    return _made("cosine", M, lambda n: np.sin(np.pi * (n + 0.5) / length), settings)
+    return _made("cosine", M, lambda n: np.sin(np.pi * (n + 0.5) / length), settings, False)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **settings: Any) -> Tensor:
@@ -65,7 +76,8 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **settings: Any) -> 
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     middle = (_length(M, sym) - 1) / 2
-    return _made("gaussian", M, lambda n: np.exp(-(((n - middle) / std) ** 2) / 2), settings)
+    return _made("gaussian", M, lambda n: np.exp(-(((n - middle) / std) ** 2) / 2), settings,
+                 False)  # fmt: skip
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **settings: Any) -> Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.sparse import SparseTensor
+from flambeau.sparse.functions import log_softmax, softmax, spdiags
 from flambeau.sparse.invariants import check_sparse_tensor_invariants
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum"]
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "spdiags",
+           "sum"]  # fmt: skip
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:

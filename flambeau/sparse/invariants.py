@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flambeau._ops.sparse import Invariants
+from flambeau._ops.sparse.constructors import Invariants
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -19,7 +19,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.layout import layout
 from flambeau._core.promotion import promote_types
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.conversion import tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.testing._messages import Mismatch, scalars_differ, tensors_differ

@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import check_available
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flambeau._core import modes
@@ -20,10 +20,19 @@ from flambeau.autograd import engine
 from flambeau.autograd.backward import backward as run_backward
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad
-from flambeau.utils.recomputation import CheckpointError, Recomputation
+from flambeau.utils.checkpoint_devices import (
+    DefaultDeviceType,
+    device_module,
+    get_device_states,
+    set_device_states,
+)
+from flambeau.utils.recomputation import CheckpointError, GraphExecGroup, Recomputation
+from flambeau.utils.recomputation_log import RecomputationLog
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential",
-           "noop_context_fn", "set_checkpoint_early_stop"]  # fmt: skip
+__all__ = ["CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup",
+           "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable",
+           "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+           "set_checkpoint_early_stop", "set_device_states"]  # fmt: skip
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -45,6 +54,11 @@ def checkpoint(
     """`function(*args, **kwargs)`, whose intermediate results are computed again in backward.
 
     With `preserve_rng_state` the second run draws the same random numbers as the first.
+    `context_fn` makes two context managers: one for the first run, one for each second run, which
+    ends with the last tensor that the first run saved if `early_stop`. Its tensors must have the
+    shapes and types of the first's (`determinism_check="default"`). If the runs differ, `debug`
+    lists the operators of both. `context_fn`, `early_stop`, `determinism_check` and `debug` are for
+    `use_reentrant=False` only.
     """
     if use_reentrant is None:
         warnings.warn(
@@ -62,15 +76,38 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when "
                              "use_reentrant=False.")  # fmt: skip
-        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
-                          stacklevel=2)  # fmt: skip
+        check_backward_validity(args)
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    log = None
+    if debug if set_checkpoint_debug_enabled.value is None else set_checkpoint_debug_enabled.value:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        log = RecomputationLog()
+        context_fn = log.contexts
     said = set_checkpoint_early_stop.value
     stop = early_stop if said is None else said
     made = Recomputation(function, args, kwargs, context_fn, Conditions(preserve_rng_state),
-                         determinism_check, stop)  # fmt: skip
+                         determinism_check, stop, log)  # fmt: skip
     return made.first_run(args)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn if none of the inputs learns: a reentrant checkpoint of them has no gradient."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
+                      stacklevel=3)  # fmt: skip
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same values as leaves, which learn where the inputs learn."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
+                           f"{type(inputs).__name__}")  # fmt: skip
+    return tuple(_as_leaf(x) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def _as_leaf(tensor: Any) -> Any:
+    return tensor.detach().requires_grad_(tensor.requires_grad)
 
 
 INCOMPATIBLE = (
@@ -96,7 +133,7 @@ class CheckpointFunction(Function):
             raise RuntimeError(INCOMPATIBLE)
         inputs = list(ctx.args)
         for position, tensor in zip(ctx.tensor_positions, ctx.saved_tensors, strict=True):
-            inputs[position] = tensor.detach().requires_grad_(tensor.requires_grad)
+            inputs[position] = _as_leaf(tensor)
         with ctx.conditions, enable_grad():
             outputs = ctx.function(*inputs)
         pairs = [
@@ -122,6 +159,8 @@ class Conditions:
 
     def __init__(self, preserve: bool) -> None:
         self.autocast = Snapshot()
+        if preserve:
+            device_module(DefaultDeviceType.get_device_type())
         self.states = [s.get_state() for s in _streams()] if preserve else []
 
     def __enter__(self) -> None:
@@ -160,14 +199,34 @@ class set_checkpoint_early_stop:
         set_checkpoint_early_stop.value = self.before
 
 
+class set_checkpoint_debug_enabled:
+    """Whether checkpoints made within list the operators of both runs where these differ,
+    whatever they say themselves; None leaves it to them."""
+
+    value: bool | None = None
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.before = set_checkpoint_debug_enabled.value
+        set_checkpoint_debug_enabled.value = self.enabled
+
+    def __exit__(self, *exc: object) -> None:
+        set_checkpoint_debug_enabled.value = self.before
+
+
 def checkpoint_sequential(
     functions: Any,
     segments: int,
     input: Any,
     use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
+    **kwargs: Any,
 ) -> Any:
-    """Run a Sequential (or list) in `segments` parts, all but the last checkpointed."""
+    """Run a Sequential (or list) in `segments` parts, all but the last checkpointed.
+
+    The only further keyword is `preserve_rng_state`: see `checkpoint`.
+    """
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
@@ -178,6 +237,9 @@ def checkpoint_sequential(
             stacklevel=2,
         )
         use_reentrant = True
+    preserve_rng_state = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
     modules = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def part(start: int, end: int) -> Callable[[Any], Any]:
@@ -193,3 +255,9 @@ def checkpoint_sequential(
         input = checkpoint(part(start, start + size), input, use_reentrant=use_reentrant,
                            preserve_rng_state=preserve_rng_state)  # fmt: skip
     return part(size * (segments - 1), len(modules))(input)
+
+
+def __getattr__(name: str) -> Any:
+    from flambeau._core.missing import missing
+
+    return missing(__name__, name)

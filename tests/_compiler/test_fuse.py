@@ -23,7 +23,8 @@ from flambeau._compiler.fuse import (
     total,
 )
 from flambeau._compiler.row_text import along_text, functions_of
-from flambeau._ops.templates import row_formulas
+from flambeau._ops.activations.softmax import log_softmax
+from flambeau._ops.rows import formulas as row_formulas
 
 
 def planned(found: Any, *absent: str) -> Plan:
@@ -77,7 +78,7 @@ def test_expensive_values_are_kept_for_later_passes() -> None:
 
 
 def test_what_is_used_once_is_not_kept() -> None:
-    assert planned(row_formulas.log_softmax).kept == {}
+    assert planned(log_softmax.formula).kept == {}
 
 
 def test_equal_parts_are_computed_once() -> None:

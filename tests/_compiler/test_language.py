@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import subprocess
 import sys
@@ -502,6 +503,23 @@ def test_a_digest_follows_what_stands_below_the_kernel() -> None:
 
     plus_one, plus_two = (f"def below(v):\n    return v + {k}\n" for k in (1, 2))
     assert digest(plus_one) == digest(plus_one) != digest(plus_two)
+
+
+def test_a_digest_follows_what_functions_that_run_while_compiling_use() -> None:
+    """Such a function is no kernel: it answers a constant of the kernel's text."""
+
+    def digest(factor: int) -> str:
+        scope: dict[str, Any] = {"__name__": f"lanes_{factor}"}
+        for name, text in (("inner", f"lambda: [{factor} for _ in range(2)]"),
+                           ("lanes", "lambda: (lambda: inner())()")):  # fmt: skip
+            file = f"<{name} {factor}>"
+            source = f"{name} = {text}\n"
+            linecache.cache[file] = (len(source), None, [source], file)
+            exec(compile(source, file, "exec"), scope)
+        kernel = "def f(x: pointer(i64)):\n    x[0] = lanes()[0]\n"
+        return from_source("f", kernel, {**vars(language), "lanes": scope["lanes"]}).digest()
+
+    assert digest(3) == digest(3) != digest(4)
 
 
 def test_options_do_not_change_results() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._core.missing import NotImplementedInFlambeau
-from flambeau._ops import index
+from flambeau._ops.table import index
 
 MISSING = index.MISSING.split()
 

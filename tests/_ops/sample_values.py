@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import flambeau as torch
-from flambeau._ops.op import Op
+from flambeau._ops.table.op import Op
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau._ops.op import Op
+from flambeau._ops.table.op import Op
 from tests._ops.sample_values import B, C, I, N, P, R, Sample, U, call
 
 PLANE = [[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 8.0, 6.0], [7.0, 0.5, 1.5, 9.0]]
@@ -37,6 +37,13 @@ def symmetric(matrix: Any) -> Any:
     return matrix + matrix.mH
 
 
+def with_pairs(matrix: Any, *_: Any) -> Any:
+    """A symmetric matrix, its largest eigenvalue and the vector to it."""
+    matrix = symmetric(matrix)
+    values, vectors = torch.linalg.eigh(matrix.detach())
+    return matrix, values[..., -1:], vectors[..., -1:]
+
+
 def definite(matrix: Any) -> Any:
     """Equal to its adjoint, with positive eigenvalues."""
     return matrix @ matrix.mH + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
@@ -50,7 +57,7 @@ def moduli(results: Any) -> Any:
 LINES: list[tuple[str, list[Any]]] = [
     # ---- pointwise, one tensor
     ("""_conj_physical _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope
-     _sigmoid_slope _silu_slope _softplus_slope abs angle asinh atan ceil conj cos cosh deg2rad elu
+     _sigmoid_slope _silu_slope _softplus_slope abs angle asinh atan ceil cos cosh deg2rad elu
      erf erfc exp exp2 expm1 floor frac hardshrink hardsigmoid hardswish hardtanh i0 leaky_relu mish
      neg nn.functional.log_sigmoid nn.functional.softplus rad2deg relu round sgn sigmoid sign silu
      sin sinc sinh softshrink special.special_erfcx special.special_i0e special.special_i1
@@ -141,7 +148,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("squeeze.dim", [[R(2, 1, 3), 1], [R(2, 3), 0]]),
     ("squeeze.dims", [[R(1, 2, 1), [0, 2]]]),
     ("unsqueeze", [[R(2, 3), 1], [R(), 0]]),
-    ("t _real _imag view_as_real", [[C(2, 3)]]),
+    ("t _real _imag _view_as_real _conj _neg_view", [[C(2, 3)]]),
     ("t", [[R(2, 3)], [R(3)]]),
     ("view_as_complex", [[R(3, 2)]]),
     ("transpose.int", [[R(2, 3, 2), 0, 2]]),
@@ -202,6 +209,11 @@ LINES: list[tuple[str, list[Any]]] = [
     ("scatter_reduce.two", [[R(2, 3), 1, I([[0, 0], [1, 0]]), R(2, 2), kind]
                             for kind in ("sum", "prod", "mean", "amax", "amin")]
      + [call(R(2, 3), 1, I([[0, 0], [1, 0]]), R(2, 2), "mean", include_self=False)]),
+    ("segment_reduce", [call(R(6, 2), kind, lengths=torch.tensor([3, 1, 2]), initial=start)
+                        for kind in ("sum", "mean", "prod", "max", "min")
+                        for start in (None, 0.1)]
+     + [call(R(2, 5), "prod", offsets=torch.tensor([[0, 2, 4], [1, 1, 5]]), axis=1,
+             unsafe=True)]),
     # ---- products
     ("mm _matmul _matmul_as_mv", [[R(2, 3), R(3, 2)]]),
     ("bmm", [[R(2, 2, 3), R(2, 3, 1)]]),
@@ -229,6 +241,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("linalg.linalg_cholesky_ex", [call(R(2, 2), before=definite),
                                    call(R(2, 2), before=definite, upper=True)]),
     ("linalg.linalg_eigh", [call(R(2, 2), before=symmetric, after=moduli)]),
+    ("_lobpcg_pairs", [call(R(3, 3), R(1), R(3, 1), before=with_pairs, after=moduli)]),
     ("linalg.linalg_eigvalsh", [call(R(2, 2), before=symmetric)]),
     ("linalg.linalg_eig", [call(R(3, 3), after=moduli)]),
     ("linalg.linalg_eigvals linalg.linalg_svdvals linalg.linalg_lu linalg.linalg_lu_factor_ex",
@@ -335,7 +348,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_adaptive_avg_pool2d_backward", [[R(1, 2, 3), [1, 3, 4]]]),
     ("_adaptive_avg_pool3d_backward", [[R(1, 2, 2, 1), [1, 2, 3, 2]]]),
     ("fractional_max_pool2d", [[R(1, 1, 5, 4), [2, 2], [3, 2], N(U(1, 1, 2))]]),
-    ("fractional_max_pool3d", [[R(1, 1, 3, 3, 2), [2, 2, 1], [2, 2, 2], N(U(1, 1, 3))]]),
+    ("fractional_max_pool3d", [[R(1, 1, 4, 4, 3), [2, 2, 1], [2, 2, 2], N(U(1, 1, 3))]]),
     ("max_unpool2d", [[R(1, 2, 2), I([[[0, 3], [9, 11]]]), [3, 4]]]),
     ("max_unpool3d", [[R(1, 1, 2, 2), I([[[[0, 3], [9, 11]]]]), [2, 2, 3]]]),
     # ---- resampling
@@ -389,10 +402,16 @@ REFUSED: dict[str, Sample] = {
     "linalg.linalg_ldl_factor_ex": call(R(3, 3)),
     "linalg.linalg_ldl_solve": call(R(2, 2), I([1, 2]), R(2, 1)),
     "geqrf": call(R(3, 2)),
+    "_segment_reduce_backward": call(R(2), N(R(2)), N(R(3)), "sum",
+                                     lengths=torch.tensor([1, 2])),
     "heaviside": call(R(2, 3), R(2, 3)),
     "_addmm_activation": call(R(2, 2), R(2, 3), R(3, 2)),
     "_native_multi_head_attention": call(R(1, 2, 4), R(1, 2, 4), R(1, 2, 4), 4, 2, R(12, 4), R(12),
                                          R(4, 4), R(4)),
+    "_standard_gamma_grad": call(P(2, 3), P(2, 3)),
+    "_sample_dirichlet": call(P(2, 3)),
+    "_dirichlet_grad": call(U(2, 3), P(2, 3), P(2, 3)),
+    "binomial": call(P(2, 3), U(2, 3)),
 }  # fmt: skip
 """Rows whose derivative torch does not have either: their formulas raise."""
 
@@ -404,6 +423,11 @@ DRAWN: dict[str, Sample] = {
     "poisson": call(P(2, 3)),
 }
 """Rows that draw random numbers: their gradient is 0 by definition."""
+
+IMPLICIT: dict[str, Sample] = {"_standard_gamma": call(P(2, 3))}
+"""Rows that draw random numbers, with a gradient that holds the chance fixed, not the draws: see
+`random/test_implicit_gradients.py`.
+"""
 
 ALSO_COMPLEX = frozenset(
     """

@@ -21,14 +21,14 @@ from flambeau._compiler.kernel_source import has_form
 from flambeau._compiler.numpy_source import compile_kernel
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core.dtype import bfloat16
-from flambeau._ops import loading
-from flambeau._ops.templates import copies
+from flambeau._ops.launching import copies
+from flambeau._ops.table import loading
 from flambeau._runtime import choice
 
 if not choice.available():
     pytest.skip("llvmlite is not installed", allow_module_level=True)
 
-from flambeau._ops.templates.loop_plans import Fusion
+from flambeau._ops.launching.loop_plans import Fusion
 
 loading.load_all()  # rows add primitives
 BFLOAT16 = bfloat16.numpy_dtype

@@ -416,3 +416,23 @@ except RuntimeError as error:
 """
     found = run_python(code, FLAMBEAU_DEBUG="memory")
     assert found.startswith("something was written behind the end")
+
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+import numpy as np
+import flambeau as torch
+x = torch.ones(200_000)
+y = x + x  # the pool is there
+large = np.empty(5 << 29, np.uint8)
+small = [torch.ones(1 << 20) for _ in range(50)]
+print(large.nbytes, sum(one.sum().item() for one in small) / (1 << 20), torch.rand(99, 99).shape)
+"""
+
+
+def test_limited_addresses_are_left_to_others() -> None:
+    """Five eighths of what `ulimit -v` allows in one array, and a program that goes on."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+    assert done.stdout == f"{5 << 29} 50.0 torch.Size([99, 99])\n", done.stderr

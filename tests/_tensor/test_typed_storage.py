@@ -1,6 +1,7 @@
 """Typed storages: PyTorch's older look at memory."""
 
 import copy
+import io
 import pickle
 import warnings
 
@@ -86,10 +87,14 @@ def test_copies():
         (lambda s: s["a"], RuntimeError, "can't index a"),
         (lambda s: s[1:2], RuntimeError, "slices are only supported in UntypedStorage"),
         (lambda s: torch.FloatStorage(1, 2), RuntimeError, "invalid combination of arguments"),
-        (lambda s: torch.FloatStorage("ab"), TypeError, "not recognized"),
-        (lambda s: torch.TypedStorage(wrap_storage=3), TypeError, "must be UntypedStorage"),
+        (lambda s: torch.FloatStorage("ab"), TypeError, "invalid data type 'str'"),
+        (
+            lambda s: torch.TypedStorage(wrap_storage=3, dtype=torch.int8),
+            TypeError,
+            "must be UntypedStorage",
+        ),
         (lambda s: torch.TypedStorage(wrap_storage=s.untyped()), RuntimeError, "'dtype' must be"),
-        (lambda s: torch.TypedStorage(3, wrap_storage=s.untyped()), RuntimeError, "excludes"),
+        (lambda s: torch.TypedStorage(3, wrap_storage=s.untyped()), RuntimeError, "No positional"),
     ],
 )
 def test_errors(act, error, message):
@@ -103,3 +108,26 @@ def test_untyped_storages_change_their_size():
     assert storage.resize_(2).tolist() == [0, 1]
     with pytest.raises(RuntimeError, match="not resizable"):
         torch.from_numpy(np.ones(3)).untyped_storage().resize_(9)
+
+
+def test_sizes_that_change_under_tensors() -> None:
+    """Tensors lie where they lay; only memory that had to grow is another one."""
+    x = torch.arange(6.0).reshape(2, 3)
+    row = x[1]
+    storage = x.untyped_storage()
+    for size in (24, 12, 0, 24):
+        assert storage.resize_(size).nbytes() == size
+        assert (x.storage_offset(), row.storage_offset()) == (0, 3)
+        assert storage.data_ptr() == x.data_ptr()
+    row.mul_(2)
+    assert storage[20:24].tolist() == [0, 0, 32, 65]  # 10.0
+    storage.resize_(48)
+    assert storage[20:24].tolist() == [0, 0, 32, 65]
+    assert (x.storage_offset(), row.storage_offset()) == (0, 3)
+    assert x.untyped_storage().data_ptr() == row.untyped_storage().data_ptr() == x.data_ptr()
+    assert x.tolist() == [[0.0, 1.0, 2.0], [6.0, 8.0, 10.0]]
+    file = io.BytesIO()
+    torch.save([x, row], file)
+    file.seek(0)
+    assert [part.tolist() for part in torch.load(file)] == [x.tolist(), row.tolist()]
+    assert copy.deepcopy(x).tolist() == x.tolist()

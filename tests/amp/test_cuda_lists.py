@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("llvmlite")  # the emulated GPU needs it
+
 PROGRAM = Path(__file__).parent / "cuda_lists.py"
 spec: Any = importlib.util.spec_from_file_location("cuda_lists", PROGRAM)
 table = importlib.util.module_from_spec(spec)
@@ -68,9 +70,9 @@ def test_types(name: str, region: str) -> None:
 
 def test_rows_carry_their_words() -> None:
     """What is `lower` or `widest` here is so on a row, and nowhere else."""
-    from flambeau._ops import loading
-    from flambeau._ops.autocast import POLICIES, word_for
-    from flambeau._ops.op import BY_NAME
+    from flambeau._ops.table import loading
+    from flambeau._ops.table.autocast import POLICIES, word_for
+    from flambeau._ops.table.op import BY_NAME
 
     for name in loading.indexed_names():
         for op in BY_NAME[name]:

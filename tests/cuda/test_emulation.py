@@ -13,6 +13,8 @@ import pytest
 
 import flambeau as torch
 
+pytest.importorskip("llvmlite")  # the emulated memory comes from its pool
+
 HERE = Path(__file__).parent
 PROGRAM = HERE / "emulated.py"
 

@@ -144,6 +144,7 @@ def test_devices_that_are_not_there_warn():
 
 
 def test_emulated_devices_are_recorded_as_the_cpu():
+    pytest.importorskip("llvmlite")
     code = (
         "import flambeau as torch\n"
         "from torch.profiler import ProfilerActivity, profile, supported_activities\n"

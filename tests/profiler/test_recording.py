@@ -11,7 +11,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._core import modes
-from flambeau._ops.op import LISTENERS, REGISTRY
+from flambeau._ops.table.op import LISTENERS, REGISTRY
 from flambeau._runtime.launch import Kernel
 from flambeau.profiler import profile, record_function
 from flambeau.profiler.recorder import Options, Recorder
@@ -287,6 +287,7 @@ def test_optimizers_and_loaders_are_labelled():
 
 
 def test_kernels_stand_beside_their_operator():
+    pytest.importorskip("llvmlite")
     x = torch.ones(400, 400)
     x.exp()
     with profile() as prof:

@@ -343,11 +343,9 @@ def tensors():
     yield "metadata a list", whole(tensor(["conj"]))
     yield "metadata unknown", whole(tensor({"fake": True}))
     complex64 = {"kind": "torch.ComplexFloatStorage", "numel": 3}
-    conj = {"conj": True}
-    yield "conj of 2**40 elements", whole(tensor(conj, size=(2**40,), stride=(0,), **complex64))
-    expanded = code((Raw(b"h\x01"), 0, (2500,), (0,), False, call(OD), conj))
-    shared = storage(**complex64) + b"q\x01" + V2 + b"q\x02" + expanded + b"q\x03("
-    yield "conj 3000 times", P2 + shared + b"h\x02h\x03R" * 3000 + b"t."
+    yield "conj of real numbers", whole(tensor({"conj": True}))
+    yield "conj a tensor", whole(tensor({"conj": tensor()}, **complex64))
+    yield "neg a number", whole(tensor({"neg": 1}, **complex64))
     sparse = named("torch._utils._rebuild_sparse_tensor")
     coo = call(named("torch.serialization._get_layout"), "torch.sparse_coo")
     long = {"kind": "torch.LongStorage", "numel": 3, "size": (1, 3)}

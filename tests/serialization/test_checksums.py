@@ -12,7 +12,7 @@ from flambeau._core.settings import get_num_threads, set_num_threads
 from flambeau._tensor.tensor import wrap
 from flambeau.serialization import load, save
 from flambeau.serialization.archive import ArchiveReader
-from flambeau.serialization.checksums import PIECE, WORTH_SHARING, Workers, combine
+from flambeau.serialization.checksums import PIECE, WORTH_SHARING, Workers, combine, filler_of
 from flambeau.utils.serialization import config
 from tests.serialization.checkpoints import saved
 
@@ -66,7 +66,7 @@ def test_threads_sum_and_copy():
             found = workers.sum(array)
             assert (found() if found else zlib.crc32(array)) == zlib.crc32(array)
             target = np.empty_like(array)
-            copied = workers.copy(array, target, verify=True)
+            copied = workers.copy(filler_of(array), target, verify=True)
             assert copied() == zlib.crc32(array)
             assert np.array_equal(target, array)
     assert not Workers(WORTH_SHARING).sharing

@@ -11,7 +11,7 @@ from flambeau import serialization
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, strided
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.serialization import load
 from flambeau.serialization.archive import ArchiveReader
@@ -86,9 +86,9 @@ def test_containers_and_small_types():
 
 def test_storages():
     tensor = wrap(np.arange(3, dtype=np.float32))
-    tensor._storage = Storage.under(tensor._data)
-    found = round_trip({"tensor": tensor, "other": Storage(4)})
-    assert type(found["other"].untyped()) is Storage
+    tensor._storage = UntypedStorage.under(tensor._data)
+    found = round_trip({"tensor": tensor, "other": UntypedStorage(4)})
+    assert type(found["other"].untyped()) is UntypedStorage
     assert found["other"].tolist() == [0, 0, 0, 0]
 
 

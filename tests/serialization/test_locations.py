@@ -7,7 +7,7 @@ import pytest
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import wrap
 from flambeau._tensor.typed_storage import wrap_typed
 from flambeau.serialization import (
@@ -49,7 +49,7 @@ def test_storages_of_missing_devices():
 
 def test_what_a_callable_may_return():
     content = saved(wrap(np.arange(3, dtype=np.int16)))
-    other = Storage(np.array([7, 0, 8, 0, 9, 0], np.uint8))
+    other = UntypedStorage(np.array([7, 0, 8, 0, 9, 0], np.uint8))
     found = load(io.BytesIO(content), map_location=lambda storage, name: other)
     assert found.tolist() == [7, 8, 9]
     assert found.untyped_storage() is other
@@ -79,18 +79,18 @@ def test_packages_of_users():
     content = saved(wrap(np.ones(2)))
     assert load(io.BytesIO(content), map_location="toaster:1").tolist() == [1, 1]
     assert seen == ["toaster:1"]
-    assert location_tag(Storage(3)) == "cpu"
+    assert location_tag(UntypedStorage(3)) == "cpu"
     register_package(1, lambda storage: "oven", bring)
-    assert location_tag(Storage(3)) == "oven"
+    assert location_tag(UntypedStorage(3)) == "oven"
 
 
 def test_devices_that_are_not_there():
     for kind in ("cuda", "cuda:3", "xpu:0", "mtia"):
         with pytest.raises(RuntimeError, match=r"is_available\(\) is False"):
-            default_restore_location(Storage(1), kind)
+            default_restore_location(UntypedStorage(1), kind)
     with pytest.raises(RuntimeError, match="The HPU device module is not registered"):
-        default_restore_location(Storage(1), "hpu")
+        default_restore_location(UntypedStorage(1), "hpu")
     with pytest.raises(RuntimeError, match="UntypedStorage .tagged with cudaa"):
-        default_restore_location(Storage(1), "cudaa")
+        default_restore_location(UntypedStorage(1), "cudaa")
     with pytest.raises(NotImplementedError, match="meta"):
-        default_restore_location(Storage(1), "meta")
+        default_restore_location(UntypedStorage(1), "meta")

@@ -67,8 +67,8 @@ def test_mapping_by_default(tmp_path):
         found = load(path)
         with pytest.raises(ValueError, match="f must be a file path"):
             load(io.BytesIO(path.read_bytes()))
-        assert load(path, mmap=False).untyped_storage().resizable
-    assert not found.untyped_storage().resizable
+        assert load(path, mmap=False).untyped_storage().resizable()
+    assert not found.untyped_storage().resizable()
 
 
 def test_mapped_memory_cannot_grow(tmp_path):

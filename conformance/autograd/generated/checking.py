@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as reference
@@ -39,21 +39,26 @@ class Checked:
     """The statement at which the outcomes part."""
 
 
-def check(text: str, stage: Callable[[str], object] = str,
-          language: type[Words] = Words) -> Checked:  # fmt: skip
+def check(text: str, stage: Callable[[str], object] = str, language: type[Words] = Words,
+          rules: Rules | None = None) -> Checked:  # fmt: skip
     """Compare the libraries; `stage` is told which one runs."""
+    rules = rules or PROGRAMS
     stage("running in PyTorch")
     wanted = outcome(text, reference, language=language)
     stage("running here")
-    found = difference(outcome(text, flambeau, language=language), wanted)
+    found = rules.difference(outcome(text, flambeau, language=language), wanted)
     raised = sum(bool(line.error) for line in wanted.lines)
     if found is None:
         return Checked(raised=raised)
-    if found.of_values and not _determined(text, wanted, found, language):
+    if found.of_values and not rules.determined(text, wanted, found, language):
         return Checked(raised=raised, undetermined=True)
+    return Checked(found, raised, statement=rules.statement(text, wanted, found))
+
+
+def _statement(text: str, wanted: Outcome, found: Difference) -> str:
+    """The statement at which outcomes part."""
     first = found.place[0] if found.place else -1
-    statement = wanted.lines[first].text if isinstance(first, int) and first >= 0 else "the end"
-    return Checked(found, raised, statement=statement)
+    return wanted.lines[first].text if isinstance(first, int) and first >= 0 else "the end"
 
 
 def _determined(text: str, wanted: Outcome, found: Difference, language: type[Words]) -> bool:
@@ -61,12 +66,22 @@ def _determined(text: str, wanted: Outcome, found: Difference, language: type[Wo
     told = at(wanted, found.place)
     if found.size * _largest(told) <= REACH * _epsilon(wanted) * _scale(wanted):
         return False  # what is left of larger numbers
-    for shift in (SHIFT, -SHIFT):
-        other = at(outcome(text, reference, shift, language), found.place)
+    factor = REACH * _epsilon(wanted) / SHIFT
+    limit = found.size / factor if factor else np.inf
+    return moves_less(text, wanted, found, SHIFT, limit, language)
+
+
+def moves_less(text: str, wanted: Outcome, found: Difference, shift: float, limit: float,
+               language: type[Words]) -> bool:  # fmt: skip
+    """Whether PyTorch's result moves by less than a limit, if all numbers change by a part of them,
+    up or down."""
+    told = at(wanted, found.place)
+    for signed in (shift, -shift):
+        other = at(outcome(text, reference, signed, language), found.place)
         if not isinstance(other, Seen) or other.values.shape != told.values.shape:
             return False
         moved = compare_arrays(other.values, told.values, signs=False)
-        if not np.isfinite(moved) or found.size <= REACH * _epsilon(wanted) * moved / SHIFT:
+        if not np.isfinite(moved) or moved >= limit:
             return False
     return True
 
@@ -84,10 +99,15 @@ def _scale(wanted: Outcome) -> float:
 
 def _epsilon(wanted: Outcome) -> float:
     """One rounding in the coarsest type that a program uses."""
-    types = {value.dtype for line in wanted.lines for value in _tensors(line.values)}
+    types = types_in(wanted)
     if any("autocast" in line.text for line in wanted.lines):
         types.add("bfloat16")
     return max((EPSILON.get(name, OF_INTEGERS) for name in types), default=0.0)
+
+
+def types_in(wanted: Outcome) -> set[str]:
+    """The element types of a program's tensors."""
+    return {value.dtype for line in wanted.lines for value in _tensors(line.values)}
 
 
 def _tensors(value: Any) -> Iterator[Seen]:
@@ -97,3 +117,15 @@ def _tensors(value: Any) -> Iterator[Seen]:
     elif isinstance(value, (dict, list)):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _tensors(inner)
+
+
+class Rules(NamedTuple):
+    """How a tester compares outcomes, which differences of values count, and what a finding is
+    called by."""
+
+    difference: Callable[[Outcome, Outcome], Difference | None]
+    determined: Callable[[str, Outcome, Difference, type[Words]], bool]
+    statement: Callable[[str, Outcome, Difference], str]
+
+
+PROGRAMS = Rules(difference, _determined, _statement)

@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def of_values(self) -> bool:
-        return self.kind == "values"
+        return self.kind.startswith("values")
 
 
 LAID = re.compile(
@@ -177,11 +177,11 @@ def _same(mine: Any, other: Any) -> bool:
     return compare_arrays(np.array(mine), np.array(other)) < 1e-5
 
 
-UNSETTLED = ("version", "name", "is_leaf")
-"""Of gradients: which sums an engine has made in place, what formulas are made of, and whether
-one is what came in or an alias of it."""
+UNSETTLED = ("version", "name", "is_leaf", "bits")
+"""Of gradients: which sums an engine has made in place, what formulas are made of (so that one may
+be a conjugate view), and whether one is what came in or an alias of it."""
 STRUCTURAL = ("", "torch::autograd::CopySlices")
-FIELDS = ("dtype", "shape", "requires_grad", "is_leaf", "memory", "version", "name")
+FIELDS = ("dtype", "shape", "requires_grad", "is_leaf", "memory", "version", "name", "bits")
 
 
 def _tensors(mine: Seen, other: Seen, place: tuple[Any, ...]) -> Difference | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections import Counter
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -17,6 +19,7 @@ from . import checking, programs, shrinking
 from .words import Words
 
 drawn = programs.case
+Check = Callable[..., checking.Checked]
 WORD = re.compile(r"([A-Za-z_]\w*)\(")
 
 
@@ -37,29 +40,36 @@ def written(case: str) -> str:
     return case
 
 
-def judged(pipe: Connection, plan: Plan, case: str, seen: Counter[str],
-           language: type[Words] = Words) -> dict[str, Any]:  # fmt: skip
+def judged(
+    pipe: Connection,
+    plan: Plan,
+    case: str,
+    seen: Counter[str],
+    language: type[Words] = Words,
+    check: Check = checking.check,
+) -> dict[str, Any]:
     """Compare the libraries on a program."""
+    check = functools.partial(check, language=language)
     with limited(LIMIT):
-        result = checking.check(case, lambda stage: pipe.send({"stage": stage}), language)
+        result = check(case, lambda stage: pipe.send({"stage": stage}))
     counts = {
         "programs": 1, "raised": result.raised, "undetermined": result.undetermined,
         "findings": result.difference is not None,
     }  # fmt: skip
     if result.difference is None:
         return {"counts": counts, "found": []}
-    return {"counts": counts, "found": [_told(pipe, case, result, seen, language)]}
+    return {"counts": counts, "found": [_told(pipe, case, result, seen, check)]}
 
 
 def _told(pipe: Connection, case: str, result: checking.Checked, seen: Counter[str],
-          language: type[Words]) -> dict[str, Any]:  # fmt: skip
+          check: Check) -> dict[str, Any]:  # fmt: skip
     """A finding as data, made small if it is one of the first of its kind."""
     small, first, wanted = case, signature(result), result
     seen[first] += 1
     if seen[first] <= SHRUNK:
-        small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe, language))
+        small = shrinking.shrunk(case, lambda text: _shows(wanted, text, pipe, check))
         with contextlib.suppress(Slow), limited(LIMIT):
-            result = checking.check(small, language=language)
+            result = check(small)
     detail = result.difference.detail if result.difference else ""
     return {"group": signature(result), "case": small, "drawn": case, "seed": "", "detail": detail}
 
@@ -72,12 +82,12 @@ def signature(result: checking.Checked) -> str:
     return f"{result.difference.kind} | {called}"
 
 
-def _shows(wanted: checking.Checked, text: str, pipe: Connection, language: type[Words]) -> bool:
+def _shows(wanted: checking.Checked, text: str, pipe: Connection, check: Check) -> bool:
     """Whether a smaller program shows a difference of the same kind."""
     pipe.send({"stage": "shrinking"})
     try:
         with limited(LIMIT / 4):
-            found = checking.check(text, language=language)
+            found = check(text)
     except Slow:
         return False
     except Exception:  # noqa: BLE001  # a name that is not there any more

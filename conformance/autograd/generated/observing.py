@@ -29,6 +29,8 @@ class Seen:
     """The first of the tensors seen that lies in the same storage."""
     name: str = ""
     """Of the node; only where it is asked for."""
+    bits: str = ""
+    """Whether it is a conjugate or a negative view."""
 
 
 @dataclass
@@ -69,6 +71,7 @@ def seen(tensor: Any, memories: dict[int, int] | None = None, named: bool = Fals
         bool(tensor.requires_grad), _asked(tensor, "is_leaf"), _version(tensor), values_of(tensor),
         tensor.storage_offset(), _memory(tensor, memories),
         _asked(tensor, "grad_fn") if named else "",
+        "conj " * tensor.is_conj() + "neg" * tensor.is_neg(),
     )  # fmt: skip
 
 

@@ -10,13 +10,16 @@ from conformance.jit.generated import operators
 from conformance.jit.generated.expressions import Refused
 from flambeau.jit.ir import types as T
 
+from . import memory
 from .drawing import LIST, TRIES, Drawing, is_left_out
 from .observing import BACKWARD
 from .words import PACKS
 
 SHAPES = ("(3,)", "(2, 3)", "(3,)", "(2, 3)", "(3, 3)", "()", "(1, 3)", "(3, 1)", "(4,)",
           "(2, 2, 3)", "(0,)", "(2, 1, 3)", "(1,)", "(4, 3)")  # fmt: skip
-DTYPES = ("float64",) * 12 + ("float32", "complex128", "int64", "bool", "float16", "bfloat16")
+DTYPES = ("float64",) * 10 + ("complex128",) * 4 + (
+    "float32", "int64", "bool", "float16", "bfloat16",
+)  # fmt: skip
 LAYOUTS = ("rows",) * 5 + ("transposed", "sliced", "expanded", "offset")
 CONTEXTS = (
     "torch.no_grad()", "torch.no_grad()", "torch.enable_grad()", "torch.inference_mode()",
@@ -44,6 +47,7 @@ class Statements:
             (self.block, 3), (self.hook, 2.5), (self.state, 2.5), (self.backward, 1.5),
             (self.grads, 2.5), (self.forget, 0.7), (self.look, 0.8), (self.checkpoint, 0.6),
             (self.functional, 0.4), (self.thread, 0.3), (self.copied, 0.5), (self.edges, 0.4),
+            (lambda: memory.storage(program), 1.0), (lambda: memory.group(program), 0.6),
         ]  # fmt: skip
 
     def statement(self) -> None:
@@ -107,7 +111,14 @@ class Statements:
                 "{}.detach()", "{}.view_as({})", "torch.view_as_complex({})",
                 "{}.unbind(0)[0]", "{}.split(1)[-1]", "{}.unfold(0, 1, 1)", "{}.expand(2, 3)",
                 "{}.view(-1)", "{}.flatten()", "{}.reshape(-1)", "{}.positive()",
+                "{}.conj()", "{}.conj()", "{}.conj().imag", "{}.conj().real", "{}.conj()[1:]",
+                "{}.mH", "{}.resolve_conj()",
             ))  # fmt: skip
+            if p.chance(0.1):
+                x, text = (
+                    p.floats(),
+                    p.random.choice(("{}", "{}[:1]")).format("torch._neg_view({})"),
+                )
             return f"{p.new_name()} = {text.format(x, x)}"
         found = p.called(p.random.choice(pool), 1)
         return f"{p.new_name()} = {found.text}"
@@ -132,7 +143,9 @@ class Statements:
             "{0}[:1] *= {1}", "{0}[1:] += {1}", "{0}[{0} > 0] *= 2.0", "{0}[0] = {0}[-1] * {1}",
             "{0}[:, 0] = {1}", "{0}[..., -1] = {1}", "{0}[torch.tensor([0, 1])] += {1}",
             "{0} **= 2", "{0}.copy_({1})", "{0}.T.mul_({1})", "{0}[None].add_({1})",
-            "{0}.view(-1)[:2].mul_({1})", "{0}.data.mul_(2)", "{0}.detach().mul_(2)",
+            "{0}.conj().mul_({1})", "{0}.conj()[0] = {1}", "{0}.conj().imag.add_(1)",
+            "torch._neg_view({0}).copy_({1})", "{0}.view(-1)[:2].mul_({1})",
+            "{0}.data.mul_(2)", "{0}.detach().mul_(2)",
         ))  # fmt: skip
         return form.format(target, value)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import pickle
 import threading
 from collections.abc import Callable
@@ -36,7 +37,7 @@ class Words:
 
     def names(self) -> dict[str, Any]:
         """The names that programs see."""
-        own = ("make", "note", "told", "scaled", "nothing", "threads", "pickled",
+        own = ("make", "note", "told", "scaled", "nothing", "threads", "pickled", "stored",
                "shape_of")  # fmt: skip
         return {
             "torch": self.torch, "F": self.torch.nn.functional, "copy": copy,
@@ -121,8 +122,15 @@ class Words:
             if failed:
                 raise failed[0]
 
-    def pickled(self, tensor: Any) -> Any:
-        return pickle.loads(pickle.dumps(tensor))  # noqa: S301
+    def pickled(self, value: Any) -> Any:
+        return pickle.loads(pickle.dumps(value))  # noqa: S301
+
+    def stored(self, value: Any) -> Any:
+        """A value that was saved to a file, and loaded."""
+        file = io.BytesIO()
+        self.torch.save(value, file)
+        file.seek(0)
+        return self.torch.load(file)
 
 
 def noise(seed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -142,7 +150,8 @@ PACKS: dict[str, Callable[[Any], Any]] = {
     "copies": lambda torch: (lambda t: t.clone(), lambda t: t),
     "detached": lambda torch: (lambda t: t.detach().clone(), lambda t: t.clone()),
     "arrays": lambda torch: (
-        lambda t: t.detach().resolve_conj().numpy().copy(), lambda a: torch.from_numpy(a)
+        lambda t: t.detach().resolve_conj().resolve_neg().numpy().copy(),
+        lambda a: torch.from_numpy(a),
     ),
     "later": lambda torch: (lambda t: (t.detach(), 1), lambda pair: pair[0]),
 }  # fmt: skip

@@ -41,6 +41,7 @@ def options(name: str, doc: str | None) -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--seed", default=secrets.token_hex(4), help="anything; printed")
     parser.add_argument("--minutes", type=float, default=0.0, help="how long")
+    parser.add_argument("--seconds", type=float, default=0.0, help="the same, in seconds")
     parser.add_argument("--programs", type=int, default=0, help="how many, at most")
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
     parser.add_argument("--workers", type=int, default=1, help="processes")
@@ -53,6 +54,7 @@ def options(name: str, doc: str | None) -> argparse.ArgumentParser:
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The words of the command line; a minute, if they do not say how long."""
     found = parser.parse_args()
+    found.minutes += found.seconds / 60
     if not (found.minutes or found.programs or found.replay or found.only is not None):
         found.minutes = 1.0
     return found

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from flambeau.jit.ir import types as T
 
 from .expressions import Expr, Refused
-from .statements import TENSORS, Statements
+from .filling import Filling
+from .statements import TENSORS
 
 JOINS = ("torch.stack({}, 0)", "torch.stack({})", "torch.cat({}, 0)", "torch.stack({}, -1)",
          "torch.cat({}, -1)", "torch.stack({}, 1)")  # fmt: skip
@@ -17,7 +18,7 @@ ELEMENTS = ("{0}[{1}]", "{0}[{1}]", "{0}[{1}]", "{0}[:, {1}]", "{0}[{1}:{1} + 1]
             "{0}.select(0, {1})", "{0}[{1}, 0]", "{0}[..., {1}]")  # fmt: skip
 
 
-class Bodies(Statements):
+class Bodies(Filling):
     """Statements with others in them."""
 
     nesting = 0

@@ -93,12 +93,19 @@ def flattened(value: Any, tensor_type: type) -> tuple[str, list[Any], list[Any]]
     return visit(value), tensors, others
 
 
+def _is_left_behind(tensor: Any) -> bool:
+    """Whether a view of the tensor has grown: ours then look at other memory than it."""
+    storage = tensor.untyped_storage()
+    start = storage.data_ptr()
+    return not start <= tensor.data_ptr() < start + max(storage.nbytes(), 1)
+
+
 def shared_memory(tensors: list[Any]) -> list[tuple[int, int]]:
     """For each tensor, the first one that lies in the same storage, and where it begins."""
     known: dict[int, int] = {}
     found = []
     for position, tensor in enumerate(tensors):
-        if not tensor.numel():
+        if not tensor.numel() or _is_left_behind(tensor):
             found.append((position, 0))
             continue
         storage = tensor.untyped_storage().data_ptr()

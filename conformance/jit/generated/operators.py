@@ -6,14 +6,14 @@ functions of `torch.nn.functional` that are programs themselves, each with a sig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 import flambeau
 from flambeau.jit.frontend.builtins import builtin_name
 from flambeau.jit.ir import types as T
-from flambeau.jit.ir.function import REQUIRED, FunctionSchema
+from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.operators import table
 
 SPACES = {"linalg_": "linalg", "special_": "special", "fft_": "fft", "": ""}
@@ -177,6 +177,33 @@ def catalogue() -> tuple[Operator, ...]:
 def writing() -> tuple[Operator, ...]:
     """Those that write to their first argument."""
     return tuple(op for op in catalogue() if op.writes and op.result == T.TENSOR)
+
+
+@cache
+def filling() -> tuple[Operator, ...]:
+    """Those that write their results to tensors given by name (`out=`), instead of making them."""
+    found = []
+    for name in table.names():
+        for schema in table.overloads(name):
+            texts = _texts(schema) if _fills(schema) else ()
+            texts = tuple(text for text in texts if text.startswith("torch."))
+            if texts:
+                found.append(Operator(name.partition("::")[2], schema, texts))
+    return tuple(found)
+
+
+def _fills(schema: FunctionSchema) -> bool:
+    targets = outputs(schema)
+    if not targets or any(str(p.type) != "Tensor" for p in targets):
+        return False
+    others = tuple(p for p in schema.arguments if p not in targets)
+    returned = [r for r in schema.returns if r.alias]
+    return len(returned) == len(targets) and _usable(replace(schema, arguments=others))
+
+
+def outputs(schema: FunctionSchema) -> tuple[Parameter, ...]:
+    """The parameters that results are written to."""
+    return tuple(p for p in schema.arguments if p.keyword_only and p.written)
 
 
 @cache

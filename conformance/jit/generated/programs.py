@@ -42,7 +42,8 @@ def _taste(drawn: random.Random) -> Taste:
     rare = drawn.sample(operators.catalogue(), drawn.randint(0, 10))
     return Taste(
         everyday=drawn.choice((0.5, 0.8, 0.95, 1.0, 1.0)), vocabulary=(*some, *rare),
-        loops=drawn.choice((0.0, 0.3, 1.0, 1.5, 3.0)), writes=drawn.choice((0.0, 0.3, 0.6, 1.5)),
+        loops=drawn.choice((0.0, 0.3, 1.0, 1.5, 3.0)),
+        writes=drawn.choice((0.0, 0.3, 0.6, 1.5, 3.0)),
         depth=drawn.choice((1, 2, 2, 3)),
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ from flambeau.jit.optimise import settings
 from flambeau.jit.optimise.fusion import group
 
 from .cases import Call, Case, Write
+from .filling import Eager
 from .making import Made, made
 from .observing import Outcome, flattened, seen, shared_memory, values_of
 
@@ -63,7 +64,8 @@ class Program:
     def subject(self) -> Any:
         """What is called."""
         self.torch.manual_seed(11)
-        with source(self.case.text, self.torch) as names, warnings.catch_warnings():
+        space = self.torch if self.scripted else Eager(self.torch)
+        with source(self.case.text, space) as names, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made_here = names["f"] if "f" in names else names["M"]()
             if not self.scripted:

@@ -32,7 +32,7 @@ def start() -> None:
         raise RuntimeError(f"CUDA cannot be emulated: there is no memory pool ({error}); it needs "
                            "Linux and llvmlite") from error  # fmt: skip
     Emulated.count, Emulated.version, Emulated.cudnn_version = DEVICES, CUDA, CUDNN
-    import flambeau._ops.autocast  # noqa: F401  (precision is chosen before the place)
+    import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
     from flambeau import cuda
     from flambeau.cuda.emulation import generators, hooks, namespace
     from flambeau.cuda.emulation.places import Places

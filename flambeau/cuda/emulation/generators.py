@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau._core.device import Emulated, check_available, device
 from flambeau._core.generator import default_generator
-from flambeau._ops.random import Generator
+from flambeau._ops.random.draws import Generator
 from flambeau._tensor.tensor import Tensor
 
 default_generators: list[Generator] = []

@@ -11,14 +11,16 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import device
-from flambeau._ops import namespace, random, typed
-from flambeau._ops.coo import table
-from flambeau._ops.namespace import ops
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.factories import typed
+from flambeau._ops.random import draws as random
+from flambeau._ops.sparse import table
+from flambeau._ops.table import namespace
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import BY_NAME
 from flambeau._runtime import device_memory
 from flambeau._tensor import tensor
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau.cuda.emulation import generators, transfer
 from flambeau.cuda.emulation.places import At, place_of, working
@@ -26,9 +28,9 @@ from flambeau.cuda.emulation.places import At, place_of, working
 PLACED = {
     "_tensor.conversion": ("tensor",),
     "_tensor.interop": ("copied_memory",),
-    "_ops.typed": ("make_tensor", "new_"),
-    "_ops.sparse": ("to_sparse",),
-    "_ops.tensor_methods": (),
+    "_ops.factories.typed": ("make_tensor", "new_"),
+    "_ops.sparse.constructors": ("to_sparse",),
+    "_ops.copying.tensor_methods": (),
     "autograd.backward": ("_start_grad",),
     "autograd.accumulation": ("_own", "total"),
     "nn.parameter": ("empty_parameter",),
@@ -59,7 +61,7 @@ def _place_sparse(places: Any) -> None:
     for name, function in table.TABLE.items():
         table.TABLE[name] = places.around(function)
     for name, value in list(vars(SparseTensor).items()):
-        if getattr(value, "__module__", "").startswith("flambeau._ops.coo") and callable(value):
+        if getattr(value, "__module__", "").startswith("flambeau._ops.sparse") and callable(value):
             setattr(SparseTensor, name, places.around(value))
 
 
@@ -116,7 +118,7 @@ def _change_tensor() -> None:
     known.__reduce_ex__ = _pickled(known.__reduce_ex__)
     known.type = _typed(known.type)
     typed.TypedMeta.__instancecheck__ = _is_on_cpu(typed.TypedMeta.__instancecheck__)  # type: ignore[method-assign]
-    storage: Any = Storage
+    storage: Any = UntypedStorage
     storage.device = property(lambda self: device(_place_of_bytes(self.array)))
     storage.cpu = lambda self: transfer.storage_to(self, device("cpu"))
     storage.is_cuda = property(lambda self: self.device.type == "cuda")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau._ops.op import Op
+from flambeau._ops.table.op import Op
 from flambeau._tensor.tensor import Tensor
 
 FREE = frozenset("""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._core.device import check_available, device, get_default_device
-from flambeau._ops.op import Op
+from flambeau._ops.table.op import Op
 from flambeau._runtime import device_memory
 from flambeau._runtime.device_memory import On
 from flambeau._tensor.sparse import SparseTensor
@@ -122,6 +122,8 @@ class Places:
                 place = str(check_available(get_default_device()))
             with At(place, working.checked):
                 result = function(*args, **kwargs)
+            if kwargs.get("pin_memory") and isinstance(result, Tensor):
+                result = transfer.pinned(result)
             if asked is None or not isinstance(result, Tensor) or kwargs.get("out") is not None:
                 return result
             return transfer.moved(result, check_available(asked))

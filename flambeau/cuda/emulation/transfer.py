@@ -10,12 +10,12 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import device
-from flambeau._ops.copying import copy_in_format, is_contiguous
-from flambeau._ops.namespace import ops
+from flambeau._ops.copying.copies import copy_in_format, is_contiguous
+from flambeau._ops.table.namespace import ops
 from flambeau._runtime import device_memory
 from flambeau._runtime.device_memory import On
 from flambeau._tensor.sparse import SparseTensor, sparse_tensor
-from flambeau._tensor.storage import Storage
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import edge_of
@@ -62,11 +62,11 @@ def to(tensor: Any, place: device, dtype: dt.dtype | None, copy: bool, memory_fo
     return moved(tensor, place, copy=copy, memory_format=memory_format)
 
 
-def storage_to(storage: Storage, place: device) -> Storage:
+def storage_to(storage: UntypedStorage, place: device) -> UntypedStorage:
     """A copy of a storage on a device; itself if it is there."""
     if storage.device == place:
         return storage
-    return Storage(_bytes_in(storage.array, str(place)))
+    return UntypedStorage(_bytes_in(storage.array, str(place)))
 
 
 def _bytes_in(array: np.ndarray, place: str) -> np.ndarray:

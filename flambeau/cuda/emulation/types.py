@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.device import Emulated
-from flambeau._ops import typed
+from flambeau._ops.factories import typed
 from flambeau._tensor.tensor import Tensor
 from flambeau.cuda.emulation.places import At
 

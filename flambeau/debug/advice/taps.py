@@ -53,7 +53,7 @@ class Taps:
 
 def table() -> list[tuple[Any, str, Around]]:
     """What is wrapped: owner, name, and what looks on."""
-    from flambeau._ops import dropout
+    from flambeau._ops.random import dropout
     from flambeau.amp.grad_scaler import GradScaler
     from flambeau.autograd import engine
     from flambeau.nn.utils import clip_grad

@@ -16,8 +16,9 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import CompilationUnit
 from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.jit.run import LimitExceeded, Limits, set_limits
-from flambeau.serialization.archive import ArchiveReader, map_file
+from flambeau.serialization.archive import ArchiveReader
 from flambeau.serialization.checksums import Workers
+from flambeau.serialization.file_bytes import bytes_of_file
 from flambeau.serialization.locations import Restore, restore_function
 from flambeau.serialization.storages import ArchiveStorages
 
@@ -60,7 +61,7 @@ def _bytes(f: Any) -> Any:
         raise ValueError(f"The provided filename {f} does not exist")
     if os.path.isdir(path):  # noqa: PTH112
         raise ValueError(f"The provided filename {f} is a directory")
-    return map_file(path)
+    return bytes_of_file(path)
 
 
 class _Loading:

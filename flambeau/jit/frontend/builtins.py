@@ -11,6 +11,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
+from flambeau._ops.table import namespace
 from flambeau.jit.operators import table
 from flambeau.jit.operators.builtin_functions import builtin_functions
 
@@ -91,11 +92,14 @@ def builtin_name(function: Any) -> str | None:
     if not isinstance(module, str) or not isinstance(name, str):
         return None
     if module == "flambeau.nn.functional":
-        return _known(f"aten::{name}") if name in FUNCTIONAL else None
+        if name in FUNCTIONAL:
+            return _known(f"aten::{name}")
+        if _attribute(sys.modules["flambeau"], name) is not function:
+            return None
     if name in PROGRAMS and _attribute(sys.modules["flambeau"], name) is function:
         return None
     if module.partition(".")[0] in ("torch", "flambeau"):
-        return _of_namespace(function, name)
+        return _of_namespace(function, name) or _of_row(function)
     return None
 
 
@@ -114,6 +118,18 @@ def _of_namespace(function: Any, name: str) -> str | None:
     return None
 
 
+def _of_row(function: Any) -> str | None:
+    """The operator by its row: what is told of a function itself (module, name) is that of its
+    body, or of the first place where it was looked up."""
+    for name, known in list(namespace._functions.items()):
+        if known is not function or name in PROGRAMS:
+            continue
+        space, _, short = name.rpartition(".")
+        if not space or (space == "nn.functional" and short in FUNCTIONAL):
+            return _known(f"aten::{short}")
+    return None
+
+
 def _attribute(module: types.ModuleType, name: str) -> Any:
     try:
         return getattr(module, name, None)
@@ -128,4 +144,4 @@ def _known(name: str) -> str | None:
 
 def operator_of(module: types.ModuleType, name: str) -> str | None:
     """The operator `torch.<name>` that exists for programs only."""
-    return _known(f"aten::{name}") if module.__name__ == "flambeau" else None
+    return _known(f"aten::{name}") if module is sys.modules["flambeau"] else None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 import enum
 import inspect
+import sys
 import types
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from flambeau.jit.frontend.builtins import builtin_name, operator_of, special_form
 from flambeau.jit.frontend.constants import constant_of
+from flambeau.jit.frontend.partials import Partial
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.special_forms import ExceptionClass, SpecialForm
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler, sugar_of
@@ -73,7 +76,7 @@ class PythonModule(SugaredValue):
         )  # fmt: skip
 
     def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
-        if name == "ops" and self.module.__name__ == "flambeau":
+        if name == "ops" and self.module is sys.modules["flambeau"]:
             return OperatorNamespaces()
         missing = object()
         found = getattr(self.module, name, missing)
@@ -114,6 +117,11 @@ def attribute_sugar(value: Any, where: SourceRange) -> SugaredValue:
 @sugar_handler
 def _modules(value: Any, where: SourceRange) -> SugaredValue | None:
     return PythonModule(value) if isinstance(value, types.ModuleType) else None
+
+
+@sugar_handler
+def _partials(value: Any, where: SourceRange) -> SugaredValue | None:
+    return Partial(value) if isinstance(value, partial) else None
 
 
 @sugar_handler

@@ -16,7 +16,6 @@ PLACES = {"torch.nn.functional": "functional/*.py", "torch.nn._reduction": "besi
           "torch.functional": "beside/torch_*.py", "torch.jit._trace": "beside/tracing.py",
           "torch.backends.mha": "beside/fast_path.py", "torch.compiler": "beside/compiler.py",
           "torch.nn.modules.activation": "layers/attention.py",
-          "torch.nn.modules.rnn": "layers/recurrent.py",
           "torch.nn.modules.transformer": "layers/transformer.py"}  # fmt: skip
 """Modules of torch, and the files with their functions."""
 NAME = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import types
+import typing
 from typing import Any
 
 from flambeau.jit.frontend.source import Definition
@@ -57,8 +59,33 @@ def _compared(owner: Any) -> list[str]:
 
 
 def _compare(owner: Any, name: str) -> str:
-    tests = " and ".join(f"self.{field} == other.{field}" for field in _compared(owner))
-    return f"def {name}(self, other: {owner.__name__}) -> bool:\n    return {tests or 'True'}\n"
+    """Fields are compared one after another, up to the first that differs."""
+    notes = {field.name: _spelled(field.type) for field in dataclasses.fields(owner)}
+    lines = [f"def {name}(self, other: {owner.__name__}) -> bool:"]
+    for place, field in enumerate(_compared(owner)):
+        optional = notes[field].startswith("Optional[") or "None" in notes[field]
+        test = OPTIONAL_TEST if optional else PLAIN_TEST
+        lines.append(test.format(field=field, a=f"a{place}", b=f"b{place}"))
+    return "\n".join([*lines, "    return True"]) + "\n"
+
+
+PLAIN_TEST = """\
+    if self.{field} == other.{field}:
+        pass
+    else:
+        return False"""
+OPTIONAL_TEST = """\
+    {a} = self.{field}
+    {b} = other.{field}
+    if {a} is None:
+        if {b} is not None:
+            return False
+    elif {b} is None:
+        return False
+    elif {a} == {b}:
+        pass
+    else:
+        return False"""
 
 
 def _order(owner: Any, name: str, symbol: str) -> str:
@@ -75,4 +102,20 @@ def _spelled(note: Any) -> str:
     """An annotation as source."""
     if isinstance(note, str):
         return note
-    return note.__name__ if isinstance(note, type) else str(note).replace("typing.", "")
+    parts = typing.get_args(note)
+    if note is type(None) or note is None:
+        return "None"
+    if not parts:
+        return note.__name__ if isinstance(note, type) else str(note).replace("typing.", "")
+    spelled = [_spelled(part) for part in parts]
+    origin = typing.get_origin(note)
+    if origin in (typing.Union, types.UnionType):
+        return f"Union[{', '.join(spelled)}]" if len(spelled) > 2 else _optional(spelled)
+    return f"{origin.__name__.capitalize()}[{', '.join(spelled)}]"
+
+
+def _optional(spelled: list[str]) -> str:
+    if "None" not in spelled:
+        return f"Union[{', '.join(spelled)}]"
+    (inner,) = [part for part in spelled if part != "None"]
+    return f"Optional[{inner}]"

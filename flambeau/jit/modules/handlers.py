@@ -7,8 +7,10 @@ import inspect
 import sys
 from typing import Any
 
+from flambeau._ops.table.namespace import Namespace
 from flambeau.jit import markers
 from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED
+from flambeau.jit.frontend.python_values import OperatorNamespaces
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
@@ -75,7 +77,17 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
         return function_sugar("torch.jit._trace", name)
     if place == "torch.nn.functional":
         return function_sugar(place, ALIASES.get(name, name)) or operator(name)
+    if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
+        from flambeau.jit.modules.scripting import compiled_function
+
+        return FunctionValue(compiled_function(value)._function)
     return operator(name) if place == "torch" else None
+
+
+@sugar_handler
+def rows(value: Any, where: SourceRange) -> SugaredValue | None:
+    """`ops`, by which our own Python calls operators."""
+    return OperatorNamespaces("aten") if isinstance(value, Namespace) else None
 
 
 _overloaded: dict[Any, tuple[Function, ...]] = {}

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.jit import markers
+from flambeau.jit import markers, state
 from flambeau.jit.errors import warn_of_age
 from flambeau.jit.frontend.source import Definition, definition_of
 from flambeau.jit.frontend.sugar import SugaredValue
@@ -216,6 +216,8 @@ class ScriptMethodStub:
 
 def script_method(fn: Callable[..., Any]) -> Any:
     """Mark a method of a `ScriptModule` class to be compiled once `__init__` is done."""
+    if not state.enabled:
+        return fn
     warn_of_age("torch.jit.script_method")
     frame = sys._getframe(2) if sys._getframe(1).f_back is not None else sys._getframe(1)
     return ScriptMethodStub(fn, {**frame.f_globals, **frame.f_locals})

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flambeau.jit import markers
+from flambeau.jit import markers, state
 from flambeau.jit.errors import warn_of_age
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.script_module import ScriptModule
@@ -47,6 +47,8 @@ def script(
             FutureWarning,
             stacklevel=2,
         )
+    if not state.enabled:
+        return obj
     frame = sys._getframe(_frames_up + 1)
     return compiled(obj, _rcb or scope_of_frame(frame), example_inputs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from flambeau.jit.frontend.source import Definition
@@ -11,6 +12,18 @@ from flambeau.jit.ir import function as ir
 from flambeau.jit.ir.source import Source
 from flambeau.jit.modules.functions import ScriptFunction
 from flambeau.jit.modules.resolvers import PythonScope
+
+
+class _Asked(PythonScope):
+    """Names that a function of the user's knows."""
+
+    def __init__(self, rcb: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.rcb = rcb
+
+    def find(self, name: str) -> Any:
+        found = self.rcb(name)
+        return super().find(name) if found is None else found
 
 
 class CompilationUnit:
@@ -24,17 +37,20 @@ class CompilationUnit:
             self._define(lang, sys._getframe(_frames_up + 1))
 
     def define(self, src: str, rcb: Any = None, _frames_up: int = 0) -> None:
-        """Add the functions of a text.
+        """Add the functions of a text; what names stand for is asked of `rcb`, where it is given.
 
         Raises:
             RuntimeError: TorchScript does not allow one of them.
         """
-        self._define(src, sys._getframe(_frames_up + 1))
+        if rcb is not None and not callable(rcb):
+            raise TypeError("define(): incompatible function arguments: rcb must be a callable, "
+                            f"not {type(rcb).__name__}")  # fmt: skip
+        self._define(src, sys._getframe(_frames_up + 1), rcb)
 
-    def _define(self, text: str, frame: Any) -> None:
+    def _define(self, text: str, frame: Any, rcb: Any = None) -> None:
         from flambeau.jit.modules.methods import function_from
 
-        scope = PythonScope(frame.f_locals, frame.f_globals)
+        scope = PythonScope(frame.f_locals, frame.f_globals) if rcb is None else _Asked(rcb)
         source = Source(text, "<string>")
         made = []
         for node in ast.parse(text).body:

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops import fast_attention
-from flambeau._ops.fast_attention import FeedForward, Heads, Norm
+from flambeau._ops.attention import fast as fast_attention
+from flambeau._ops.attention.fast import FeedForward, Heads, Norm
+from flambeau._tensor.attributes import FIELDS, fields_of
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.registry import implements
 
 MASK = "_valid_positions"
-"""Under this name a padded tensor's `__dict__` has its mask (N, L), true where there is a value."""
+"""Under this name a padded tensor has its mask (N, L), true where there is a value."""
+FIELDS.add(MASK)
 
 
 @implements("prim::is_nested")
 def is_nested(tensor: Tensor) -> bool:
     """Whether the tensor has padded positions that do not count."""
-    return MASK in tensor.__dict__
+    return MASK in fields_of(tensor)
 
 
 @implements("_nested_tensor_from_mask_left_aligned")
@@ -49,7 +51,7 @@ def with_mask(tensor: Any, mask: Any, mask_check: bool) -> Any:
 @implements("to_padded_tensor")
 def to_padded(tensor: Any, padding: float, output_size: list[int] | None) -> Any:
     """The tensor with a number in all padded positions."""
-    mask = tensor.__dict__.get(MASK)
+    mask = fields_of(tensor).get(MASK)
     if mask is None:
         raise RuntimeError("to_padded_tensor: the tensor has no padded positions")
     if output_size is not None and tuple(output_size) != tuple(tensor.shape):
@@ -60,7 +62,7 @@ def to_padded(tensor: Any, padding: float, output_size: list[int] | None) -> Any
 def marked(tensor: Tensor, mask: Any) -> Tensor:
     """The tensor, which from now on knows its mask."""
     if mask is not None:
-        tensor.__dict__[MASK] = mask
+        fields_of(tensor)[MASK] = mask
     return tensor
 
 
@@ -79,7 +81,7 @@ def attention(query: Any, key: Any, value: Any, embed_dim: int, heads: int, qkv_
     wanted, the weights (N, L, S), or (N, heads, L, S) of each head.
     """
     weights = Heads(embed_dim, heads, qkv_weight, qkv_bias, proj_weight, proj_bias)
-    valid = query.__dict__.get(MASK)
+    valid = fields_of(query).get(MASK)
     closed = _closed(mask, mask_type, valid)
     result, paid = fast_attention.attention(query, key, value, weights, closed)
     if not need_weights:
@@ -94,7 +96,7 @@ def encoder_layer(src: Any, embed_dim: int, heads: int, qkv_weight: Any, qkv_bia
                   ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any,
                   mask: Any, mask_type: int | None) -> Any:  # fmt: skip
     """One layer of an encoder on (N, L, D), without dropout."""
-    valid = src.__dict__.get(MASK)
+    valid = fields_of(src).get(MASK)
     result = fast_attention.encoder_layer(
         src,
         Heads(embed_dim, heads, qkv_weight, qkv_bias, proj_weight, proj_bias),

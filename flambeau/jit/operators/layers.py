@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau._ops.namespace import get, ops
+from flambeau._ops.losses.distance import COMPUTE_MODES
+from flambeau._ops.recurrent.cells import step
+from flambeau._ops.table.namespace import get, ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.forms import element_type
 from flambeau.jit.operators.registry import implements
@@ -98,6 +100,15 @@ def einsum(equation: str, operands: list[Any], path: list[int] | None) -> Any:
     return get("einsum")(equation, *operands)
 
 
+@implements("max_unpool3d")
+def max_unpool3d(input: Any, indices: Any, size: list[int], stride: list[int], padding: list[int]
+                 ) -> Any:  # fmt: skip
+    """Zeros of a size, with values at their places; the windows that these stem from say no more
+    than the size does.
+    """
+    return ops.max_unpool3d(input, indices, size)
+
+
 @implements("relu6_")
 def relu6_in_place(input: Any) -> Any:
     """Values below 0 become 0, those above 6 become 6."""
@@ -108,6 +119,12 @@ def relu6_in_place(input: Any) -> Any:
 def gelu_in_place(input: Any, approximate: str) -> Any:
     """GELU, written to the input."""
     return input.copy_(functional().gelu(input, approximate=approximate))
+
+
+@implements("cdist")
+def cdist(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
+    """Programs say by a number how distances are to be computed."""
+    return ops.cdist(x1, x2, p, tuple(COMPUTE_MODES)[compute_mode or 0])
 
 
 @implements("_unique")
@@ -285,7 +302,7 @@ def _run_layers(mode: str, input: Any, states: tuple[Any, ...], params: list[Any
                 layers: int, dropout: float, train: bool, bidirectional: bool,
                 batch_sizes: list[int] | None) -> tuple[Any, list[Any]]:  # fmt: skip
     """All layers over (T, N, features) or packed rows: the outputs and the last states."""
-    from flambeau._ops.recurrent import is_one_operator
+    from flambeau._ops.recurrent.layers import is_one_operator
     from flambeau.nn.layers.rnn_steps import Direction
 
     single = is_one_operator(mode, input)
@@ -352,15 +369,7 @@ def _register_single_state(name: str, mode: str) -> None:
 
     @implements(f"{name}_cell")
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-        return _advance(mode, input, (hx,), _Weights(w_ih, w_hh, b_ih, b_hh))[0]
-
-
-def _advance(mode: str, input: Any, state: tuple[Any, ...], weights: _Weights) -> tuple[Any, ...]:
-    from flambeau.nn.layers.rnn_steps import Direction
-
-    direction = Direction(mode, weights)
-    from_input = functional().linear(input, weights.weight_ih, weights.bias_ih)
-    return direction.advance(from_input, state)
+        return step(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 for _name, _mode in {"gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}.items():
@@ -370,7 +379,7 @@ for _name, _mode in {"gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU
 @implements("lstm_cell")
 def lstm_cell(input: Any, hx: list[Any], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
     """One step: the new hidden and cell states."""
-    return tuple(_advance("LSTM", input, tuple(hx), _Weights(w_ih, w_hh, b_ih, b_hh)))
+    return tuple(step("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh))
 
 
 @implements("_pack_padded_sequence")

@@ -10,20 +10,21 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau._ops import binder
-from flambeau._ops.dispatch import make
-from flambeau._ops.elementwise_path import make_inplace
-from flambeau._ops.inplace import make_kernel_inplace
-from flambeau._ops.namespace import get
-from flambeau._ops.op import ALIASES, BY_NAME, Op
-from flambeau._ops.schema import REQUIRED as NO_DEFAULT
+from flambeau._ops.table import binder
+from flambeau._ops.table.dispatch import make
+from flambeau._ops.table.elementwise_path import make_inplace
+from flambeau._ops.table.index import ALIASES
+from flambeau._ops.table.inplace import make_kernel_inplace
+from flambeau._ops.table.namespace import get
+from flambeau._ops.table.op import BY_NAME, Op
+from flambeau._ops.table.schema import REQUIRED as NO_DEFAULT
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.operators.conversions import without_none
 from flambeau.jit.operators.forms import ANY_VALUE, CONVERSIONS, Form, Passing
+from flambeau.jit.operators.naming import PREFIXES, public_names
 
-PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft.", "": ""}
 DROPPED = ANY_VALUE | {"pin_memory", "memory_format", "layout", "device", "generator", "dtype"}
 """Parameters that a row may lack; the call refuses values that would mean something."""
 RENAMED = {
@@ -75,13 +76,11 @@ def _several_outputs(function: Callable[..., Any], count: int) -> Callable[..., 
 
 def _rows(short: str, overload: str) -> Iterator[Op]:
     """The rows of a name, that of the same overload first."""
-    for prefix, public in PREFIXES.items():
-        for space in ("", "nn.functional."):
-            name = f"{public}{space}{short.removeprefix(prefix)}"
-            name = ALIASES.get(name, name)
-            if short.startswith(prefix) and name in BY_NAME:
-                found = sorted(BY_NAME[name], key=lambda op: op.order)
-                yield from sorted(found, key=lambda op: op.overload != overload)
+    for public in public_names(short):
+        name = ALIASES.get(public, public)
+        if name in BY_NAME:
+            found = sorted(BY_NAME[name], key=lambda op: op.order)
+            yield from sorted(found, key=lambda op: op.overload != overload)
 
 
 _made: dict[tuple[str, bool], Callable[..., Any]] = {}
@@ -108,7 +107,7 @@ def _row_passing(op: Op, schema: FunctionSchema, outputs: list[Parameter]) -> li
         if parameter in outputs:
             made.append(_output(parameter, outputs))
             continue
-        name = _known_name(parameter.name, known)
+        name = _known_name(parameter.name, known) or _first_name(position, parameter, known)
         if name is None:
             if parameter.name not in DROPPED:
                 return None
@@ -131,6 +130,11 @@ def _dropped(parameter: Parameter) -> Passing:
 
 def _output(parameter: Parameter, outputs: list[Parameter]) -> Passing:
     return Passing("out" if len(outputs) == 1 else f"out{outputs.index(parameter)}")
+
+
+def _first_name(position: int, parameter: Parameter, known: dict[str, Any]) -> str | None:
+    """The first operand is what it is, whatever functions call it: `x` of `vector_norm`."""
+    return next(iter(known), None) if position == 0 and parameter.type == T.TENSOR else None
 
 
 def _known_name(name: str, known: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._ops import outputs
+from flambeau._ops.table import outputs
 from flambeau._runtime.cpu import write
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump

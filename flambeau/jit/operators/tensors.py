@@ -7,7 +7,7 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core import promotion
 from flambeau._core.device import device
-from flambeau._ops.namespace import get, ops
+from flambeau._ops.table.namespace import get, ops
 from flambeau._tensor.conversion import tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._ops.lookup import get
+from flambeau._ops.table.lookup import get
 from flambeau.jit.operators.registry import implements
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.optimise import facts, faults, loops, settings, sharing

@@ -21,20 +21,21 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.modes import grad as grad_mode
-from flambeau._ops.conv import convolved
-from flambeau._ops.namespace import ops
-from flambeau._ops.pointwise import wants_grad
-from flambeau._ops.templates.conv_check import expand_ints
-from flambeau._ops.templates.convolve import PackedWeight
-from flambeau._ops.templates.epilogue import NOTHING, Epilogue
-from flambeau._ops.templates.memory_formats import is_images_of_pixels
-from flambeau._ops.templates.windows import window_count
+from flambeau._ops.conv.choice import PackedWeight
+from flambeau._ops.conv.convolution import convolved
+from flambeau._ops.conv.shapes import expand_ints
+from flambeau._ops.launching.epilogue import NOTHING, Epilogue
+from flambeau._ops.launching.memory_formats import is_images_of_pixels
+from flambeau._ops.launching.windows import window_count
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import version_of
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Graph, Node, Value
 from flambeau.jit.optimise import facts, faults
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, runner
+from flambeau.jit.passes.effects import fills
 
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")
 SUMS = ("aten::add", "aten::add_")
@@ -67,7 +68,7 @@ def rewrite(block: Block) -> None:
     for node in list(block):
         for inner in node.blocks:
             rewrite(inner)
-        if node.kind in CONVOLUTIONS and node.block is block:
+        if node.kind in CONVOLUTIONS and not fills(node) and node.block is block:
             chain = _chain(node)
             if chain is not None:
                 _replace(chain)
@@ -147,7 +148,9 @@ def _only_user(node: Node) -> Node | None:
     if len(node.output.users) != 1:
         return None
     ((user, _),) = node.output.users
-    return user if isinstance(user, Node) and user.block is node.block else None
+    if not isinstance(user, Node) or user.block is not node.block or fills(user):
+        return None
+    return user
 
 
 def _nothing_written(chain: Chain) -> bool:

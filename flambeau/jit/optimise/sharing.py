@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.layout import contiguous_format
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.values import ScriptObject

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Node
+from flambeau.jit.operators.table import overloads
 
 SIDE_EFFECTS = frozenset((
     "prim::PythonOp", "prim::IgnoredPythonOp", "prim::Print", "prim::RaiseException",
@@ -16,22 +19,25 @@ SIDE_EFFECTS = frozenset((
 ))  # fmt: skip
 """Operators that act on, or depend on, something that is no value of the graph."""
 
-RANDOM = frozenset(
-    "dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ "
-    "feature_alpha_dropout feature_alpha_dropout_ native_dropout _fused_dropout bernoulli "
-    "bernoulli_ multinomial normal normal_ poisson rand rand_like randint randint_like randn "
-    "randn_like randperm rrelu rrelu_ rrelu_with_noise uniform_ random_ cauchy_ exponential_ "
-    "geometric_ log_normal_ binomial _standard_gamma _sample_dirichlet gaussian "
-    "fractional_max_pool2d fractional_max_pool3d scaled_dot_product_attention lstm gru rnn_tanh "
-    "rnn_relu".split()
-)
-"""Operators that draw random numbers, some of them only if they train."""
-MAYBE_RANDOM = {
-    "dropout": "train", "feature_dropout": "train", "alpha_dropout": "train",
-    "feature_alpha_dropout": "train", "native_dropout": "train", "rrelu": "training",
-    "lstm": "train", "gru": "train", "rnn_tanh": "train", "rnn_relu": "train",
-}  # fmt: skip
-"""Those that do so only if the parameter of this name is true."""
+RATES = frozenset(("p", "dropout", "dropout_p"))
+"""What schemas call the probability of dropout."""
+SWITCHES = ("train", "training")
+"""What they call the flag without which there is none."""
+GENERATORS = (T.GENERATOR, T.optional(T.GENERATOR))
+
+
+@cache
+def draws(kind: str) -> str | None:
+    """Whether an operator draws random numbers, as its schemas tell: None if not, and the name of
+    the parameter without which it does not; "" if there is none."""
+    schemas = overloads(kind)
+    names = {p.name for schema in schemas for p in schema.arguments}
+    switch = next((name for name in SWITCHES if name in names), "")
+    if any(p.type in GENERATORS for schema in schemas for p in schema.arguments):
+        return switch
+    if switch and names & RATES:
+        return switch
+    return "dropout_p" if "dropout_p" in names else None
 
 
 def has_side_effects(node: Node) -> bool:
@@ -50,22 +56,26 @@ def contains_side_effects(node: Node) -> bool:
 
 def is_random(node: Node) -> bool:
     """Whether two runs of the node may differ."""
-    name = node.kind.removeprefix("aten::")
-    if name not in RANDOM:
-        return False
-    switch = MAYBE_RANDOM.get(name)
-    if switch is None or node.schema is None:
-        return True
+    switch = draws(node.kind)
+    if not switch or node.schema is None:
+        return switch is not None
     try:
         value = node.named(switch)
     except KeyError:
         return True
-    return not (value.is_constant and value.constant is False)
+    return not (value.is_constant and value.constant is not None and not value.constant)
 
 
 def writes_inputs(node: Node) -> bool:
     """Whether the node's schema says that it writes to an input."""
     return node.schema is not None and any(p.written for p in node.schema.arguments)
+
+
+def fills(node: Node) -> bool:
+    """Whether a node's results are tensors that it was given (`out=`). It is another operator,
+    then, than those of the same name that only compute."""
+    schema = node.schema
+    return schema is not None and any(p.keyword_only and p.written for p in schema.arguments)
 
 
 def is_mutable(type: T.Type) -> bool:

@@ -10,6 +10,7 @@ from flambeau._core import promotion
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir.graph import Graph, Node, Value
 from flambeau.jit.passes.dead_code import remove_dead_code
+from flambeau.jit.passes.effects import fills
 
 DROPOUTS = frozenset(("aten::dropout", "aten::dropout_", "aten::feature_dropout",
                       "aten::feature_dropout_", "aten::alpha_dropout",
@@ -124,6 +125,8 @@ def _can_change(layer: Node, node: Node) -> bool:
         return False  # transposed: the weight's second dimension is the output
     others = [user for user, _ in layer.output.users if user is not node]
     if not all(isinstance(user, Node) and user.kind in SHAPE for user in others):
+        return False
+    if fills(layer) or fills(node):
         return False
     weight, bias = layer.inputs[1:3]
     return weight.is_constant and isinstance(weight.constant, Tensor) and bias.is_constant

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
+from flambeau._ops.table import index
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Graph, Node
+from flambeau.jit.operators.naming import public_names
 from flambeau.jit.passes.schemas import fitting_schema
 
-IN_PLACE_TOO = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div",
-    "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-    "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
-    "swapaxes": "transpose", "swapdims": "transpose", "true_divide": "div",
-}  # fmt: skip
-SPECIAL = {
-    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expm1": "expm1",
-    "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma",
-    "i0": "i0", "digamma": "digamma", "log1p": "log1p", "log_softmax": "log_softmax",
-    "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",
-    "polygamma": "polygamma", "psi": "digamma", "round": "round", "sinc": "sinc",
-    "softmax": "softmax", "xlogy": "xlogy",
-}  # fmt: skip
-CANONICAL = {
-    **IN_PLACE_TOO,
-    **{f"{name}_": f"{canonical}_" for name, canonical in IN_PLACE_TOO.items()},
-    **{f"special_{name}": canonical for name, canonical in SPECIAL.items()},
-    "adjoint": "mH", "concat": "cat", "concatenate": "cat", "det": "linalg_det", "ger": "outer",
-    "inverse": "linalg_inv", "linalg_matmul": "matmul", "matrix_exp": "linalg_matrix_exp",
+OF_ATEN = {
+    "adjoint": "mH", "det": "linalg_det", "inverse": "linalg_inv",
+    "linalg_matrix_power": "", "matrix_exp": "linalg_matrix_exp",
     "matrix_power": "linalg_matrix_power", "moveaxis": "movedim",
-    "orgqr": "linalg_householder_product", "row_stack": "vstack",
+    "orgqr": "linalg_householder_product", "special_log_softmax": "log_softmax",
+    "special_logsumexp": "logsumexp", "special_softmax": "softmax",
 }  # fmt: skip
-"""Names of aten, and what compiled programs call them."""
+"""Further names that are one operator in aten, and rows of their own here, or the other way."""
+
+
+@cache
+def canonical(name: str) -> str:
+    """What compiled programs call an operator of aten: `mul` for `multiply`."""
+    plain = name.removesuffix("_")
+    found = OF_ATEN.get(plain)
+    if found is None:
+        found = next((index.ALIASES[public] for public in public_names(plain)
+                      if public in index.ALIASES), "")  # fmt: skip
+    return found.replace(".", "_") + name[len(plain) :] if found else name
 
 
 def normalise_names(graph: Graph) -> None:
@@ -54,8 +51,9 @@ def number_warnings(graph: Graph) -> None:
 
 def _normalise(node: Node) -> None:
     name = node.kind.removeprefix("aten::")
-    if name in CANONICAL:
-        node.kind = f"aten::{CANONICAL[name]}"
+    known = canonical(name)
+    if known != name:
+        node.kind = f"aten::{known}"
     elif name == "rsub" and node.inputs[1].type.is_subtype_of(T.TENSOR):
         _swap_inputs(node)
         node.kind = "aten::sub"

@@ -129,8 +129,8 @@ def _counted(run: Callable[..., Any], meter: Meter | None) -> Callable[..., Any]
     def counted(*values: Any) -> Any:
         meter.reset()
         if meter.limits.memory is None:
-            return run(*values)
+            return meter.given(run(*values))
         with limited(meter):
-            return run(*values)
+            return meter.given(run(*values))
 
     return counted

@@ -1,79 +1,112 @@
-"""Results that come later. Programs run in one thread: a fork is carried out where it stands."""
+"""Forks of programs: calls that run beside the caller, in threads of their own.
+
+As many run at a time as `set_num_interop_threads` says. Who waits for a call that has not begun
+makes it itself, so that calls that wait for each other need no more threads than there are.
+"""
 
 from __future__ import annotations
 
+import contextvars
+import os
+import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-T = TypeVar("T")
+from flambeau._core import device, modes, settings
+from flambeau.futures import Future
+
+__all__ = ["Future", "forked", "forked_here"]
 
 
-class Future(Generic[T]):
-    """What `fork` gives: `wait` hands out the result, or raises what went wrong."""
+class Call:
+    """A call that somebody is to make: a thread of the pool, or who waits for it."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.function, self.args = function, args
+        self.future: Future[Any] = Future()
+        self.future._work = self.make
+        self.free = threading.Lock()
+        self.context = contextvars.copy_context()
+        self.grad = modes.grad.enabled
+        self.device = device.thread.chosen, list(device.thread.blocks)
+
+    def make(self) -> None:
+        """Make the call, if nobody has begun to; as its caller would, whatever modes hold here."""
+        if not self.free.acquire(blocking=False):
+            return
+        before = modes.grad.enabled, device.thread.chosen, device.thread.blocks
+        modes.grad.enabled = self.grad
+        device.thread.chosen, device.thread.blocks = self.device
+        try:
+            self.context.run(_settle, self.future, self.function, self.args)
+        finally:
+            modes.grad.enabled, device.thread.chosen, device.thread.blocks = before
+
+
+def _settle(future: Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    try:
+        result = function(*args)
+    except Exception as error:  # raised where the result is waited for
+        future.set_exception(error)
+        return
+    future.set_result(result)
+
+
+class Pool:
+    """Threads that make calls: they begin when there is something to do, and never end."""
 
     def __init__(self) -> None:
-        self._done = False
-        self._result: Any = None
-        self._error: BaseException | None = None
-        self._callbacks: list[Callable[[Future[T]], Any]] = []
+        self.calls: deque[Call] = deque()
+        self.changed = threading.Condition()
+        self.threads = self.idle = 0
 
-    def done(self) -> bool:
-        """Whether there is a result or an error."""
-        return self._done
+    def add(self, call: Call) -> None:
+        """Let a thread make a call."""
+        with self.changed:
+            self.calls.append(call)
+            if len(self.calls) > self.idle and self.threads < settings.get_num_interop_threads():
+                self.threads += 1
+                threading.Thread(target=self._live, daemon=True).start()
+            self.changed.notify()
 
-    def set_result(self, result: T) -> None:
-        """Give the result; it can be given once."""
-        self._finish(result, None)
+    def _live(self) -> None:
+        while True:
+            with self.changed:
+                self.idle += 1
+                self.changed.wait_for(lambda: self.calls)
+                self.idle -= 1
+                call = self.calls.popleft()
+            call.make()
 
-    def set_exception(self, error: BaseException) -> None:
-        """Give the error that `wait` raises."""
-        self._finish(None, error)
 
-    def _finish(self, result: Any, error: BaseException | None) -> None:
-        if self._done:
-            raise RuntimeError(
-                "Future can only be marked completed once. (Have you called set_result twice?)"
-            )
-        self._result, self._error, self._done = result, error, True
-        for callback in self._callbacks:
-            callback(self)
+pool = Pool()
 
-    def wait(self) -> T:
-        """The result."""
-        if not self._done:
-            raise RuntimeError("the result of a Future is waited for that nothing computes")
-        if self._error is not None:
-            raise self._error
-        return self._result  # type: ignore[no-any-return]
 
-    value = wait
+def _forget() -> None:
+    """The child of a fork has none of its parent's threads."""
+    global pool  # noqa: PLW0603
+    pool = Pool()
 
-    def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """A Future of what a function makes of this one when it is done."""
-        made: Future[Any] = Future()
 
-        def run(self: Future[T]) -> None:
-            try:
-                made.set_result(callback(self))
-            except Exception as error:  # what a callback raises belongs to its Future
-                made.set_exception(error)
-
-        self.add_done_callback(run)
-        return made
-
-    def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call a function when the Future is done; at once if it is."""
-        if self._done:
-            callback(self)
-        else:
-            self._callbacks.append(callback)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def forked(function: Callable[..., Any], *args: Any) -> Future[Any]:
-    """A call as a Future."""
+    """A call as a Future. While somebody looks on, or changes what operators do, the call is made
+    at once: modes belong to a thread.
+    """
+    if modes.watch.interferes():
+        return forked_here(function, *args)
+    settings.Threads.begun = True
+    call = Call(function, args)
+    pool.add(call)
+    return call.future
+
+
+def forked_here(function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """A call as a Future, made at once; for programs whose steps are counted."""
     made: Future[Any] = Future()
-    try:
-        made.set_result(function(*args))
-    except Exception as error:  # raised where the result is waited for
-        made.set_exception(error)
+    _settle(made, function, args)
     return made

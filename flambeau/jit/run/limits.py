@@ -1,14 +1,20 @@
-"""Limits of what a program may do: steps, memory, depth of calls."""
+"""Limits of what a program may do: steps, memory, time, depth of calls."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.sizes import Estimate
+from flambeau.jit.operators.work import ELEMENTS, ITEMS, backward, extent
+from flambeau.jit.run.holding import held
+
+LOOK_EVERY = 256
 
 
 class LimitExceeded(RuntimeError):
@@ -19,23 +25,27 @@ class LimitExceeded(RuntimeError):
 class Limits:
     """What one call may do; None for no limit.
 
-    steps: operators and rounds of loops.
-    memory: bytes of the results of operators, together, that one call may make.
+    steps: operators and rounds of loops; an operator that works on much counts as many steps as
+        the microseconds that it takes, about (`jit.operators.work`).
+    memory: bytes that the results of operators may take at the same time.
     depth: calls within each other.
     code: characters of the code of an archive, together; it is compiled while it is loaded.
+    seconds: how long a call may take. The clock is looked at between operators.
     """
 
     steps: int | None = None
     memory: int | None = None
     depth: int | None = 200
     code: int | None = 1 << 24
+    seconds: float | None = None
 
     @staticmethod
     def for_loading(size: int) -> Limits:
         """What an archive of `size` bytes may do while it is loaded, if nobody says otherwise: run
         its `__setstate__`, which put together what a file holds in parts.
         """
-        return Limits(steps=10_000_000, memory=(1 << 30) + 32 * size)
+        seconds = 60 + size / 1e7
+        return Limits(steps=10_000_000, memory=(1 << 30) + 32 * size, seconds=seconds)
 
 
 class Meter:
@@ -43,18 +53,24 @@ class Meter:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.depth = 0
-        self.steps = 0
-        self.memory = 0
+        self.depth = self.base = 0  # `base`: the depth at which calls from outside begin
+        self.steps = self.worked = 0
+        self.next_look = 0  # at the clock: as many steps
+        self.deadline: float | None = None
+        self.memory = self.kept = 0  # `kept`: what earlier calls have made
         self.refused = False  # whether an array was not made: see `memory`
 
     def reset(self) -> None:
         """Begin to count anew: a call from outside."""
         if not self.depth:
-            self.steps = self.memory = 0
+            self.steps = self.worked = self.memory = self.next_look = 0
+            if self.limits.seconds is not None:
+                self.deadline = time.monotonic() + self.limits.seconds
 
     def enter(self) -> None:
         """A function begins."""
+        if not self.depth or self.depth == self.base:
+            self.kept = self.memory
         self.depth += 1
         if self.limits.depth is not None and self.depth > self.limits.depth:
             raise LimitExceeded(f"more than {self.limits.depth} calls within each other")
@@ -68,16 +84,39 @@ class Meter:
         """Let all calls inside count as one."""
         self.reset()
         self.depth += 1
+        self.base = self.depth
         try:
             yield
         finally:
             self.depth -= 1
+            self.base = 0
 
-    def tick(self) -> None:
-        """One step."""
-        self.steps += 1
+    def tick(self, more: int = 0) -> None:
+        """One step, or more."""
+        self.steps += 1 + more
         if self.limits.steps is not None and self.steps > self.limits.steps:
             raise LimitExceeded(f"more than {self.limits.steps} steps")
+        if self.deadline is not None and self.steps >= self.next_look:
+            self.next_look = self.steps + LOOK_EVERY
+            if time.monotonic() > self.deadline:
+                raise LimitExceeded(f"more than {self.limits.seconds:g} seconds")
+
+    def work(self, estimate: Estimate, *args: Any) -> None:
+        """Count what an operator is going to do."""
+        try:
+            # a backward pass goes through what was done forward, all of it at most
+            count = 2 * self.worked if estimate is backward else estimate(*args)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            count = extent(args)  # arguments of other kinds than it is for
+        if estimate is not backward:
+            self.worked += count
+        self.tick(count)
+
+    def given(self, result: Any) -> Any:
+        """Count what it takes to copy a result for the caller: lists may hold each other."""
+        if isinstance(result, (list, tuple, dict)):
+            self.tick(extent([result], with_tensors=False) // ITEMS)
+        return result
 
     def room(self, estimate: Estimate, *args: Any) -> None:
         """Refuse what would take more memory than is left, before it takes it."""
@@ -95,6 +134,7 @@ class Meter:
             if kind is Tensor:
                 if result._root is None:
                     self._add(result.numel() * result.dtype.itemsize)
+                    self.tick(result.numel() // ELEMENTS)
             elif kind is str:
                 self._add(len(result))
             elif kind in (list, tuple, dict):
@@ -107,13 +147,25 @@ class Meter:
         self.memory += size
 
     def _check(self, size: int) -> None:
-        if self.limits.memory is not None and self.memory + size > self.limits.memory:
+        if not self._fits(size):
             raise self.beyond_memory()
+
+    def _fits(self, size: int) -> bool:
+        """Whether so many bytes more are within the limit; what nobody holds any more is not
+        counted, but looked for only where a good part of the limit may come free."""
+        limit = self.limits.memory
+        if limit is None or self.memory + size <= limit:
+            return True
+        found, looked_at = held(sys._getframe(1))
+        self.tick(looked_at)
+        self.memory = min(self.memory, self.kept + found)
+        return self.memory + size <= limit - limit // 8
 
     def allows(self, size: int) -> bool:
         """Whether so many bytes more are within the limit."""
-        if self.limits.memory is None or self.memory + size <= self.limits.memory:
-            return True
+        with suppress(LimitExceeded):  # of steps, while it was looked for what is held
+            if self._fits(size):
+                return True
         self.refused = True
         return False
 

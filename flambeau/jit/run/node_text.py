@@ -9,8 +9,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
 from flambeau.jit.ir.values import ScriptObject, named_tuple
+from flambeau.jit.operators import work
 from flambeau.jit.run import contexts, support
-from flambeau.jit.run.futures import forked
+from flambeau.jit.run.futures import forked, forked_here
 
 if TYPE_CHECKING:
     from flambeau.jit.run.python_text import Writer
@@ -240,8 +241,10 @@ def write_isinstance(w: Writer, node: Node) -> None:
     value, types = w.text(node.inputs[0]), tuple(node.attributes["types"])
     if types == (T.TENSOR,):
         w.assign(node, f"isinstance({value}, {w.bind(Tensor, 'Tensor')})")
-    else:
-        w.assign(node, f"{w.bind(support.matches, 'matches')}({value}, {w.bind(types)})")
+        return
+    if w.meter is not None:
+        w.put(f"{w.meter}.work({w.bind(work.reached, 'reached')}, {value})")
+    w.assign(node, f"{w.bind(support.matches, 'matches')}({value}, {w.bind(types)})")
 
 
 @writes("prim::tolist")
@@ -254,7 +257,7 @@ def write_tolist(w: Writer, node: Node) -> None:
 @writes("prim::ConstantChunk")
 def write_chunk(w: Writer, node: Node) -> None:
     """A tensor in so many pieces."""
-    from flambeau._ops.namespace import get
+    from flambeau._ops.table.namespace import get
 
     chunks, dim = int(node.attributes["chunks"]), int(node.attributes["dim"])
     targets = "".join(f"{w.name(value)}, " for value in node.outputs)
@@ -368,4 +371,5 @@ def write_fork(w: Writer, node: Node) -> None:
     graph = node.attributes["Subgraph"]
     function = w.bind(w.resolve(graph), "forked_graph")
     given = ", ".join([function, *(w.text(value) for value in node.inputs)])
-    w.assign(node, f"{w.bind(forked, 'forked')}({given})")
+    make = forked if w.meter is None else forked_here
+    w.assign(node, f"{w.bind(make, 'forked')}({given})")

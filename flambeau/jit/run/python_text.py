@@ -22,6 +22,7 @@ from flambeau.jit.operators import calls
 from flambeau.jit.operators.forms import Given, call_text
 from flambeau.jit.operators.registry import SCOPE
 from flambeau.jit.operators.sizes import estimate_of, growth_of
+from flambeau.jit.operators.work import work_of
 from flambeau.jit.run.contexts import Entered
 from flambeau.jit.run.node_text import NODES, check_class
 
@@ -164,7 +165,6 @@ class Writer:
         form = calls.find(schema) or calls.refusing(schema)
         text = call_text(form, [self.given(v) for v in node.inputs], self.bind)
         if self.meter is not None:
-            self.put(f"{self.meter}.tick()")
             self.measured(node, schema)
         writes = schema.returns and schema.returns[0].written
         if form.piece and writes and node.outputs:
@@ -176,8 +176,13 @@ class Writer:
             self.put(f"{self.meter}.made({', '.join(self.name(v) for v in node.outputs)})")
 
     def measured(self, node: Node, schema: Any) -> None:
-        """Ask, before an operator runs whose result may be large, whether it may."""
+        """Count the work of an operator, and ask for the memory of its result, before it runs."""
         inputs = ", ".join(self.text(value) for value in node.inputs)
+        work = work_of(schema)
+        if work is None:
+            self.put(f"{self.meter}.tick()")
+        else:
+            self.put(f"{self.meter}.work({self.bind(work, 'work')}, {inputs})")
         for method, estimate in (("room", estimate_of(schema)), ("grow", growth_of(schema))):
             if estimate is not None:
                 self.put(f"{self.meter}.{method}({self.bind(estimate, 'size')}, {inputs})")

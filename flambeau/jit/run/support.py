@@ -32,7 +32,13 @@ def wrong_length(items: list[Any], wanted: int) -> NoReturn:
 
 def matches(value: Any, types: tuple[T.Type, ...]) -> bool:
     """`isinstance` of a program."""
-    return any(_matches(value, wanted) for wanted in types)
+    seen: Answers = {}
+    return any(_matches(value, wanted, seen) for wanted in types)
+
+
+Answers = dict[tuple[int, int], bool]
+"""What is known of containers, by their identity and their type's: lists may hold one list many
+times, on every level, and are looked at once."""
 
 
 SIMPLE: dict[T.Type, type] = {
@@ -40,34 +46,41 @@ SIMPLE: dict[T.Type, type] = {
 }  # fmt: skip
 
 
-def _matches(value: Any, wanted: T.Type) -> bool:
+def _matches(value: Any, wanted: T.Type, seen: Answers) -> bool:
     if wanted in SIMPLE:
         return isinstance(value, SIMPLE[wanted])
     if wanted == T.INT:
         return type(value) is int
     if wanted in (T.NONE, T.ANY):
         return value is None or wanted == T.ANY
-    if isinstance(wanted, T.ListType):
-        return isinstance(value, list) and all(_matches(v, wanted.element) for v in value)
-    if isinstance(wanted, T.DictType):
-        return isinstance(value, dict) and all(
-            _matches(k, wanted.key) and _matches(v, wanted.value) for k, v in value.items()
-        )
-    if isinstance(wanted, (T.OptionalType, T.UnionType)):
-        return any(_matches(value, part) for part in T.alternatives(wanted))
-    if isinstance(wanted, T.TupleType):
-        return _is_tuple(value, wanted)
     if wanted == T.ANY_LIST:
         return isinstance(value, list)
     if wanted == T.ANY_TUPLE:
         return isinstance(value, tuple)
-    return _has_type(value, wanted)
+    if isinstance(wanted, (T.OptionalType, T.UnionType)):
+        return any(_matches(value, part, seen) for part in T.alternatives(wanted))
+    if not isinstance(value, (list, dict, tuple)):
+        return _has_type(value, wanted)
+    key = (id(value), id(wanted))
+    if key not in seen:
+        seen[key] = _holds(value, wanted, seen)
+    return seen[key]
 
 
-def _is_tuple(value: Any, wanted: T.TupleType) -> bool:
-    if not isinstance(value, tuple) or len(value) != len(wanted.elements):
+def _holds(value: Any, wanted: T.Type, seen: Answers) -> bool:
+    """Whether a container is of a type, with all that it holds."""
+    if isinstance(wanted, T.ListType):
+        return isinstance(value, list) and all(_matches(v, wanted.element, seen) for v in value)
+    if isinstance(wanted, T.DictType):
+        return isinstance(value, dict) and all(
+            _matches(k, wanted.key, seen) and _matches(v, wanted.value, seen)
+            for k, v in value.items()
+        )
+    if not isinstance(wanted, T.TupleType) or not isinstance(value, tuple):
         return False
-    return all(map(_matches, value, wanted.elements))
+    return len(value) == len(wanted.elements) and all(
+        _matches(v, element, seen) for v, element in zip(value, wanted.elements, strict=True)
+    )
 
 
 def _has_type(value: Any, wanted: T.Type) -> bool:

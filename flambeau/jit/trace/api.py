@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit import state
 from flambeau.jit.errors import warn_of_age
@@ -48,6 +49,9 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         TracingCheckError: a second trace differs.
     """
     warn_of_age("torch.jit.trace")
+    _check_options(optimize, _force_outplace, _module_class, _compilation_unit)
+    if not state.enabled:
+        return func
     if isinstance(func, ScriptModule) and "_type" in func.__dict__:
         warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. "
                       "Returning the object as is.", stacklevel=2)  # fmt: skip
@@ -85,8 +89,23 @@ def trace_module(mod: Any, inputs: dict[str, Any], optimize: Any = None, check_t
                  _store_inputs: bool = True) -> Any:  # fmt: skip
     """As `trace`, for several methods of a Module: `inputs` maps their names to example inputs."""
     warn_of_age("torch.jit.trace_method")
+    _check_options(optimize, _force_outplace, _module_class, _compilation_unit)
+    if not state.enabled:
+        return mod
     return _module_trace(mod, inputs, check_trace, check_inputs, check_tolerance, strict,
                          example_inputs_is_kwarg)  # fmt: skip
+
+
+def _check_options(optimize: Any, outplace: bool, module_class: Any, unit: Any) -> None:
+    """Options that PyTorch keeps for itself raise; `_store_inputs` is for its debugging alone."""
+    if optimize is not None:
+        warnings.warn("`optimize` is deprecated and has no effect. Use `with "
+                      "torch.jit.optimized_execution()` instead", FutureWarning,
+                      stacklevel=3)  # fmt: skip
+    given = {"_force_outplace": outplace, "_module_class": module_class, "_compilation_unit": unit}
+    for name, value in given.items():
+        if value:
+            raise NotImplementedInFlambeau(not_implemented_text(f"torch.jit.trace({name}=...)"))
 
 
 def _module_trace(mod: Any, inputs: Any, check_trace: bool, check_inputs: Any, tolerance: float,

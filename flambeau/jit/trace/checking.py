@@ -13,18 +13,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.jit.errors import TracerWarning, TracingCheckError
 from flambeau.jit.ir.graph import Graph
 from flambeau.jit.passes import inline
+from flambeau.jit.passes.effects import is_random
 from flambeau.jit.printing.graph_text import graph_text
 from flambeau.testing import assert_close
-
-RANDOM = frozenset(
-    f"aten::{name}" for name in (
-        "dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout rand randn "
-        "randint randperm rand_like randn_like randint_like bernoulli normal multinomial poisson "
-        "rrelu rrelu_with_noise random_ uniform_ normal_ bernoulli_ exponential_ geometric_ "
-        "cauchy_ log_normal_"
-    ).split()
-)  # fmt: skip
-"""Operators that give something else each time."""
 
 
 def check(func: Callable[..., Any], traced: Any, inputs: Any, again: Callable[[Any], Any],
@@ -104,7 +95,7 @@ def _compare(traced: Any, results: list[Tensor], expected: list[Tensor], what: s
 
 
 def _warn_of_chance(graph: Graph) -> None:
-    found = [node for node in graph.walk() if node.kind in RANDOM]
+    found = [node for node in graph.walk() if is_random(node)]
     if found:
         listed = "\n".join(f"\t{node}" for node in found[:20])
         warnings.warn(

@@ -1,6 +1,6 @@
 """Every public operator, redirected to the tracer for as long as a trace runs.
 
-`_ops/redirection.py` says how; here is what a trace sees.
+`_ops/table/redirection.py` says how; here is what a trace sees.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from flambeau._ops import loading, namespace
-from flambeau._ops.redirection import Redirection
+from flambeau._ops.table import loading, namespace
+from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.conversion import from_numpy, tensor
 from flambeau._tensor.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.jit.trace.recipes import program, tuple_of
 
 

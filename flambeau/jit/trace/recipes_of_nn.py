@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.namespace import get, ops
+from flambeau._ops.table.namespace import get, ops
 from flambeau.jit.trace.recipes import bound, recipe, tuple_of
 from flambeau.jit.trace.recipes_of_functional import REDUCTIONS
 

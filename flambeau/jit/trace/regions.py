@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core.autocast import settings
-from flambeau._ops import autocast
-from flambeau._ops.op import BY_NAME
+from flambeau._ops.table import autocast
+from flambeau._ops.table.op import BY_NAME
 from flambeau.jit.trace import recipes
 
 

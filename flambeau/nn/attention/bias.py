@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, wrap
 

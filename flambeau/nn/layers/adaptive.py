@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.containers import ModuleList, Sequential
@@ -129,14 +129,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row; clusters are only looked into where needed."""
         scores = self.head(input)
-        output = scores.argmax(dim=1)
-        rare = output >= self.shortlist_size
-        if not bool(rare.any()):
-            return output
-        if bool(rare.all()):
-            return self._get_full_log_prob(input, scores).argmax(dim=1)
-        output[rare] = self._get_full_log_prob(input[rare], scores[rare]).argmax(dim=1)
-        return output
+        best = scores.argmax(dim=1)
+        (rare,) = (best >= self.shortlist_size).nonzero(as_tuple=True)
+        if len(rare) > 0:
+            inside = self._get_full_log_prob(input[rare], scores[rare])
+            best[rare] = inside.argmax(dim=1)
+        return best
 
 
 def _check_cutoffs(cutoffs: list[Any], n_classes: int) -> None:

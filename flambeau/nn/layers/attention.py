@@ -7,7 +7,7 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
-from flambeau._ops.fast_attention import Heads, attention, blocked, switch
+from flambeau._ops.attention.fast import Heads, attention, blocked, switch
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
@@ -88,19 +88,16 @@ class MultiheadAttention(Module):
             self.register_parameter("in_proj_bias", None)
 
     def _reset_parameters(self) -> None:
-        if self._qkv_same_embed_dim:
-            init.xavier_uniform_(self.in_proj_weight)
-        else:
-            init.xavier_uniform_(self.q_proj_weight)
-            init.xavier_uniform_(self.k_proj_weight)
-            init.xavier_uniform_(self.v_proj_weight)
-        if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
-        if self.bias_k is not None:
-            init.xavier_normal_(self.bias_k)
-        if self.bias_v is not None:
-            init.xavier_normal_(self.bias_v)
+        packed = (self.in_proj_weight,)
+        separate = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        for weight in packed if self._qkv_same_embed_dim else separate:
+            init.xavier_uniform_(weight)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if self.in_proj_bias is not None:
+                init.zeros_(bias)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.xavier_normal_(extra)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("_qkv_same_embed_dim", True)
@@ -123,19 +120,12 @@ class MultiheadAttention(Module):
         (N·heads, L, S) where a pair is; float masks are added to the scores.
         """
         if self._is_fast(query, key, value, attn_mask, key_padding_mask):
-            return self._fast(query, (attn_mask, key_padding_mask), need_weights,
-                              average_attn_weights)  # fmt: skip
-        swapped = self.batch_first and query.ndim == 3
+            return self._fast(
+                query, attn_mask, key_padding_mask, need_weights, average_attn_weights
+            )
+        swapped = self.batch_first and query.dim() == 3
         if swapped:
             query, key, value = _swapped(query, key, value)
-        separate: dict[str, Any] = {}
-        if not self._qkv_same_embed_dim:
-            separate = {
-                "use_separate_proj_weight": True,
-                "q_proj_weight": self.q_proj_weight,
-                "k_proj_weight": self.k_proj_weight,
-                "v_proj_weight": self.v_proj_weight,
-            }
         output, weights = F.multi_head_attention_forward(
             query,
             key,
@@ -154,9 +144,12 @@ class MultiheadAttention(Module):
             key_padding_mask=key_padding_mask,
             need_weights=need_weights,
             attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
-            **separate,
         )
         return (output.transpose(1, 0) if swapped else output), weights
 
@@ -182,9 +175,15 @@ class MultiheadAttention(Module):
         return Heads(self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
                      projection.weight, projection.bias)  # fmt: skip
 
-    def _fast(self, query: Tensor, masks: Any, need_weights: bool, average: bool
-              ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        mask, kind = self.merge_masks(masks[0], masks[1], query)
+    def _fast(
+        self,
+        query: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        need_weights: bool,
+        average: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
         result, weights = attention(query, query, query, self._heads(), blocked(mask, kind))
         if not need_weights:
             return result, None
@@ -198,8 +197,8 @@ class MultiheadAttention(Module):
             return None, None
         if attn_mask is None:
             return key_padding_mask, 1
-        batch, length = query.shape[:2]
-        if attn_mask.ndim == 3:
+        batch, length = query.shape[0], query.shape[1]
+        if attn_mask.dim() == 3:
             merged = attn_mask.view(batch, -1, length, length)
         else:
             merged = attn_mask.view(1, 1, length, length)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
@@ -125,10 +125,16 @@ class _BatchNorm(_NormBase):
         from_batch = self.training or (mean is None and variance is None)
         factor = self._count_batch()
         # Statistics that are not tracked are not updated either, even if they are there.
-        if self.training and not self.track_running_stats:
-            mean = variance = None
+        used = self.track_running_stats or not self.training
         return F.batch_norm(
-            input, mean, variance, self.weight, self.bias, from_batch, factor, self.eps
+            input,
+            mean if used else None,
+            variance if used else None,
+            self.weight,
+            self.bias,
+            from_batch,
+            factor,
+            self.eps,
         )
 
     def _count_batch(self) -> float:
@@ -228,16 +234,10 @@ UNTRACKED = (
     "running stats are actually needed, instead set track_running_stats=True in {cls} to enable "
     "them. See the documentation of {cls} for details."
 )
-NO_FEATURES = (
-    "input's size at dim={} does not match num_features. You can silence this warning by not "
-    "passing in num_features, which is not used because affine=False"
-)
 
 
 class _InstanceNorm(_NormBase):
     """Normalization over the trailing dims, for each sample and channel."""
-
-    _dims: int
 
     def __init__(
         self,
@@ -255,12 +255,12 @@ class _InstanceNorm(_NormBase):
         super().__init__(num_features, *place, bias=bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        dims = self._dims
-        if input.ndim not in (dims + 1, dims + 2):
-            raise ValueError(f"expected {dims + 1}D or {dims + 2}D input (got {input.ndim}D input)")
+        alone = self._get_no_batch_dim()
+        if input.ndim not in (alone, alone + 1):
+            raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.ndim}D input)")
 
     def _get_no_batch_dim(self) -> int:
-        return self._dims + 1
+        raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -278,7 +278,11 @@ class _InstanceNorm(_NormBase):
                 f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
                 f"but got: {input.shape[dim]}."
             )
-        warnings.warn(NO_FEATURES.format(dim), stacklevel=2)
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features. You can silence this warning "
+            "by not passing in num_features, which is not used because affine=False",
+            stacklevel=2,
+        )
 
     def _normalized(self, input: Tensor) -> Tensor:
         return F.instance_norm(
@@ -318,16 +322,19 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of (N, C, L) or (C, L)."""
 
-    _dims = 1
+    def _get_no_batch_dim(self) -> int:
+        return 2
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of (N, C, H, W) or (C, H, W)."""
 
-    _dims = 2
+    def _get_no_batch_dim(self) -> int:
+        return 3
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _dims = 3
+    def _get_no_batch_dim(self) -> int:
+        return 4

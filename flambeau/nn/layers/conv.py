@@ -46,7 +46,7 @@ class _ConvNd(Module):
     padding_mode: str
     weight: Tensor
     bias: Tensor | None
-    _reversed_padding_repeated_twice: Any
+    _reversed_padding_repeated_twice: list[int]
 
     def __init__(
         self,
@@ -112,23 +112,16 @@ class _ConvNd(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        zero = (0,) * len(self.stride)
-        one = (1,) * len(self.stride)
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
-        text += f", stride={self.stride}"
-        if self.padding != (0,) * len(self.padding):
-            text += f", padding={self.padding}"
-        if self.dilation != one:
-            text += f", dilation={self.dilation}"
-        if self.output_padding != zero:
-            text += f", output_padding={self.output_padding}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
+        shown = [self.in_channels, self.out_channels, f"kernel_size={self.kernel_size}",
+                 f"stride={self.stride}"]  # fmt: skip
+        for name, plain in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
+            value = getattr(self, name)
+            if value != (plain,) * len(value):
+                shown.append(f"{name}={value}")
+        rest = (("groups", 1, self.groups), ("bias", True, self.bias is not None),
+                ("padding_mode", "zeros", self.padding_mode))  # fmt: skip
+        shown += [f"{name}={value}" for name, plain, value in rest if value != plain]
+        return ", ".join(map(str, shown))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -287,39 +280,44 @@ class _ConvTransposeNd(_ConvNd):
             dtype,
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(
+        self, input: Tensor, output_size: list[int] | None, default: list[int], stride: list[int]
+    ) -> list[int]:
         """The padding that leads to an output size, which strides leave open."""
         if output_size is None:
-            return self.output_padding
-        dims = self._dims
-        leading = input.ndim - dims
-        sizes = tuple(output_size)
-        if len(sizes) == leading + dims:
-            sizes = sizes[leading:]
-        if len(sizes) != dims:
+            return default
+        dims = len(stride)
+        leading = input.dim() - dims
+        if len(output_size) != dims and len(output_size) != dims + leading:
             raise ValueError(
-                f"ConvTranspose{dims}D: for {input.ndim}D input, output_size must have {dims} or "
+                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or "
                 f"{leading + dims} elements (got {len(output_size)})"
             )
-        smallest = [self._smallest(input.shape[leading + d], d) for d in range(dims)]
-        largest = [low + step - 1 for low, step in zip(smallest, self.stride, strict=True)]
-        for size, low, high in zip(sizes, smallest, largest, strict=True):
-            if not low <= size <= high:
+        wanted = output_size[-dims:]
+        sizes = input.shape[leading:]
+        smallest = self._smallest(sizes, stride, self.padding, self.dilation, self.kernel_size)  # type: ignore[arg-type]
+        largest = [low + step - 1 for low, step in zip(smallest, stride)]  # noqa: B905
+        for size, low, high in zip(wanted, smallest, largest):  # noqa: B905 - also a script
+            if size < low or high < size:
                 raise ValueError(
-                    f"requested an output size of {output_size}, but valid sizes range from "
-                    f"{smallest} to {largest} (for an input of {input.size()[2:]})"
+                    f"requested an output size of {wanted}, but valid sizes range from "
+                    f"{smallest} to {largest} (for an input of {input.shape[2:]})"
                 )
-        return tuple(size - low for size, low in zip(sizes, smallest, strict=True))
+        return [size - low for size, low in zip(wanted, smallest)]  # noqa: B905
 
-    def _smallest(self, size: int, dim: int) -> int:
-        padding: Any = self.padding
-        reach = self.dilation[dim] * (self.kernel_size[dim] - 1) + 1
-        return (size - 1) * self.stride[dim] - 2 * padding[dim] + reach
-
-    def _arguments(self, input: Tensor, output_size: Any) -> tuple[Any, ...]:
-        output_padding = self._output_padding(input, output_size)
-        place = (self.stride, self.padding, output_padding, self.groups, self.dilation)
-        return (input, self.weight, self.bias, *place)
+    def _smallest(
+        self,
+        sizes: list[int],
+        stride: list[int],
+        padding: list[int],
+        dilation: list[int],
+        kernel: list[int],
+    ) -> list[int]:
+        found: list[int] = []
+        for dim, size in enumerate(sizes):
+            reach = dilation[dim] * (kernel[dim] - 1) + 1
+            found.append((size - 1) * stride[dim] - 2 * padding[dim] + reach)
+        return found
 
 
 class ConvTranspose1d(_ConvTransposeNd):
@@ -328,7 +326,14 @@ class ConvTranspose1d(_ConvTransposeNd):
     _dims = 1
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.conv_transpose1d(*self._arguments(input, output_size))
+        output_padding = self._output_padding(
+            input,
+            output_size,
+            self.output_padding,  # type: ignore[arg-type]
+            self.stride,  # type: ignore[arg-type]
+        )
+        place = (self.stride, self.padding, output_padding, self.groups, self.dilation)
+        return F.conv_transpose1d(input, self.weight, self.bias, *place)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -337,7 +342,14 @@ class ConvTranspose2d(_ConvTransposeNd):
     _dims = 2
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.conv_transpose2d(*self._arguments(input, output_size))
+        output_padding = self._output_padding(
+            input,
+            output_size,
+            self.output_padding,  # type: ignore[arg-type]
+            self.stride,  # type: ignore[arg-type]
+        )
+        place = (self.stride, self.padding, output_padding, self.groups, self.dilation)
+        return F.conv_transpose2d(input, self.weight, self.bias, *place)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -346,4 +358,11 @@ class ConvTranspose3d(_ConvTransposeNd):
     _dims = 3
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.conv_transpose3d(*self._arguments(input, output_size))
+        output_padding = self._output_padding(
+            input,
+            output_size,
+            self.output_padding,  # type: ignore[arg-type]
+            self.stride,  # type: ignore[arg-type]
+        )
+        place = (self.stride, self.padding, output_padding, self.groups, self.dilation)
+        return F.conv_transpose3d(input, self.weight, self.bias, *place)

@@ -63,9 +63,6 @@ class LazyModuleMixin:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
-        module._initialize_hook.remove()
-        module._load_hook.remove()
-        del module._initialize_hook
-        del module._load_hook
-        if module.cls_to_become is not None:
-            module.__class__ = module.cls_to_become
+        for name in ("_initialize_hook", "_load_hook"):
+            module.__dict__.pop(name).remove()
+        module.__class__ = module.cls_to_become or module.__class__

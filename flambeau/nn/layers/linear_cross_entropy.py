@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from flambeau._core import dtype as dt
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.layers.linear import Linear
@@ -21,6 +22,31 @@ class LinearCrossEntropyOptions:
     chunking_method: str | None = "auto"
     acc_policy: str = "auto"
     acc_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        size, method = self.batch_chunk_size, self.chunking_method
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
+        if not _is_method(method):
+            raise ValueError(f"invalid chunking_method: {method!r}")
+        if self.acc_policy not in ("accurate", "balanced", "compact", "auto"):
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
+        if self.acc_dtype not in (None, dt.float16, dt.bfloat16, dt.float32, dt.float64):
+            raise ValueError(
+                "acc_dtype must be one of {None, torch.float16, torch.bfloat16, torch.float32, "
+                f"torch.float64}}, got {self.acc_dtype}. Pass acc_dtype=None to let the op pick "
+                "automatically."
+            )
+
+
+def _is_method(method: str | None) -> bool:
+    """Whether torch has this way to choose sizes of chunks: `aspect_ratio`, `aspect_ratio:2`."""
+    if method is None or method == "auto":
+        return True
+    name, colon, ratio = method.partition(":")
+    if name != "aspect_ratio":
+        return False
+    return not colon or (ratio.isdigit() and int(ratio) > 0)
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
@@ -59,7 +85,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
                 f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
             )
         self.num_classes = num_classes
-        self.out_features = tuple(out_features)
+        self.out_features = out_features
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
         self.options = options

@@ -183,7 +183,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:
         super().__init__(None, None, reduction)
         _check_margin(self, margin)
-        self.distance_function = distance_function or PairwiseDistance()
+        given = distance_function is not None
+        self.distance_function = distance_function if given else PairwiseDistance()
         self.margin = margin
         self.swap = swap
 

@@ -15,15 +15,11 @@ class _PadNd(Module):
 
     __constants__ = ["padding"]
     _dims: int
-    _mode: str
     padding: tuple[int, ...]
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
         self.padding = _ntuple(2 * self._dims)(padding)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -32,10 +28,8 @@ class _PadNd(Module):
 class _CircularPadNd(_PadNd):
     """Padding with the values from the other end."""
 
-    _mode = "circular"
-
     def _check_input_dim(self, input: Tensor) -> None:
-        dims = self._dims
+        dims = len(self.padding) // 2
         if input.ndim not in (dims + 1, dims + 2):
             raise ValueError(f"expected {dims + 1}D or {dims + 2}D input (got {input.ndim}D input)")
 
@@ -130,7 +124,8 @@ class ZeroPad3d(ConstantPad3d):
 class _ReflectionPadNd(_PadNd):
     """Padding with the values mirrored at the edge, without the edge itself."""
 
-    _mode = "reflect"
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "reflect")
 
 
 class ReflectionPad1d(_ReflectionPadNd):
@@ -154,7 +149,8 @@ class ReflectionPad3d(_ReflectionPadNd):
 class _ReplicationPadNd(_PadNd):
     """Padding with the value at the edge."""
 
-    _mode = "replicate"
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "replicate")
 
 
 class ReplicationPad1d(_ReplicationPadNd):

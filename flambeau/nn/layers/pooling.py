@@ -380,6 +380,8 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         spread = _ntuple(self._dims)
         self.kernel_size = spread(kernel_size)
+        if self._dims == 3 and min(self.kernel_size, default=1) <= 0:
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else spread(output_size)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._core.autocast import settings as autocast
-from flambeau._ops.namespace import ops
-from flambeau._ops.recurrent import is_one_operator
+from flambeau._core.settings import warn_once
+from flambeau._ops.recurrent.layers import is_one_operator
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
@@ -21,6 +22,7 @@ from flambeau.nn.utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 ARGUMENT_TYPES = {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}
+PROJECTED = "LSTM with projections is not supported with oneDNN. Using default implementation."
 BAD_DROPOUT = (
     "dropout should be a number in range [0, 1] representing the probability of an element being "
     "zeroed"
@@ -59,7 +61,6 @@ class RNNBase(Module):
     ]
     __jit_unused_properties__ = ["all_weights"]
     mode: str
-    _said = "instead"
 
     def __init__(
         self,
@@ -86,6 +87,8 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check_arguments(dropout)
+        if not isinstance(mode, str) or mode not in GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
         self._flat_weights_names: list[str] = []
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
@@ -169,6 +172,17 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise unless the input has the dtype, dims and size that the weights want."""
+        self._check_dtype(input)
+        wanted = 3 if batch_sizes is None else 2
+        if input.dim() != wanted:
+            raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. "
+                f"Expected {self.input_size}, got {input.shape[-1]}"
+            )
+
+    def _check_dtype(self, input: Tensor) -> None:
         weight = self.weight_ih_l0
         if input.dtype is not weight.dtype and not autocast.enabled[input.device.type]:
             raise ValueError(
@@ -176,25 +190,17 @@ class RNNBase(Module):
                 f"Convert input: input.to({weight.dtype}), or convert model: "
                 f"model.to({input.dtype})"
             )
-        wanted = 3 if batch_sizes is None else 2
-        if input.ndim != wanted:
-            raise RuntimeError(f"input must have {wanted} dimensions, got {input.ndim}")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                "input.size(-1) must be equal to input_size. "
-                f"Expected {self.input_size}, got {input.shape[-1]}"
-            )
 
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the hidden state: (layers · directions, N, hidden)."""
-        if batch_sizes is not None:
-            batch = int(batch_sizes[0])
-        else:
+        if batch_sizes is None:
             batch = input.shape[0 if self.batch_first else 1]
-        count = self.num_layers * (1 + self.bidirectional)
-        return count, batch, self.proj_size or self.hidden_size
+        else:
+            batch = int(batch_sizes[0])
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        return count, batch, self.proj_size if self.proj_size > 0 else self.hidden_size
 
     def check_hidden_size(
         self,
@@ -203,8 +209,8 @@ class RNNBase(Module):
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
         """Raise unless a state has the expected shape."""
-        if tuple(hx.shape) != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+        if hx.size() != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Raise unless input and state fit the weights."""
@@ -212,13 +218,43 @@ class RNNBase(Module):
         expected = self.get_expected_hidden_size(input, batch_sizes)
         self.check_hidden_size(hidden, expected)
 
+    def _check_dims(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            plain = self.mode.startswith("RNN")
+            name, said = ("RNN", "tensor instead") if plain else (self.mode, "instead")
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {said}")
+
+    # ---- states: of LSTMs, pairs
+
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """A state with its sequences in another order."""
         if permutation is None:
             return hx
         return ops.index_select(hx, 1, permutation)
 
-    # ---- forward
+    def _check_state_dims(self, hx: Any, wanted: int) -> None:
+        if hx.dim() != wanted:
+            batched = "batched 3-D" if wanted == 3 else "unbatched 2-D"
+            raise RuntimeError(
+                f"For {batched} input, hx should also be {wanted}-D but got {hx.dim()}-D tensor"
+            )
+
+    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+        return input.new_zeros(self.get_expected_hidden_size(input, batch_sizes))
+
+    def _with_batch_dim(self, hx: Any) -> Any:
+        return hx.unsqueeze(1)
+
+    def _without_batch_dim(self, hx: Any) -> Any:
+        return hx.squeeze(1)
+
+    def _as_state(self, hx: Any) -> State:
+        return (hx,)
+
+    def _from_state(self, state: State) -> Any:
+        return state[0]
+
+    # ---- forward: a script, too, in which `_over_batch` and `_over_packed` are operators
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Outputs for every step and the last state.
@@ -228,75 +264,51 @@ class RNNBase(Module):
             hx: the state to start from, zeros by default.
         """
         if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        self._check_dims(input)
-        unbatched = input.ndim == 2
-        if unbatched:
-            input = input.unsqueeze(0 if self.batch_first else 1)
-        hx = self._start(input, hx, None, unbatched)
-        self.check_forward_args(input, hx, None)
+            data, batch_sizes, order, back = input
+            if hx is None:
+                start = self._zeros(data, batch_sizes)
+            else:
+                start = self.permute_hidden(hx, order)
+            self.check_forward_args(data, start, batch_sizes)
+            output, last = self._over_packed(data, start, batch_sizes)
+            packed = PackedSequence(output, batch_sizes, order, back)
+            return packed, self.permute_hidden(last, back)
+        else:  # noqa: RET505 - a script takes one branch by the type of its input
+            self._check_dims(input)
+            unbatched = input.dim() == 2
+            batch_dim = 0 if self.batch_first else 1
+            batch = input.unsqueeze(batch_dim) if unbatched else input
+            if hx is None:
+                start = self._zeros(batch, None)
+            else:
+                self._check_state_dims(hx, 2 if unbatched else 3)
+                start = self._with_batch_dim(hx) if unbatched else hx
+            self.check_forward_args(batch, start, None)
+            output, last = self._over_batch(batch, start)
+            if unbatched:
+                return output.squeeze(batch_dim), self._without_batch_dim(last)
+            return output, last
+
+    def _over_batch(self, input: Tensor, hx: Any) -> tuple[Tensor, Any]:
         if self.batch_first:
             input = input.transpose(0, 1)
         if input.shape[0] == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         output, last = self._run(input, self._as_state(hx), None)
-        if self.batch_first:
-            output = output.transpose(0, 1)
         hidden = self._from_state(last)
-        if unbatched:
-            output = output.squeeze(0 if self.batch_first else 1)
-            hidden = self._each(hidden, lambda value: value.squeeze(1))
-        return output, hidden
+        return (output.transpose(0, 1) if self.batch_first else output), hidden
 
-    def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
-        data, batch_sizes, sorted_indices, unsorted_indices = input
-        if hx is None:
-            hx = self._zeros(data, batch_sizes)
-        else:
-            hx = self.permute_hidden(hx, sorted_indices)
-        self.check_forward_args(data, hx, batch_sizes)
+    def _over_packed(self, data: Tensor, hx: Any, batch_sizes: Tensor) -> tuple[Tensor, Any]:
         output, last = self._run(data, self._as_state(hx), batch_sizes.tolist())
-        packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
-        return packed, self.permute_hidden(self._from_state(last), unsorted_indices)
-
-    def _check_dims(self, input: Tensor) -> None:
-        if input.ndim not in (2, 3):
-            raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D {self._said}"
-            )
-
-    def _start(self, input: Tensor, hx: Any, batch_sizes: Any, unbatched: bool) -> Any:
-        """The state to start from, with a batch dim."""
-        if hx is None:
-            return self._zeros(input, batch_sizes)
-        self._check_state_dims(hx, 2 if unbatched else 3)
-        return self._each(hx, lambda value: value.unsqueeze(1)) if unbatched else hx
-
-    def _check_state_dims(self, hx: Tensor, wanted: int) -> None:
-        if hx.ndim != wanted:
-            batched = "batched 3-D" if wanted == 3 else "unbatched 2-D"
-            raise RuntimeError(
-                f"For {batched} input, hx should also be {wanted}-D but got {hx.ndim}-D tensor"
-            )
-
-    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        shape = self.get_expected_hidden_size(input, batch_sizes)
-        return input.new_zeros(shape)
-
-    def _as_state(self, hx: Any) -> State:
-        return (hx,)
-
-    def _from_state(self, state: State) -> Any:
-        return state[0]
-
-    def _each(self, hx: Any, change: Any) -> Any:
-        return change(hx)
+        return output, self._from_state(last)
 
     def _run(self, input: Tensor, state: State, batch_sizes: list[int] | None) -> Any:
         """All layers: the outputs of the last and the last states of all."""
         last: list[State] = []
         suffixes = ("", "_reverse")[: 1 + self.bidirectional]
         single = is_one_operator(self.mode, input)
+        if self.proj_size and single and batch_sizes is None:
+            warn_once(PROJECTED, 7)
         for layer in range(self.num_layers):
             outputs = []
             for suffix in suffixes:
@@ -353,8 +365,6 @@ class RNN(RNNBase):
     batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None.
     """
 
-    _said = "tensor instead"
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError(ONLY_LSTM)
@@ -399,10 +409,12 @@ class LSTM(RNNBase):
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the cell state: (layers · directions, N, hidden)."""
-        count, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
-        return count, batch, self.hidden_size
+        sizes = self.get_expected_hidden_size(input, batch_sizes)
+        return sizes[0], sizes[1], self.hidden_size
 
-    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+    def check_forward_args(
+        self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None
+    ) -> None:
         """Raise unless input and states fit the weights."""
         self.check_input(input, batch_sizes)
         expected = self.get_expected_hidden_size(input, batch_sizes)
@@ -410,29 +422,34 @@ class LSTM(RNNBase):
         cell = self.get_expected_cell_size(input, batch_sizes)
         self.check_hidden_size(hidden[1], cell, "Expected hidden[1] size {}, got {}")
 
-    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+    def permute_hidden(
+        self, hx: tuple[Tensor, Tensor], permutation: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """States with their sequences in another order."""
         if permutation is None:
             return hx
-        return tuple(ops.index_select(value, 1, permutation) for value in hx)
+        return ops.index_select(hx[0], 1, permutation), ops.index_select(hx[1], 1, permutation)
 
-    def _check_state_dims(self, hx: Any, wanted: int) -> None:
-        if hx[0].ndim != wanted or hx[1].ndim != wanted:
+    def _check_state_dims(self, hx: tuple[Tensor, Tensor], wanted: int) -> None:
+        if hx[0].dim() != wanted or hx[1].dim() != wanted:
             batched = "batched 3-D" if wanted == 3 else "unbatched 2-D"
             raise RuntimeError(
                 f"For {batched} input, hx and cx should also be {wanted}-D but got "
-                f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors"
+                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
             )
 
-    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+    def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[Tensor, Tensor]:
         hidden = input.new_zeros(self.get_expected_hidden_size(input, batch_sizes))
         return hidden, input.new_zeros(self.get_expected_cell_size(input, batch_sizes))
+
+    def _with_batch_dim(self, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        return hx[0].unsqueeze(1), hx[1].unsqueeze(1)
+
+    def _without_batch_dim(self, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        return hx[0].squeeze(1), hx[1].squeeze(1)
 
     def _as_state(self, hx: Any) -> State:
         return tuple(hx)
 
     def _from_state(self, state: State) -> Any:
         return state
-
-    def _each(self, hx: Any, change: Any) -> Any:
-        return tuple(change(value) for value in hx)

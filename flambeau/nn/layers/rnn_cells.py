@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import init
-from flambeau.nn.layers.rnn_steps import State
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import empty_parameter
-
-CELLS = {"GRU": "gru_cell", "RNN_TANH": "rnn_tanh_cell", "RNN_RELU": "rnn_relu_cell"}
-"""The functions of the cells with a single state."""
 
 
 class RNNCellBase(Module):
@@ -61,47 +57,17 @@ class RNNCellBase(Module):
             text += f", nonlinearity={self.nonlinearity}"
         return text
 
-    def _check_dims(self, what: str, value: Tensor) -> None:
-        if value.ndim not in (1, 2):
-            raise ValueError(
-                f"{self._get_name()}: Expected {what} to be 1D or 2D, got {value.ndim}D instead"
-            )
+    def _start(self, input: Tensor, hx: Tensor | None) -> Tensor:
+        """A state with a batch dim: zeros if none is given."""
+        if hx is None:
+            count = 1 if input.dim() == 1 else input.shape[0]
+            return input.new_zeros((count, self.hidden_size))
+        return hx.unsqueeze(0) if input.dim() == 1 else hx
 
-    def _advance(self, mode: str, input: Tensor, state: State) -> State:
-        """One step; inputs and states without a batch dim are given one."""
-        unbatched = input.ndim == 1
-        if unbatched:
-            input = input.unsqueeze(0)
-            state = tuple(value.unsqueeze(0) for value in state)
-        self._check_sizes(input, state)
-        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if mode == "LSTM":
-            result = ops.lstm_cell(input, state, *weights)
-        else:
-            result = (getattr(ops, CELLS[mode])(input, state[0], *weights),)
-        return tuple(value.squeeze(0) for value in result) if unbatched else result
 
-    def _check_sizes(self, input: Tensor, state: State) -> None:
-        if input.shape[1] != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.shape[1]} expected "
-                f"{self.input_size}"
-            )
-        for place, value in enumerate(state):
-            if value.ndim == 2 and value.shape[0] != input.shape[0]:
-                raise RuntimeError(
-                    f"Input batch size {input.shape[0]} doesn't match hidden{place} batch size "
-                    f"{value.shape[0]}"
-                )
-            if value.shape[-1] != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{place} has inconsistent hidden_size: got {value.shape[-1]}, "
-                    f"expected {self.hidden_size}"
-                )
-
-    def _zeros(self, input: Tensor) -> Tensor:
-        shape = (*input.shape[:-1], self.hidden_size)
-        return input.new_zeros(shape)
+def _check_dims(what: str, value: Tensor) -> None:
+    if value.dim() not in (1, 2):
+        raise ValueError(f"{what} to be 1D or 2D, got {value.dim()}D instead")
 
 
 class RNNCell(RNNCellBase):
@@ -123,13 +89,22 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
+        _check_dims("RNNCell: Expected input", input)
         if hx is not None:
-            self._check_dims("hidden", hx)
-        if self.nonlinearity not in ("tanh", "relu"):
+            _check_dims("RNNCell: Expected hidden", hx)
+        if self.nonlinearity != "tanh" and self.nonlinearity != "relu":
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        state = (self._zeros(input) if hx is None else hx,)
-        return self._advance(f"RNN_{self.nonlinearity.upper()}", input, state)[0]
+        rows = input.unsqueeze(0) if input.dim() == 1 else input
+        state = self._start(input, hx)
+        if self.nonlinearity == "tanh":
+            state = ops.rnn_tanh_cell(
+                rows, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+            )
+        else:
+            state = ops.rnn_relu_cell(
+                rows, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+            )
+        return state.squeeze(0) if input.dim() == 1 else state
 
 
 class GRUCell(RNNCellBase):
@@ -146,10 +121,19 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
+        _check_dims("GRUCell: Expected input", input)
         if hx is not None:
-            self._check_dims("hidden", hx)
-        return self._advance("GRU", input, (self._zeros(input) if hx is None else hx,))[0]
+            _check_dims("GRUCell: Expected hidden", hx)
+        rows = input.unsqueeze(0) if input.dim() == 1 else input
+        state = ops.gru_cell(
+            rows,
+            self._start(input, hx),
+            self.weight_ih,
+            self.weight_hh,
+            self.bias_ih,
+            self.bias_hh,
+        )
+        return state.squeeze(0) if input.dim() == 1 else state
 
 
 class LSTMCell(RNNCellBase):
@@ -168,9 +152,17 @@ class LSTMCell(RNNCellBase):
     def forward(
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
-        self._check_dims("input", input)
-        for place, value in enumerate(hx or ()):
-            self._check_dims(f"hx[{place}]", value)
+        _check_dims("LSTMCell: Expected input", input)
         if hx is None:
-            hx = (self._zeros(input), self._zeros(input))
-        return self._advance("LSTM", input, tuple(hx))  # type: ignore[return-value]
+            start = (self._start(input, None), self._start(input, None))
+        else:
+            _check_dims("LSTMCell: Expected hx[0]", hx[0])
+            _check_dims("LSTMCell: Expected hx[1]", hx[1])
+            start = (self._start(input, hx[0]), self._start(input, hx[1]))
+        rows = input.unsqueeze(0) if input.dim() == 1 else input
+        hidden, memory = ops.lstm_cell(
+            rows, start, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        )
+        if input.dim() == 1:
+            return hidden.squeeze(0), memory.squeeze(0)
+        return hidden, memory

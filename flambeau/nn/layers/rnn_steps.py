@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.namespace import ops
-from flambeau._ops.recurrent import STEPS, State, whole_layer
+from flambeau._ops.recurrent.layers import STEPS, State, whole_layer
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import repeat
 from typing import Any
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, Iterable):
-            return tuple(value)
-        return tuple(repeat(value, n))
+        return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
-    parse.__name__ = name
     parse.__doc__ = f"A sequence as a tuple, or one value {n} times."
+    parse.__name__ = name
     return parse
 
 

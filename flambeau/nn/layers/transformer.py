@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.fast_attention import is_left_aligned
-from flambeau._ops.namespace import ops
+from flambeau._ops.attention.fast import is_left_aligned
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import init
 from flambeau.nn.containers import ModuleList
@@ -88,28 +88,27 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        padding: Any = as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
+        padding = as_float_mask(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
         mask = as_float_mask(mask, "mask", src)
-        dropped = None
-        if mask is None and padding is not None and self._drops_padding(src, padding):
-            dropped = padding != 0
+        causal = is_causal is not None and is_causal
+        drops = mask is None and self._drops_padding(src, padding)
         output = src
         for layer in self.layers:
-            output = layer(
-                output, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=padding
-            )
-        if dropped is not None:
-            output = output.masked_fill(dropped.unsqueeze(-1), 0.0)
-        return output if self.norm is None else self.norm(output)
+            output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if drops and padding is not None:
+            output = output.masked_fill(padding.ne(0).unsqueeze(-1), 0.0)
+        if self.norm is None:
+            return output
+        return self.norm(output)
 
-    def _drops_padding(self, src: Tensor, padding: Any) -> bool:
+    def _drops_padding(self, src: Tensor, padding: Tensor | None) -> bool:
         """Whether padded positions are zeros in the end: torch packs the others for its fast path,
         which it may do if the padding stands behind each sequence.
         """
-        first = self.layers[0]
-        if not self.use_nested_tensor or first.training or src.ndim != 3:
+        first: Any = self.layers[0]
+        if padding is None or not self.use_nested_tensor or first.training or src.ndim != 3:
             return False
-        if self.mask_check and not is_left_aligned(padding == 0):
+        if self.mask_check and not is_left_aligned(padding.eq(0)):
             return False
         return may_be_fast(src, *first._weights())
 
@@ -141,6 +140,7 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        causal = tgt_is_causal is not None and tgt_is_causal
         output = tgt
         for layer in self.layers:
             output = layer(
@@ -150,10 +150,12 @@ class TransformerDecoder(Module):
                 memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=bool(tgt_is_causal),
+                tgt_is_causal=causal,
                 memory_is_causal=memory_is_causal,
             )
-        return output if self.norm is None else self.norm(output)
+        if self.norm is None:
+            return output
+        return self.norm(output)
 
 
 class Transformer(Module):

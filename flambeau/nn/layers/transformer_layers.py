@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._ops.fast_attention import FeedForward, Norm, blocked, encoder_layer
-from flambeau._ops.namespace import ops
+from flambeau._ops.attention.fast import FeedForward, Norm, blocked, encoder_layer
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.layers.attention import MultiheadAttention, may_be_fast
@@ -25,14 +26,19 @@ def _get_activation_fn(name: str) -> Callable[[Tensor], Tensor]:
     return getattr(F, name)  # type: ignore[no-any-return]
 
 
-def as_float_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+def as_float_mask(mask: Tensor | None, name: str, like: Tensor, other: Tensor | None = None,
+                  other_name: str = "") -> Tensor | None:  # fmt: skip
     """A mask to be added to scores; where a bool mask is True, minus infinity."""
-    if mask is None or mask.dtype.is_floating_point:
+    if mask is None:
+        return None
+    if other is not None and mask.dtype != other.dtype:
+        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same "
+                      "type for both instead.", stacklevel=5)  # fmt: skip
+    if mask.is_floating_point():
         return mask
-    if mask.dtype is not dt.bool_:
+    if mask.dtype != dt.bool_:
         raise AssertionError(f"only bool and floating types of {name} are supported")
-    zeros = ops.zeros(mask.shape, dtype=like.dtype)
-    return zeros.masked_fill(mask, float("-inf"))  # type: ignore[no-any-return]
+    return ops.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))  # type: ignore[no-any-return]
 
 
 class _Layer(Module):
@@ -49,20 +55,6 @@ class _Layer(Module):
         super().__setstate__(state)
         if not hasattr(self, "activation"):
             self.activation = F.relu
-
-    def _attend(
-        self, attention: Module, query: Tensor, memory: Tensor, masks: tuple[Any, Any], causal: bool
-    ) -> Tensor:
-        attn_mask, padding = masks
-        return attention(  # type: ignore[no-any-return]
-            query,
-            memory,
-            memory,
-            attn_mask=attn_mask,
-            key_padding_mask=padding,
-            is_causal=causal,
-            need_weights=False,
-        )[0]
 
 
 class TransformerEncoderLayer(_Layer):
@@ -108,15 +100,17 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        padding = as_float_mask(src_key_padding_mask, "src_key_padding_mask", src)
-        masks = (as_float_mask(src_mask, "src_mask", src), padding)
+        padding = as_float_mask(
+            src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
+        )
+        mask = as_float_mask(src_mask, "src_mask", src)
         if self._is_fast(src):
-            return self._fast(src, masks)
+            return self._fast(src, mask, padding)
         x = src
         if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), *masks, is_causal=is_causal)
+            x = x + self._sa_block(self.norm1(x), mask, padding, is_causal)
             return x + self._ff_block(self.norm2(x))
-        x = self.norm1(x + self._sa_block(x, *masks, is_causal=is_causal))
+        x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))  # type: ignore[no-any-return]
 
     def _is_fast(self, src: Tensor) -> bool:
@@ -137,8 +131,8 @@ class TransformerEncoderLayer(_Layer):
         for part in (self.self_attn.out_proj, self.norm1, self.norm2, self.linear1, self.linear2):
             yield from (part.weight, part.bias)
 
-    def _fast(self, src: Tensor, masks: Any) -> Tensor:
-        mask, kind = self.self_attn.merge_masks(masks[0], masks[1], src)
+    def _fast(self, src: Tensor, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor:
+        mask, kind = self.self_attn.merge_masks(attn_mask, padding, src)
         norms = [Norm(norm.weight, norm.bias, norm.eps) for norm in (self.norm1, self.norm2)]
         linear1, linear2 = self.linear1, self.linear2
         forward = FeedForward(linear1.weight, linear1.bias, linear2.weight, linear2.bias,
@@ -155,8 +149,11 @@ class TransformerEncoderLayer(_Layer):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
+        attended, _ = self.self_attn(
+            x, x, x, key_padding_mask=key_padding_mask, need_weights=False, attn_mask=attn_mask,
+            is_causal=is_causal,
+        )  # fmt: skip
+        return self.dropout1(attended)  # type: ignore[no-any-return]
 
     def _ff_block(self, x: Tensor) -> Tensor:
         x = self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -190,20 +187,20 @@ class TransformerDecoderLayer(_Layer):
         dtype: Any = None,
     ) -> None:
         options: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        attention = {"dropout": dropout, "batch_first": batch_first, **options}
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
+        for name in ("self_attn", "multihead_attn"):
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **options
+            )
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **options)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
+        for name in ("norm1", "norm2", "norm3"):
+            setattr(self, name, LayerNorm(d_model, eps=layer_norm_eps, **options))
+        for name in ("dropout1", "dropout2", "dropout3"):
+            setattr(self, name, Dropout(dropout))
         self._set_activation(activation)
 
     def forward(
@@ -235,8 +232,11 @@ class TransformerDecoderLayer(_Layer):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout1(self._attend(self.self_attn, x, x, masks, is_causal))  # type: ignore[no-any-return]
+        attended, _ = self.self_attn(
+            x, x, x, key_padding_mask=key_padding_mask, need_weights=False, attn_mask=attn_mask,
+            is_causal=is_causal,
+        )  # fmt: skip
+        return self.dropout1(attended)  # type: ignore[no-any-return]
 
     def _mha_block(
         self,
@@ -246,8 +246,11 @@ class TransformerDecoderLayer(_Layer):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        masks = (attn_mask, key_padding_mask)
-        return self.dropout2(self._attend(self.multihead_attn, x, mem, masks, is_causal))  # type: ignore[no-any-return]
+        attended, _ = self.multihead_attn(
+            x, mem, mem, key_padding_mask=key_padding_mask, need_weights=False,
+            attn_mask=attn_mask, is_causal=is_causal,
+        )  # fmt: skip
+        return self.dropout2(attended)  # type: ignore[no-any-return]
 
     def _ff_block(self, x: Tensor) -> Tensor:
         x = self.linear2(self.dropout(self.activation(self.linear1(x))))

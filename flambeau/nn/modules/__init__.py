@@ -12,7 +12,9 @@ from typing import Any
 
 from flambeau import nn
 from flambeau._core.missing import missing
-from flambeau._core.nn_homes import FILES
+from flambeau._core.nn_homes import FILES, file_in_torch
+
+_names_of = ModuleType.__dict__["__dict__"].__get__
 
 
 class _Alias(ModuleType):
@@ -29,6 +31,26 @@ class _Alias(ModuleType):
                 if hasattr(source, name):
                     return getattr(source, name)
         return missing(self.__name__, name)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All that torch's file defines, for those who look through it with `vars`."""
+        own: dict[str, Any] = _names_of(self)
+        if "_files" in own and "__all__" not in own:
+            own["__all__"] = self._fill(own)
+        return own
+
+    def _fill(self, own: dict[str, Any]) -> list[str]:
+        found = []
+        home = self.__name__.rpartition(".")[2]
+        for file in self._files:
+            source = importlib.import_module(f"flambeau.nn.{file}")
+            for name, value in list(vars(source).items()):
+                if file_in_torch(getattr(value, "__module__", None) or "", name) == home:
+                    own.setdefault(name, value)
+                    found.append(name)
+        own.setdefault("Module", nn.Module)
+        return [name for name in found if not name.startswith("_")]
 
 
 for _name, _files in FILES.items():

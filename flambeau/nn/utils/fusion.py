@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.parameter import Parameter
 
@@ -52,7 +52,7 @@ def fuse_conv_bn_weights(
     bn_w = ops.ones_like(bn_rm) if bn_w is None else bn_w
     bn_b = ops.zeros_like(bn_rm) if bn_b is None else bn_b
     inverse_std = ops.rsqrt(bn_rv + bn_eps)
-    shape = [1] * conv_w.ndim
+    shape = [1] * max(conv_w.ndim, 2)
     shape[1 if transpose else 0] = -1
     weight = conv_w * (bn_w * inverse_std).reshape(shape)
     bias = (conv_b - bn_rm) * inverse_std * bn_w + bn_b

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from flambeau._ops.namespace import ops
-from flambeau._ops.random import fork_rng
+from flambeau._ops.random.forked_streams import fork_rng
+from flambeau._ops.table.namespace import ops
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import is_lazy
 

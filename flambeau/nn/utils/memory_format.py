@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from flambeau._core.layout import preserve_format
 from flambeau.nn.layers.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from flambeau.nn.module import Module
 
@@ -23,6 +24,8 @@ def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def _convert(module: M, kinds: tuple[type, ...], memory_format: Any) -> M:
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
     for layer in module.modules():
         if isinstance(layer, kinds):
             weight: Any = layer.weight

@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau._core import dtype as dt
 from flambeau._core.missing import missing
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
@@ -294,11 +294,12 @@ class _SpectralNorm(Module):
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
-        if self.training:
-            self._power_method(matrix, self.n_power_iterations)
-        # The next access changes the buffers before this one's backward has read them.
-        u, v = self._u.clone(), self._v.clone()
-        return weight / ops.vdot(u, ops.mv(matrix, v))  # type: ignore[no-any-return]
+        steps = self.n_power_iterations if self.training else 0
+        if steps > 0:
+            self._power_method(matrix, steps)
+        # Copies: the next access changes the buffers before this one's backward has read them.
+        largest = ops.vdot(self._u.clone(), ops.mv(matrix, self._v.clone()))
+        return weight / largest  # type: ignore[no-any-return]
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value as it is."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 
 NOT_SORTED = (
@@ -60,6 +60,8 @@ class PackedSequence(PackedSequence_):
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The data in another dtype or on another device."""
+        if "copy" in kwargs:
+            raise RuntimeError(".to() does not accept copy argument")
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -101,8 +103,11 @@ class PackedSequence(PackedSequence_):
         return self._cast(dt.uint8)
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The data on the CPU."""
-        return self.to("cpu")
+        """The data on the CPU; arguments as those of `to`."""
+        probe = self.data[:0].to(*args, **kwargs)
+        if probe.device.type == "cpu":
+            return self.to(*args, **kwargs)
+        return self.to(*args, **{"device": "cpu", **kwargs})
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The data on the GPU; raises where there is none."""
@@ -214,10 +219,12 @@ def pad_packed_sequence(
     padded = padded.index_copy(0, _beside(_rows(batch_sizes, batch), padded), sequence.data)
     padded = padded.reshape(steps, batch, *shape)
     lengths = wrap((batch_sizes[:, None] > np.arange(batch)).sum(axis=0).astype(np.int64))
+    if batch_first:
+        padded = padded.transpose(0, 1)
     if sequence.unsorted_indices is not None:
-        padded = ops.index_select(padded, 1, sequence.unsorted_indices)
+        padded = ops.index_select(padded, 0 if batch_first else 1, sequence.unsorted_indices)
         lengths = ops.index_select(lengths, 0, _beside(sequence.unsorted_indices, lengths))
-    return (padded.transpose(0, 1) if batch_first else padded), lengths
+    return padded, lengths
 
 
 def pad_sequence(
@@ -262,12 +269,14 @@ def pad_sequence(
     return ops.stack(padded, 0 if batch_first else 1)  # type: ignore[no-any-return]
 
 
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> Any:
+def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> Any:
     """The tensors (L_n, *) of a padded sequence, as a list."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    pairs = zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)
-    return [sequence[:length] for sequence, length in pairs]
+    steps = ops.arange(padded_sequences.shape[1], device=lengths.device)
+    sequences: Any = padded_sequences
+    pairs = zip(sequences, lengths, strict=True)
+    return [sequence[steps < length] for sequence, length in pairs]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:

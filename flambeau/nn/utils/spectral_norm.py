@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
@@ -65,19 +65,21 @@ class SpectralNorm:
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
         """W / (u W v), after the iteration if wanted."""
-        weight = getattr(module, self.name + "_orig")
-        u = getattr(module, self.name + "_u")
-        v = getattr(module, self.name + "_v")
+        weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            with no_grad():
-                for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(ops.mv(matrix.t(), u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=self.eps))
-                # A second forward changes the buffers before the first one's backward reads them.
-                u, v = u.clone(), v.clone()
-        sigma = ops.dot(u, ops.mv(matrix, v))
-        return weight / sigma  # type: ignore[no-any-return]
+            u, v = self._iterated(matrix, u, v)
+        return weight / ops.dot(u, ops.mv(matrix, v))  # type: ignore[no-any-return]
+
+    def _iterated(self, matrix: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """The buffers after some rounds; copies, because a second forward changes the buffers
+        before the first one's backward reads them.
+        """
+        with no_grad():
+            for _ in range(self.n_power_iterations):
+                v.copy_(F.normalize(ops.mv(matrix.t(), u), dim=0, eps=self.eps))
+                u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=self.eps))
+            return u.clone(), v.clone()
 
     def remove(self, module: Module) -> None:
         """Make the weight a parameter again, with its present value."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter, UninitializedParameter
@@ -52,11 +52,10 @@ class WeightNorm:
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Replace a parameter by g and v and add the hook."""
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=3)
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(
-                    f"Cannot register two weight_norm hooks on the same parameter {name}"
-                )
+        if _keys(module, name):
+            raise RuntimeError(
+                f"Cannot register two weight_norm hooks on the same parameter {name}"
+            )
         hook = WeightNorm(name, dim)
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
@@ -96,9 +95,14 @@ def weight_norm(module: T_module, name: str = "weight", dim: int | None = 0) -> 
 
 def remove_weight_norm(module: T_module, name: str = "weight") -> T_module:
     """Undo `weight_norm`; the weight keeps its present value."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    found = _keys(module, name)
+    if not found:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    module._forward_pre_hooks.pop(found[0]).remove(module)
+    return module
+
+
+def _keys(module: Module, name: str) -> list[int]:
+    """Under which keys a module has hooks for a parameter."""
+    hooks = module._forward_pre_hooks.items()
+    return [key for key, hook in hooks if isinstance(hook, WeightNorm) and hook.name == name]

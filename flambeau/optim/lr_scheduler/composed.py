@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flambeau.optim.lr_scheduler.base import LRScheduler, read, write
@@ -90,23 +90,17 @@ class SequentialLR(_Composed):
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Take back the step that each schedule made when it was made."""
-        schedule = self if sched is None else sched
-        if hasattr(schedule, "_schedulers"):
-            for inner in schedule._schedulers:
-                self.recursive_undo(inner)
-        elif hasattr(schedule, "last_epoch"):
-            schedule.last_epoch -= 1
+        for schedule in _leaves(self if sched is None else sched):
+            if hasattr(schedule, "last_epoch"):
+                schedule.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
         """Go to the next epoch of the schedule whose turn it is."""
         self.last_epoch += 1
-        turn = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[turn]
-        if turn > 0 and self._milestones[turn - 1] == self.last_epoch:
-            scheduler._update_lr(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
+        current = self._schedulers[bisect_right(self._milestones, self.last_epoch)]
+        begins = self.last_epoch in self._milestones
+        current._update_lr(0) if begins else current.step()
+        self._last_lr = current.get_last_lr()
 
 
 class ChainedScheduler(_Composed):
@@ -131,3 +125,12 @@ class ChainedScheduler(_Composed):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = read(self.optimizer, "lr")
+
+
+def _leaves(schedule: LRScheduler) -> Iterator[LRScheduler]:
+    """The schedules that are made of no others, in a composed one."""
+    if not hasattr(schedule, "_schedulers"):
+        yield schedule
+        return
+    for inner in schedule._schedulers:
+        yield from _leaves(inner)

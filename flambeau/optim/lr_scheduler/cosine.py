@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import cos, floor, log, pi
+from typing import Any
 
 from flambeau.optim.lr_scheduler.base import Rate, Schedule
 from flambeau.optim.optimizer import Optimizer
@@ -58,14 +59,7 @@ class CosineAnnealingWarmRestarts(Schedule):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        if not isinstance(eta_min, (float, int)):
-            raise ValueError(
-                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
-            )
+        _check_restarts(T_0, T_mult, eta_min)
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -113,3 +107,12 @@ class CosineAnnealingWarmRestarts(Schedule):
             run = int(log(epoch / self.T_0 * growth + 1, self.T_mult))
             self.T_cur = epoch - self.T_0 * (self.T_mult**run - 1) / growth
             self.T_i = self.T_0 * self.T_mult**run
+
+
+def _check_restarts(first: Any, factor: Any, lowest: Any) -> None:
+    if not isinstance(first, int) or first <= 0:
+        raise ValueError(f"Expected positive integer T_0, but got {first}")
+    if not isinstance(factor, int) or factor < 1:
+        raise ValueError(f"Expected integer T_mult >= 1, but got {factor}")
+    if not isinstance(lowest, (int, float)):
+        raise ValueError(f"Expected float or int eta_min, but got {lowest} of type {type(lowest)}")

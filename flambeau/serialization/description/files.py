@@ -25,7 +25,7 @@ from flambeau.serialization.legacy import LENGTH, MAGIC_NUMBER, PROTOCOL_VERSION
 from flambeau.serialization.legacy_tar import is_tar
 from flambeau.serialization.safetensors.dtypes import DTYPES
 from flambeau.serialization.safetensors.header import BITS, Header, TensorInfo, parse_header
-from flambeau.serialization.zip_format import LOCAL_SIGNATURE
+from flambeau.serialization.zip_format import LOCAL_SIGNATURE, unpack
 
 LARGEST_PICKLE = 1 << 24  # of a file of another kind, so much is searched for names
 
@@ -37,7 +37,7 @@ ZIP, SCRIPT, LEGACY, SAFETENSORS = (
 )
 
 
-def kind_of(data: memoryview, name: str) -> str:
+def kind_of(data: Any, name: str) -> str:
     """The format of a file, from its first bytes; its name tells safetensors from old pickles."""
     if data[:4] == LOCAL_SIGNATURE:
         return ZIP
@@ -49,7 +49,7 @@ def kind_of(data: memoryview, name: str) -> str:
     return LEGACY
 
 
-def describe(data: memoryview, name: str = "") -> Description:
+def describe(data: Any, name: str = "") -> Description:
     """The description of a whole file.
 
     Raises:
@@ -146,7 +146,7 @@ def _facts(reader: ArchiveReader) -> dict[str, str]:
 # ---- files from before 1.6
 
 
-def describe_legacy(data: memoryview) -> Description:
+def describe_legacy(data: Any) -> Description:
     """Five pickles, then the storages. RuntimeError or UnpicklingError if it is something else."""
     if is_tar(data):
         raise RuntimeError("a .tar file of PyTorch 0.1: torch.load reads it, and nothing else does")
@@ -182,10 +182,10 @@ def describe_legacy(data: memoryview) -> Description:
     return Description(LEGACY, content, list(storages.by_key.values()), list(table.refused), facts)
 
 
-def _skip_storage(data: memoryview, position: int, entry: StorageEntry) -> int:
+def _skip_storage(data: Any, position: int, entry: StorageEntry) -> int:
     """Where the file goes on behind a storage, whose length it repeats."""
     expect(position + LENGTH.size <= len(data), f"the file ends before storage {entry.key}")
-    (numel,) = LENGTH.unpack_from(data, position)
+    (numel,) = unpack(LENGTH, data, position)
     expect(numel == entry.numel, f"storage {entry.key} has another length")
     end = position + LENGTH.size + numel * (entry.itemsize or 1)
     expect(end <= len(data), f"the file ends inside storage {entry.key}")

@@ -61,7 +61,7 @@ def error(detail: str) -> SafetensorError:
     return SafetensorError(f"Error while deserializing: {detail}")
 
 
-def parse_header(data: memoryview) -> Header:
+def parse_header(data: Any) -> Header:
     """The header of a whole file, every number checked against the file. SafetensorError."""
     if len(data) < LENGTH_BYTES:
         raise error("header too small")

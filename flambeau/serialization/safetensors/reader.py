@@ -16,6 +16,7 @@ from flambeau._core.device import check_available, device
 from flambeau._runtime.cpu import address
 from flambeau._tensor.tensor import wrap
 from flambeau.serialization.archive import map_file
+from flambeau.serialization.file_bytes import bytes_of_file
 from flambeau.serialization.safetensors.dtypes import dtype_of
 from flambeau.serialization.safetensors.header import (
     Header,
@@ -67,9 +68,10 @@ class safe_open:
         path = os.fspath(filename)
         if not Path(path).exists():
             raise FileNotFoundError(f"No such file or directory: {path}")
-        mapped = map_file(path, mmap.ACCESS_COPY)
-        self._open_header: Header | None = parse_header(memoryview(mapped))
-        self._read = _mapped(mapped) if backend == "mmap" else _copied(mapped)
+        content = bytes_of_file(path)
+        self._open_header: Header | None = parse_header(content)
+        is_mapped = backend == "mmap"
+        self._read = _mapped(map_file(path, mmap.ACCESS_COPY)) if is_mapped else _read(content)
 
     def keys(self) -> list[str]:
         """The names of all tensors, sorted."""
@@ -159,8 +161,11 @@ def _mapped(mapped: Any) -> ReadBytes:
     return lambda start, size: np.frombuffer(mapped, np.uint8, size, start if size else 0)
 
 
-def _copied(mapped: Any) -> ReadBytes:
-    return lambda start, size: np.frombuffer(mapped, np.uint8, size, start if size else 0).copy()
+def _read(content: Any) -> ReadBytes:
+    def read(start: int, size: int) -> np.ndarray:
+        return np.frombuffer(content[start : start + size], np.uint8).copy()
+
+    return read
 
 
 def _wrapper(framework: str) -> Callable[[np.ndarray], Any]:

@@ -63,7 +63,7 @@ LAZY = {
     "TarDataset": "archives.tar",
 }
 """Names that are imported when they are used, and where from."""
-PACKAGES = ("archives", "transforms")
+PACKAGES = ("_utils", "archives", "transforms")
 
 
 def __getattr__(name: str) -> object:

@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core.dtype import float64
 from flambeau._core.layout import strided
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 
 NOT_COLLATED = (

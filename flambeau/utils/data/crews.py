@@ -8,6 +8,8 @@ import contextlib
 import os
 import pickle
 import signal
+import socket
+import struct
 import time
 import warnings
 import weakref
@@ -22,6 +24,8 @@ from flambeau.utils.data.worker_process import END, GRACE, PARENTS_ENDS, live
 
 LOOK = 0.5
 """Seconds between two looks at whether workers are alive."""
+TIME = struct.Struct("@ll")
+"""The system's `struct timeval`: seconds and millionths."""
 CHILDS_IMPORTS = "flambeau.utils.data.crews"
 
 NOT_PICKLED = (
@@ -35,6 +39,10 @@ NOT_PICKLED = (
 Head = tuple[int, int, str, list[int | None], Any]
 """Of a result: pass, task, "data", "end" or "failed", digests of samples (see duplicates.py), how
 far the worker is in a resumable dataset (see progress.py)."""
+
+
+class Stalled(Exception):
+    """A worker that neither sends nor takes the rest of a message."""
 
 
 class Crew:
@@ -52,6 +60,10 @@ class Crew:
     def receive(self, timeout: float) -> tuple[Head, Any] | None:
         """The next result; None after `timeout` seconds. RuntimeError if a worker is gone."""
         raise NotImplementedError
+
+    def give_up_after(self, seconds: float) -> None:
+        """Let `submit` and `receive` raise Stalled if a worker stops for so long in the middle of
+        a message."""
 
     def close(self) -> None:
         """End all workers."""
@@ -103,8 +115,24 @@ class Processes(Crew):
         message = turn, number, index, watched, begun, self.receivers[worker].returned()
         try:
             self.tasks[worker].send_bytes(pickle.dumps(message, 5))
+        except BlockingIOError:
+            raise Stalled from None
         except (BrokenPipeError, ConnectionResetError):
             self._raise_death(worker)
+
+    def give_up_after(self, seconds: float) -> None:
+        """Set the time limits of the sockets that the pipes are."""
+        if os.name == "nt":
+            return
+        whole = int(seconds)
+        limit = TIME.pack(whole, max(int((seconds - whole) * 1e6), 1))
+        receiving = [receiver.connection for receiver in self.receivers]
+        for connections, option in ((receiving, socket.SO_RCVTIMEO),
+                                    (self.tasks, socket.SO_SNDTIMEO)):  # fmt: skip
+            for connection in connections:
+                with socket.socket(fileno=os.dup(connection.fileno())) as end:
+                    end.setblocking(True)  # whatever socket.setdefaulttimeout says
+                    end.setsockopt(socket.SOL_SOCKET, option, limit)
 
     def receive(self, timeout: float) -> tuple[Head, Any] | None:
         """As soon as one of the pipes has a result, or one of the processes has ended."""
@@ -121,6 +149,8 @@ class Processes(Crew):
     def _received(self, number: int) -> tuple[Head, Any]:
         try:
             head, make = self.receivers[number].receive()
+        except BlockingIOError:
+            raise Stalled from None
         except (EOFError, ConnectionResetError):
             self._raise_death(number)
         try:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -129,13 +129,13 @@ class ConcatDataset(Dataset[T_co]):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index: int) -> T_co:
-        if index < 0:
-            if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
-            index += len(self)
-        place = bisect_right(self.cumulative_sizes, index)
-        start = self.cumulative_sizes[place - 1] if place else 0
-        found: T_co = self.datasets[place][index - start]
+        count = len(self)
+        if index < -count:
+            raise ValueError("absolute value of index should not exceed dataset length")
+        position = index + count if index < 0 else index
+        place = bisect_right(self.cumulative_sizes, position)
+        before = self.cumulative_sizes[place - 1] if place > 0 else 0
+        found: T_co = self.datasets[place][position - before]
         return found
 
     @property

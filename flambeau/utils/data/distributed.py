@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.sampler import Sampler
 
 
@@ -43,7 +43,7 @@ class DistributedSampler(Sampler[int]):
         count = len(self.dataset)
         if not self.shuffle:
             return list(range(count))
-        from flambeau._ops.random import Generator
+        from flambeau._ops.random.draws import Generator
 
         generator: Any = Generator()
         generator.manual_seed(self.seed + self.epoch)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.collate import default_collate
 from flambeau.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from flambeau.utils.data.duplicates import digest

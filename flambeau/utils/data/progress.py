@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.archives.order import Pass, Resumable
 from flambeau.utils.data.sampler import random_seed
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -82,7 +82,7 @@ class RandomSampler(Sampler[int]):
         count = len(self.data_source)
         generator = self.generator
         if generator is None:
-            from flambeau._ops.random import Generator
+            from flambeau._ops.random.draws import Generator
 
             generator = Generator()
             generator.manual_seed(random_seed())

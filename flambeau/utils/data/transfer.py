@@ -15,14 +15,14 @@ import mmap
 import os
 import pickle
 import queue
-import tempfile
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flambeau._tensor.interop import FIELDS
+from flambeau._runtime.shared_memory import anonymous_file
+from flambeau._tensor.attributes import FIELDS, fields_of
 from flambeau._tensor.tensor import Tensor, wrap
 
 INLINE = 1 << 16
@@ -31,21 +31,6 @@ ALIGNED = 64
 """Each tensor's memory starts at a multiple of this in its segment."""
 GRANULE = 1 << 20
 """Sizes of segments are multiples of this."""
-
-
-def _file_of(size: int) -> int:
-    """The descriptor of a file in memory that has no name."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("flambeau-batch", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    try:
-        os.ftruncate(descriptor, size)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 # ---- pickling
@@ -64,7 +49,7 @@ class BatchPickler(pickle.Pickler):
         """Tensors without a history or attributes of their own, in any dense layout."""
         if isinstance(value, Tensor) and value._node is not None:
             raise RuntimeError(NON_LEAF)
-        if type(value) is Tensor and value._node is None and vars(value).keys() <= FIELDS:
+        if type(value) is Tensor and value._node is None and fields_of(value).keys() <= FIELDS:
             data = value._data
             order = sorted(range(data.ndim), key=lambda d: -abs(data.strides[d]))
             dense = data.transpose(order)
@@ -191,7 +176,7 @@ class Sender:
             self.free.remove(number)
             return number, None
         whole = -(-size // GRANULE) * GRANULE
-        descriptor = _file_of(whole)
+        descriptor = anonymous_file(whole, "flambeau-batch")
         self.made += 1
         try:
             self.segments[self.made] = Segment(descriptor, whole)

@@ -10,6 +10,8 @@ import time
 import weakref
 from typing import Any
 
+from flambeau._core.generator import of_thread
+from flambeau._ops.random.draws import Generator
 from flambeau.utils.data.crews import Crew, Head
 from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.worker import Work, Worker
@@ -78,6 +80,7 @@ class WorkerThread(threading.Thread):
         work = self.worker.work
         seed = work.base_seed + work.worker
         set_worker_info(WorkerInfo(work.worker, work.workers, seed, work.dataset))
+        of_thread.generator = Generator().manual_seed(seed)
         self.worker.prepare()
         while (task := self.box.get()) is not None and not self.ended.is_set():
             turn, number, index, watched, begun = task

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from flambeau.utils.data.crews import LOOK, Crew, Processes
+from flambeau.utils.data.crews import LOOK, Crew, Processes, Stalled
 from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.duplicates import Watch
 from flambeau.utils.data.failures import Failure
@@ -36,6 +36,8 @@ class WithWorkers(LoaderIterator):
             )
         self.turn = 0
         self.crew = self._crew()
+        if loader.timeout:
+            self.crew.give_up_after(loader.timeout)
         self.start()
 
     def _crew(self) -> Crew:
@@ -88,9 +90,12 @@ class WithWorkers(LoaderIterator):
         worker = self._next_worker()
         self.owner[self.sent] = worker
         self.waiting[worker] += 1
-        self.crew.submit(
-            worker, self.turn, self.sent, index, self.watch.going_on, self.progress.begun
-        )
+        try:
+            self.crew.submit(
+                worker, self.turn, self.sent, index, self.watch.going_on, self.progress.begun
+            )
+        except Stalled:
+            self._time_out()
         self.sent += 1
 
     def _next_worker(self) -> int:
@@ -152,12 +157,14 @@ class WithWorkers(LoaderIterator):
         limit = self.loader.timeout
         start = time.monotonic()
         while True:
-            result = self.crew.receive(min(limit, LOOK) if limit else LOOK)
+            try:
+                result = self.crew.receive(min(limit, LOOK) if limit else LOOK)
+            except Stalled:
+                self._time_out()
             if result is not None:
                 break
             if limit and time.monotonic() - start >= limit:
-                self.timed_out = True
-                raise RuntimeError(f"DataLoader timed out after {limit} seconds")
+                self._time_out()
         (turn, task, kind, digests, reached), value = result
         if turn != self.turn:
             return
@@ -171,6 +178,10 @@ class WithWorkers(LoaderIterator):
             self._submit()
         else:
             self.arrived[task] = kind, value, reached
+
+    def _time_out(self) -> NoReturn:
+        self.timed_out = True
+        raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds") from None
 
     timed_out = False
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,47 @@ def test_a_sample_that_takes_too_long(method: str) -> None:
     assert all(is_gone(pid) for pid in pids)
 
 
+class Long(Dataset):
+    """Samples that do not fit a pipe."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: Any) -> Any:
+        return bytes(3_000_000) if type(index) is int else len(index)
+
+
+def test_a_worker_that_is_stopped_in_the_middle_of_a_batch() -> None:
+    """A part of the message has come, the rest never will."""
+    data: Any = DataLoader(Long(), batch_size=None, num_workers=1, timeout=2,
+                           multiprocessing_context="fork")  # fmt: skip
+    batches = iter(data)
+    pids = batches.crew.pids
+    assert len(next(batches)) == 3_000_000
+    assert wait([batches.crew.receivers[0].connection], 20)  # it is sending the next one
+    time.sleep(0.2)
+    os.kill(pids[0], signal.SIGSTOP)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 2 seconds"):
+        list(batches)
+    assert time.monotonic() - start < 10
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_stopped_worker_that_takes_no_task() -> None:
+    indices = [list(range(300_000))] * 8
+    data: Any = DataLoader(Long(), sampler=indices, batch_size=None, num_workers=1, timeout=2,
+                           prefetch_factor=1, multiprocessing_context="fork")  # fmt: skip
+    batches = iter(data)
+    pids = batches.crew.pids
+    os.kill(pids[0], signal.SIGSTOP)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 2 seconds"):
+        list(batches)
+    assert time.monotonic() - start < 10
+    assert all(is_gone(pid) for pid in pids)
+
+
 def test_a_thread_that_takes_too_long() -> None:
     ended = threading.Event()
     ACTS["wait"] = lambda: ended.wait(20)
@@ -297,6 +339,16 @@ def test_a_thread_that_takes_too_long() -> None:
 # ---- the end
 
 
+@pytest.fixture
+def small_heap() -> Iterator[None]:
+    """A collection of garbage looks at what the test makes, not at what all others have left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("small_heap")
 @pytest.mark.parametrize("method", [*METHODS, "thread"])
 @pytest.mark.parametrize("persistent", [False, True])
 def test_an_iterator_that_is_dropped(method: str, persistent: bool) -> None:

@@ -94,54 +94,35 @@ def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) 
 
 
 def tensordot(a, b, dims=2, out=None):
-    dims_a: List[int] = []
-    dims_b: List[int] = []
-    if isinstance(dims, (tuple, list)):
-        dims_a, dims_b = dims
-    if isinstance(dims, torch.Tensor):
-        if dims.numel() > 1:
-            if dims.size()[0] != 2:
-                raise AssertionError(
-                    f"dims tensor must have size 2 in first dimension, got {dims.size()[0]}"
-                )
-            dims_a = torch.jit.annotate(List[int], dims[0].tolist())
-            dims_b = torch.jit.annotate(List[int], dims[1].tolist())
-        else:
-            count = int(dims.item())
-            if count < 0:
-                raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-            dims_a = list(range(-count, 0))
-            dims_b = list(range(count))
     if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims_a = list(range(-dims, 0))
-        dims_b = list(range(dims))
+        pairs = _last_and_first(dims, f"{dims}")
+    elif isinstance(dims, torch.Tensor):
+        pairs = _listed(dims)
+    else:
+        pairs = [dims[0], dims[1]]
     if out is None:
-        return torch.tensordot(a, b, dims_a, dims_b)
-    return torch.tensordot(a, b, dims_a, dims_b, out=out)
+        return torch.tensordot(a, b, pairs[0], pairs[1])
+    return torch.tensordot(a, b, pairs[0], pairs[1], out=out)
 
 
-def _lu_impl(
-    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
-) -> Tuple[Tensor, Tensor, Tensor]:
-    return torch._lu_with_info(A, pivot=pivot, check_errors=(not get_infos))
+def _last_and_first(count: int, given: str) -> List[List[int]]:
+    if count < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={given}")
+    return [[dim - count for dim in range(count)], list(range(count))]
 
 
-def _lu_with_infos(
-    A: Tensor,
-    pivot: bool = True,
-    get_infos: bool = False,
-    out: Optional[Tuple[Tensor, Tensor, Tensor]] = None,
-) -> Tuple[Tensor, Tensor, Tensor]:
-    result = _lu_impl(A, pivot, get_infos, out)
-    if out is None:
-        return result
-    for place, value in zip(out, result):  # noqa: B905 - a program has no `strict`
-        place.resize_as_(value).copy_(value)
-    return out
+def _listed(dims: Tensor) -> List[List[int]]:
+    if dims.numel() == 1:
+        return _last_and_first(int(dims.item()), f"{dims}")
+    if dims.size(0) != 2:
+        raise AssertionError(f"dims tensor must have size 2 in first dimension, got {dims.size(0)}")
+    pairs: List[List[int]] = dims.tolist()
+    return pairs
+
+
+# ---- LU
 
 
 def _lu_no_infos(
@@ -150,9 +131,23 @@ def _lu_no_infos(
     get_infos: bool = False,
     out: Optional[Tuple[Tensor, Tensor]] = None,
 ) -> Tuple[Tensor, Tensor]:
-    result = _lu_impl(A, pivot, get_infos, out)
+    factors, pivots, _ = torch._lu_with_info(A, pivot, True)
     if out is None:
-        return result[0], result[1]
-    for place, value in zip(out, result):  # noqa: B905 - a program has no `strict`
-        place.resize_as_(value).copy_(value)
-    return out
+        return factors, pivots
+    return _put(out[0], factors), _put(out[1], pivots)
+
+
+def _lu_with_infos(
+    A: Tensor,
+    pivot: bool = True,
+    get_infos: bool = False,
+    out: Optional[Tuple[Tensor, Tensor, Tensor]] = None,
+) -> Tuple[Tensor, Tensor, Tensor]:
+    factors, pivots, infos = torch._lu_with_info(A, pivot, False)
+    if out is None:
+        return factors, pivots, infos
+    return _put(out[0], factors), _put(out[1], pivots), _put(out[2], infos)
+
+
+def _put(place: Tensor, value: Tensor) -> Tensor:
+    return place.resize_as_(value).copy_(value)

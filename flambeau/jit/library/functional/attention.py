@@ -1,152 +1,146 @@
-"""Attention."""
+"""What goes into attention: checks of shapes, masks, projections."""
 
 from __future__ import annotations
 
+# ---- checks
 
-def _canonical_mask(
-    mask: Optional[Tensor],
-    mask_name: str,
-    other_type: Optional[int],
-    other_name: str,
-    target_type: int,
-    check_other: bool = True,
-) -> Optional[Tensor]:
+
+def _is_batch(query: Tensor, key: Tensor, value: Tensor, padding: Optional[Tensor],
+              mask: Optional[Tensor], heads: int) -> bool:  # fmt: skip
+    rank = query.dim()
+    if rank != 2 and rank != 3:
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
+        )
+    start = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
+    if key.dim() != rank or value.dim() != rank:
+        raise AssertionError(
+            f"{start} `key` and `value` to be {rank}-D but found {key.dim()}-D and "
+            f"{value.dim()}-D tensors respectively"
+        )
+    if padding is not None and padding.dim() != rank - 1:
+        raise AssertionError(
+            f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found "
+            f"{padding.dim()}-D tensor instead"
+        )
     if mask is not None:
-        _mask_dtype = mask.dtype
-        _mask_is_float = torch.is_floating_point(mask)
-        if _mask_dtype != torch.bool and not _mask_is_float:
-            raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-        if check_other and other_type is not None:
-            if _mask_dtype != other_type:
-                warnings.warn(
-                    f"Support for mismatched {mask_name} and {other_name} "
-                    "is deprecated. Use same type for both instead."
-                )
-        if not _mask_is_float:
-            mask = torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
+        _check_ranks(start, mask, rank, [heads, query.size(0), key.size(0)])
+    return rank == 3
+
+
+def _check_ranks(start: str, mask: Tensor, rank: int, whole: List[int]) -> None:
+    if mask.dim() != 2 and mask.dim() != 3:
+        raise AssertionError(
+            f"{start} `attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead"
+        )
+    if rank == 2 and mask.dim() == 3 and mask.size() != whole:
+        wanted = (whole[0], whole[1], whole[2])
+        raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.size()}")
+
+
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor, size: int, heads: int,
+                 separate: bool) -> None:  # fmt: skip
+    found = query.size(2)
+    if found != size:
+        raise AssertionError(f"was expecting embedding dimension of {size}, but got {found}")
+    if found % heads != 0:
+        raise AssertionError(f"embed_dim {found} not divisible by num_heads {heads}")
+    if not separate and key.size() != value.size():
+        raise AssertionError(f"key shape {key.size()} does not match value shape {value.size()}")
+    one, other = key.size()[:2], value.size()[:2]
+    if one != other:
+        raise AssertionError(f"key's sequence and batch dims {one} do not match value's {other}")
+
+
+# ---- masks
+
+
+def _float_mask(mask: Optional[Tensor], name: str, like: Tensor, other: Optional[Tensor] = None,
+                other_name: str = "") -> Optional[Tensor]:  # fmt: skip
+    if mask is None:
+        return None
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and other.dtype != mask.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. "
+            "Use same type for both instead."
+        )
+    if mask.is_floating_point():
+        return mask
+    return torch.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, float("-inf"))
+
+
+def _mask_of_pairs(mask: Tensor, batch: int, heads: int, rows: int, columns: int) -> Tensor:
+    if mask.dim() == 2:
+        if mask.size() != [rows, columns]:
+            raise RuntimeError(
+                f"The shape of the 2D attn_mask is {mask.size()}, but should be {(rows, columns)}."
+            )
+        return mask.unsqueeze(0)
+    wanted = (batch * heads, rows, columns)
+    if mask.size() != [batch * heads, rows, columns]:
+        raise RuntimeError(
+            f"The shape of the 3D attn_mask is {mask.size()}, but should be {wanted}."
+        )
     return mask
 
 
-def _none_or_dtype(input: Optional[Tensor]) -> Optional[int]:
-    if input is None:
-        return None
-    elif isinstance(input, torch.Tensor):
-        return input.dtype
-    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+def _one_column_more(mask: Optional[Tensor]) -> Optional[Tensor]:
+    return None if mask is None else torch.pad(mask, [0, 1])
 
 
-def _in_projection_packed(
-    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Optional[Tensor] = None
-) -> List[Tensor]:
-    E = q.size(-1)
-    if k is v:
-        if q is k:
-            proj = torch.linear(q, w, b)
-            proj = proj.unflatten(-1, (3, E)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-            return [proj[0], proj[1], proj[2]]
-        else:
-            w_q, w_kv = w.split([E, E * 2])
-            if b is None:
-                b_q = b_kv = None
-            else:
-                b_q, b_kv = b.split([E, E * 2])
-            q_proj = torch.linear(q, w_q, b_q)
-            kv_proj = torch.linear(k, w_kv, b_kv)
-            kv_proj = (
-                kv_proj.unflatten(-1, (2, E)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-            )
-            return [q_proj, kv_proj[0], kv_proj[1]]
-    else:
-        w_q, w_k, w_v = w.chunk(3)
-        if b is None:
-            b_q = b_k = b_v = None
-        else:
-            b_q, b_k, b_v = b.chunk(3)
-        return [torch.linear(q, w_q, b_q), torch.linear(k, w_k, b_k), torch.linear(v, w_v, b_v)]
+def _with_padding(mask: Optional[Tensor], padding: Optional[Tensor], batch: int, heads: int,
+                  columns: int) -> Optional[Tensor]:  # fmt: skip
+    if padding is None:
+        return mask
+    spread = padding.view(batch, 1, 1, columns).expand(-1, heads, -1, -1)
+    spread = spread.reshape(batch * heads, 1, columns)
+    return spread if mask is None else mask + spread
 
 
-def _in_projection(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    w_q: Tensor,
-    w_k: Tensor,
-    w_v: Tensor,
-    b_q: Optional[Tensor] = None,
-    b_k: Optional[Tensor] = None,
-    b_v: Optional[Tensor] = None,
-) -> Tuple[Tensor, Tensor, Tensor]:
-    Eq, Ek, Ev = q.size(-1), k.size(-1), v.size(-1)
-    if w_q.shape != (Eq, Eq):
-        raise AssertionError(f"expecting query weights shape of {(Eq, Eq)}, but got {w_q.shape}")
-    if w_k.shape != (Eq, Ek):
-        raise AssertionError(f"expecting key weights shape of {(Eq, Ek)}, but got {w_k.shape}")
-    if w_v.shape != (Eq, Ev):
-        raise AssertionError(f"expecting value weights shape of {(Eq, Ev)}, but got {w_v.shape}")
-    if b_q is not None and b_q.shape != (Eq,):
-        raise AssertionError(f"expecting query bias shape of {(Eq,)}, but got {b_q.shape}")
-    if b_k is not None and b_k.shape != (Eq,):
-        raise AssertionError(f"expecting key bias shape of {(Eq,)}, but got {b_k.shape}")
-    if b_v is not None and b_v.shape != (Eq,):
-        raise AssertionError(f"expecting value bias shape of {(Eq,)}, but got {b_v.shape}")
-    return torch.linear(q, w_q, b_q), torch.linear(k, w_k, b_k), torch.linear(v, w_v, b_v)
+# ---- projections
 
 
-def _mha_shape_check(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    key_padding_mask: Optional[Tensor],
-    attn_mask: Optional[Tensor],
-    num_heads: int,
-) -> bool:
-    if query.dim() == 3:
-        is_batched = True
-        if key.dim() != 3 or value.dim() != 3:
-            raise AssertionError(
-                "For batched (3-D) `query`, expected `key` and `value` to be 3-D"
-                f" but found {key.dim()}-D and {value.dim()}-D tensors respectively"
-            )
-        if key_padding_mask is not None:
-            if key_padding_mask.dim() != 2:
-                raise AssertionError(
-                    "For batched (3-D) `query`, expected `key_padding_mask` to be `None` or 2-D"
-                    f" but found {key_padding_mask.dim()}-D tensor instead"
-                )
-        if attn_mask is not None:
-            if attn_mask.dim() not in (2, 3):
-                raise AssertionError(
-                    "For batched (3-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D"
-                    f" but found {attn_mask.dim()}-D tensor instead"
-                )
-    elif query.dim() == 2:
-        is_batched = False
-        if key.dim() != 2 or value.dim() != 2:
-            raise AssertionError(
-                "For unbatched (2-D) `query`, expected `key` and `value` to be 2-D"
-                f" but found {key.dim()}-D and {value.dim()}-D tensors respectively"
-            )
-        if key_padding_mask is not None:
-            if key_padding_mask.dim() != 1:
-                raise AssertionError(
-                    "For unbatched (2-D) `query`, expected `key_padding_mask` to be `None` or 1-D"
-                    f" but found {key_padding_mask.dim()}-D tensor instead"
-                )
-        if attn_mask is not None:
-            if attn_mask.dim() not in (2, 3):
-                raise AssertionError(
-                    "For unbatched (2-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D"
-                    f" but found {attn_mask.dim()}-D tensor instead"
-                )
-            if attn_mask.dim() == 3:
-                expected_shape = (num_heads, query.shape[0], key.shape[0])
-                if attn_mask.shape != expected_shape:
-                    raise AssertionError(
-                        f"Expected `attn_mask` shape to be {expected_shape} but got {attn_mask.shape}"
-                    )
-    else:
+def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Optional[Tensor],
+               bias: Optional[Tensor]) -> List[Tensor]:  # fmt: skip
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    size = query.size(-1)
+    if query is key and key is value:  # one product, whose parts are made tensors of their own
+        rows = torch.linear(query, weight, bias)
+        parts = rows.view(rows.size()[:-1] + [3, size]).movedim(-2, 0).contiguous()
+        return [parts[0], parts[1], parts[2]]
+    w_q, w_k, w_v = weight.split([size, size, size])
+    if bias is None:
+        return [torch.linear(query, w_q), torch.linear(key, w_k), torch.linear(value, w_v)]
+    b_q, b_k, b_v = bias.split([size, size, size])
+    return [torch.linear(query, w_q, b_q), torch.linear(key, w_k, b_k),
+            torch.linear(value, w_v, b_v)]  # fmt: skip
+
+
+def _by_own_weight(input: Tensor, name: str, weight: Optional[Tensor], bias: Optional[Tensor],
+                   part: int, size: int) -> Tensor:  # fmt: skip
+    if weight is None:
+        raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    wanted = (size, input.size(-1))
+    if weight.size() != [size, input.size(-1)]:
+        word = "query" if name == "q" else "key" if name == "k" else "value"
+        raise AssertionError(f"expecting {word} weights shape of {wanted}, but got {weight.size()}")
+    if bias is None:
+        return torch.linear(input, weight)
+    return torch.linear(input, weight, bias.chunk(3)[part])
+
+
+def _as_heads(tensor: Tensor, count: int, size: int) -> Tensor:
+    return tensor.reshape(tensor.size(0), count, size).transpose(0, 1)
+
+
+def _given_heads(tensor: Tensor, name: str, count: int, size: int) -> Tensor:
+    if tensor.size(0) != count:
         raise AssertionError(
-            "query should be unbatched 2D or batched 3D tensor but received "
-            f"{query.dim()}-D query tensor"
+            f"expecting static_{name}.size(0) of {count}, but got {tensor.size(0)}"
         )
-    return is_batched
+    if tensor.size(2) != size:
+        raise AssertionError(f"expecting static_{name}.size(2) of {size}, but got {tensor.size(2)}")
+    return tensor

@@ -3,221 +3,99 @@
 from __future__ import annotations
 
 
+def _weighted_values(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], dropout_p: float
+                     ) -> Tuple[Tensor, Tensor]:  # fmt: skip
+    scaled = q * math.sqrt(1.0 / float(q.size(-1)))
+    keys = k.transpose(-2, -1)
+    scores = torch.bmm(scaled, keys) if mask is None else torch.baddbmm(mask, scaled, keys)
+    weights = torch.softmax(scores, -1)
+    if dropout_p > 0.0:
+        weights = torch.dropout(weights, dropout_p, True)
+    return torch.bmm(weights, v), weights
+
+
+def _values_alone(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], dropout_p: float,
+                  heads: int, is_causal: bool) -> Tensor:  # fmt: skip
+    by_head = [q.size(0) // heads, heads]
+    if mask is not None:
+        if mask.size(0) == 1:
+            mask = mask.unsqueeze(0)
+        else:
+            mask = mask.view(by_head + mask.size()[1:])
+    q = q.view(by_head + q.size()[1:])
+    k = k.view(by_head + k.size()[1:])
+    v = v.view(by_head + v.size()[1:])
+    result = torch.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    return result.flatten(0, 1)
+
+
 def multi_head_attention_forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Optional[Tensor],
-    in_proj_bias: Optional[Tensor],
-    bias_k: Optional[Tensor],
-    bias_v: Optional[Tensor],
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight: Tensor,
-    out_proj_bias: Optional[Tensor],
-    training: bool = True,
-    key_padding_mask: Optional[Tensor] = None,
-    need_weights: bool = True,
-    attn_mask: Optional[Tensor] = None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight: Optional[Tensor] = None,
-    k_proj_weight: Optional[Tensor] = None,
-    v_proj_weight: Optional[Tensor] = None,
-    static_k: Optional[Tensor] = None,
-    static_v: Optional[Tensor] = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
-) -> Tuple[Tensor, Optional[Tensor]]:
-    is_batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
-    if not is_batched:
-        query = query.unsqueeze(1)
-        key = key.unsqueeze(1)
-        value = value.unsqueeze(1)
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Optional[Tensor], in_proj_bias: Optional[Tensor], bias_k: Optional[Tensor],
+    bias_v: Optional[Tensor], add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+    out_proj_bias: Optional[Tensor], training: bool = True,
+    key_padding_mask: Optional[Tensor] = None, need_weights: bool = True,
+    attn_mask: Optional[Tensor] = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Optional[Tensor] = None, k_proj_weight: Optional[Tensor] = None,
+    v_proj_weight: Optional[Tensor] = None, static_k: Optional[Tensor] = None,
+    static_v: Optional[Tensor] = None, average_attn_weights: bool = True, is_causal: bool = False,
+) -> Tuple[Tensor, Optional[Tensor]]:  # fmt: skip
+    batched = _is_batch(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-    tgt_len, bsz, embed_dim = query.shape
-    src_len, _, _ = key.shape
-    key_padding_mask = _canonical_mask(
-        mask=key_padding_mask,
-        mask_name="key_padding_mask",
-        other_type=_none_or_dtype(attn_mask),
-        other_name="attn_mask",
-        target_type=query.dtype,
-    )
+    padding = _float_mask(key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. "
-            "You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
         )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = _canonical_mask(
-            mask=attn_mask,
-            mask_name="attn_mask",
-            other_type=None,
-            other_name="",
-            target_type=query.dtype,
-            check_other=False,
-        )
-        if key_padding_mask is not None:
-            is_causal = False
-    if embed_dim != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
-        )
-    if isinstance(embed_dim, torch.Tensor):
-        head_dim = embed_dim.div(num_heads, rounding_mode="trunc")
-    else:
-        head_dim = embed_dim // num_heads
-    if head_dim * num_heads != embed_dim:
-        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    mask: Optional[Tensor] = None
+    hinted = is_causal and padding is None and not need_weights
+    if not hinted:
+        mask = _float_mask(attn_mask, "attn_mask", query)
+    _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    rows, batch, size = query.size(0), query.size(1), query.size(2)
     if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                f"{value.shape[:2]}"
-            )
+        q = _by_own_weight(query, "q", q_proj_weight, in_proj_bias, 0, size)
+        k = _by_own_weight(key, "k", k_proj_weight, in_proj_bias, 1, size)
+        v = _by_own_weight(value, "v", v_proj_weight, in_proj_bias, 2, size)
     else:
-        if key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-    if not use_separate_proj_weight:
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
-    else:
-        if q_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is True but q_proj_weight is None")
-        if k_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is True but k_proj_weight is None")
-        if v_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is True but v_proj_weight is None")
-        if in_proj_bias is None:
-            b_q = b_k = b_v = None
-        else:
-            b_q, b_k, b_v = in_proj_bias.chunk(3)
-        q, k, v = _in_projection(
-            query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, b_q, b_k, b_v
-        )
-    if attn_mask is not None:
-        if attn_mask.dim() == 2:
-            correct_2d_size = (tgt_len, src_len)
-            if attn_mask.shape != correct_2d_size:
-                raise RuntimeError(
-                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
-                    f"{correct_2d_size}."
-                )
-            attn_mask = attn_mask.unsqueeze(0)
-        elif attn_mask.dim() == 3:
-            correct_3d_size = (bsz * num_heads, tgt_len, src_len)
-            if attn_mask.shape != correct_3d_size:
-                raise RuntimeError(
-                    f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
-                    f"{correct_3d_size}."
-                )
-        else:
-            raise RuntimeError(f"attn_mask's dimension {attn_mask.dim()} is not supported")
+        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+    if mask is not None:
+        mask = _mask_of_pairs(mask, batch, num_heads, rows, key.size(0))
     if bias_k is not None and bias_v is not None:
         if static_k is not None:
             raise AssertionError("bias cannot be added to static key.")
         if static_v is not None:
             raise AssertionError("bias cannot be added to static value.")
-        k = torch.cat([k, bias_k.repeat(1, bsz, 1)])
-        v = torch.cat([v, bias_v.repeat(1, bsz, 1)])
-        if attn_mask is not None:
-            attn_mask = pad(attn_mask, (0, 1))
-        if key_padding_mask is not None:
-            key_padding_mask = pad(key_padding_mask, (0, 1))
-    else:
-        if bias_k is not None:
-            raise AssertionError("bias_k is set but bias_v is None")
-        if bias_v is not None:
-            raise AssertionError("bias_v is set but bias_k is None")
-    q = q.view(tgt_len, bsz * num_heads, head_dim).transpose(0, 1)
-    if static_k is None:
-        k = k.view(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
-    else:
-        if static_k.size(0) != bsz * num_heads:
-            raise AssertionError(
-                f"expecting static_k.size(0) of {bsz * num_heads}, but got {static_k.size(0)}"
-            )
-        if static_k.size(2) != head_dim:
-            raise AssertionError(
-                f"expecting static_k.size(2) of {head_dim}, but got {static_k.size(2)}"
-            )
-        k = static_k
-    if static_v is None:
-        v = v.view(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
-    else:
-        if static_v.size(0) != bsz * num_heads:
-            raise AssertionError(
-                f"expecting static_v.size(0) of {bsz * num_heads}, but got {static_v.size(0)}"
-            )
-        if static_v.size(2) != head_dim:
-            raise AssertionError(
-                f"expecting static_v.size(2) of {head_dim}, but got {static_v.size(2)}"
-            )
-        v = static_v
+        k = torch.cat([k, bias_k.repeat(1, batch, 1)])
+        v = torch.cat([v, bias_v.repeat(1, batch, 1)])
+        mask, padding = _one_column_more(mask), _one_column_more(padding)
+    elif bias_k is not None:
+        raise AssertionError("bias_k is set but bias_v is None")
+    elif bias_v is not None:
+        raise AssertionError("bias_v is set but bias_k is None")
+    head, count = size // num_heads, batch * num_heads
+    q = _as_heads(q, count, head)
+    k = _as_heads(k, count, head) if static_k is None else _given_heads(static_k, "k", count, head)
+    v = _as_heads(v, count, head) if static_v is None else _given_heads(static_v, "v", count, head)
     if add_zero_attn:
-        zero_attn_shape = (bsz * num_heads, 1, head_dim)
-        k = torch.cat([k, torch.zeros(zero_attn_shape, dtype=k.dtype, device=k.device)], dim=1)
-        v = torch.cat([v, torch.zeros(zero_attn_shape, dtype=v.dtype, device=v.device)], dim=1)
-        if attn_mask is not None:
-            attn_mask = pad(attn_mask, (0, 1))
-        if key_padding_mask is not None:
-            key_padding_mask = pad(key_padding_mask, (0, 1))
-    src_len = k.size(1)
-    if key_padding_mask is not None:
-        key_padding_mask = (
-            key_padding_mask.view(bsz, 1, 1, src_len)
-            .expand(-1, num_heads, -1, -1)
-            .reshape(bsz * num_heads, 1, src_len)
-        )
-        if attn_mask is None:
-            attn_mask = key_padding_mask
-        else:
-            attn_mask = attn_mask + key_padding_mask
-    if not training:
-        dropout_p = 0.0
+        zeros = torch.zeros([count, 1, head], dtype=k.dtype, device=k.device)
+        k, v = torch.cat([k, zeros], 1), torch.cat([v, zeros], 1)
+        mask, padding = _one_column_more(mask), _one_column_more(padding)
+    mask = _with_padding(mask, padding, batch, num_heads, k.size(1))
+    share = dropout_p if training else 0.0
+    weights: Optional[Tensor] = None
     if need_weights:
-        _B, _Nt, E = q.shape
-        q_scaled = q * math.sqrt(1.0 / float(E))
-        if is_causal and attn_mask is None:
-            raise AssertionError("FIXME: is_causal not implemented for need_weights")
-        if attn_mask is not None:
-            attn_output_weights = torch.baddbmm(attn_mask, q_scaled, k.transpose(-2, -1))
-        else:
-            attn_output_weights = torch.bmm(q_scaled, k.transpose(-2, -1))
-        attn_output_weights = softmax(attn_output_weights, dim=-1)
-        if dropout_p > 0.0:
-            attn_output_weights = dropout(attn_output_weights, p=dropout_p)
-        attn_output = torch.bmm(attn_output_weights, v)
-        attn_output = attn_output.transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
-        attn_output = torch.linear(attn_output, out_proj_weight, out_proj_bias)
-        attn_output = attn_output.view(tgt_len, bsz, attn_output.size(1))
-        attn_output_weights = attn_output_weights.view(bsz, num_heads, tgt_len, src_len)
-        if average_attn_weights:
-            attn_output_weights = attn_output_weights.mean(dim=1)
-        if not is_batched:
-            attn_output = attn_output.squeeze(1)
-            attn_output_weights = attn_output_weights.squeeze(0)
-        return attn_output, attn_output_weights
+        values, by_head = _weighted_values(q, k, v, mask, share)
+        by_head = by_head.view(batch, num_heads, rows, k.size(1))
+        weights = by_head.mean(1) if average_attn_weights else by_head
     else:
-        if attn_mask is not None:
-            if attn_mask.size(0) == 1 and attn_mask.dim() == 3:
-                attn_mask = attn_mask.unsqueeze(0)
-            else:
-                attn_mask = attn_mask.view(bsz, num_heads, -1, src_len)
-        q = q.view(bsz, num_heads, tgt_len, head_dim)
-        k = k.view(bsz, num_heads, src_len, head_dim)
-        v = v.view(bsz, num_heads, src_len, head_dim)
-        attn_output = torch.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-        attn_output = attn_output.permute(2, 0, 1, 3).reshape(bsz * tgt_len, embed_dim)
-        attn_output = torch.linear(attn_output, out_proj_weight, out_proj_bias)
-        attn_output = attn_output.view(tgt_len, bsz, attn_output.size(1))
-        if not is_batched:
-            attn_output = attn_output.squeeze(1)
-        return attn_output, None
+        values = _values_alone(q, k, v, mask, share, num_heads, hinted)
+    values = values.transpose(0, 1).reshape(rows, batch, size)
+    result = torch.linear(values, out_proj_weight, out_proj_bias)
+    if batched:
+        return result, weights
+    return result.squeeze(1), None if weights is None else weights.squeeze(0)

@@ -1,4 +1,4 @@
-"""Resizing."""
+"""Resizing: sizes are settled, then the mode chooses the operator."""
 
 from __future__ import annotations
 
@@ -62,135 +62,138 @@ def interpolate(
     recompute_scale_factor=None,
     antialias=False,
 ):
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the "
-                "interpolating modes: linear | bilinear | bicubic | trilinear"
-            )
-    else:
-        if align_corners is None:
-            align_corners = False
-    dim = input.dim() - 2
+    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+        raise ValueError(
+            "align_corners option can only be set with the "
+            "interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    elif size is not None:
-        if scale_factor is not None:
-            raise AssertionError("scale_factor must be None when size is specified")
-        scale_factors = None
-        if isinstance(size, (list, tuple)):
-            if len(size) != dim:
-                raise ValueError(
-                    "Input and output must have the same number of spatial dimensions, but got "
-                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
-                    f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                    "output size in (o1, o2, ...,oK) format."
-                )
-            output_size = size
+    sizes: Optional[List[int]] = None
+    factors: Optional[List[float]] = None
+    dims = input.dim() - 2
+    if size is not None:
+        if isinstance(size, int):
+            sizes = [size] * dims
         else:
-            output_size = [size for _ in range(dim)]
-    elif scale_factor is not None:
-        if size is not None:
-            raise AssertionError("size must be None when scale_factor is specified")
-        output_size = None
-        if isinstance(scale_factor, (list, tuple)):
-            if len(scale_factor) != dim:
-                raise ValueError(
-                    "Input and scale_factor must have the same number of spatial dimensions, but "
-                    f"got input with spatial dimensions of {list(input.shape[2:])} and "
-                    f"scale_factor of shape {scale_factor}. Please provide input tensor in "
-                    "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
-                )
-            scale_factors = scale_factor
+            sizes = size
+    if scale_factor is not None:
+        if isinstance(scale_factor, float):
+            factors = [scale_factor] * dims
         else:
-            scale_factors = [scale_factor for _ in range(dim)]
-    else:
-        raise ValueError("either size or scale_factor should be defined")
-    if recompute_scale_factor is not None and recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if mode == "area" and output_size is None:
-        recompute_scale_factor = True
-    if recompute_scale_factor is not None and recompute_scale_factor:
-        if scale_factors is None:
-            raise AssertionError("scale_factors is unexpectedly None")
-        output_size = [
-            (torch.floor(float(input.size(i + 2)) * scale_factors[i])) for i in range(dim)
-        ]
-        scale_factors = None
-    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
+            factors = scale_factor
+    again = recompute_scale_factor is not None and recompute_scale_factor
+    sizes, factors = _settled(input, sizes, factors, mode == "area", again)
+    if antialias and (input.dim() != 4 or mode not in ("bilinear", "bicubic", "lanczos")):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
             "requires a 4-D tensor as input"
         )
-    if input.dim() == 3 and mode == "nearest":
-        return torch.upsample_nearest1d(input, output_size, scale_factors)
-    if input.dim() == 4 and mode == "nearest":
-        return torch.upsample_nearest2d(input, output_size, scale_factors)
-    if input.dim() == 5 and mode == "nearest":
-        return torch.upsample_nearest3d(input, output_size, scale_factors)
-    if input.dim() == 3 and mode == "nearest-exact":
-        return torch._upsample_nearest_exact1d(input, output_size, scale_factors)
-    if input.dim() == 4 and mode == "nearest-exact":
-        return torch._upsample_nearest_exact2d(input, output_size, scale_factors)
-    if input.dim() == 5 and mode == "nearest-exact":
-        return torch._upsample_nearest_exact3d(input, output_size, scale_factors)
-    if input.dim() == 3 and mode == "area":
-        if output_size is None:
-            raise AssertionError("output_size is unexpectedly None")
-        return torch.adaptive_avg_pool1d(input, output_size)
-    if input.dim() == 4 and mode == "area":
-        if output_size is None:
-            raise AssertionError("output_size is unexpectedly None")
-        return adaptive_avg_pool2d(input, output_size)
-    if input.dim() == 5 and mode == "area":
-        if output_size is None:
-            raise AssertionError("output_size is unexpectedly None")
-        return adaptive_avg_pool3d(input, output_size)
-    if input.dim() == 3 and mode == "linear":
-        if align_corners is None:
-            raise AssertionError("align_corners is unexpectedly None")
-        return torch.upsample_linear1d(input, output_size, align_corners, scale_factors)
-    if input.dim() == 4 and mode == "bilinear":
-        if align_corners is None:
-            raise AssertionError("align_corners is unexpectedly None")
-        if antialias:
-            return torch._upsample_bilinear2d_aa(input, output_size, align_corners, scale_factors)
-        return torch.upsample_bilinear2d(input, output_size, align_corners, scale_factors)
-    if input.dim() == 5 and mode == "trilinear":
-        if align_corners is None:
-            raise AssertionError("align_corners is unexpectedly None")
-        return torch.upsample_trilinear3d(input, output_size, align_corners, scale_factors)
-    if input.dim() == 4 and mode == "bicubic":
-        if align_corners is None:
-            raise AssertionError("align_corners is unexpectedly None")
-        if antialias:
-            return torch._upsample_bicubic2d_aa(input, output_size, align_corners, scale_factors)
-        return torch.upsample_bicubic2d(input, output_size, align_corners, scale_factors)
-    if input.dim() == 4 and mode == "lanczos":
-        if align_corners is None:
-            raise AssertionError("align_corners is unexpectedly None")
-        if align_corners:
-            raise ValueError("Lanczos mode does not support align_corners=True")
-        if not antialias:
-            raise ValueError("Lanczos mode requires antialias=True")
-        return torch._upsample_lanczos2d_aa(input, output_size, align_corners, scale_factors)
-    if input.dim() == 3 and mode == "bilinear":
-        raise NotImplementedError("Got 3D input, but bilinear mode needs 4D input")
-    if input.dim() == 3 and mode == "trilinear":
-        raise NotImplementedError("Got 3D input, but trilinear mode needs 5D input")
-    if input.dim() == 4 and mode == "linear":
-        raise NotImplementedError("Got 4D input, but linear mode needs 3D input")
-    if input.dim() == 4 and mode == "trilinear":
-        raise NotImplementedError("Got 4D input, but trilinear mode needs 5D input")
-    if input.dim() == 5 and mode == "linear":
-        raise NotImplementedError("Got 5D input, but linear mode needs 3D input")
-    if input.dim() == 5 and mode == "bilinear":
-        raise NotImplementedError("Got 5D input, but bilinear mode needs 4D input")
+    corners = align_corners is not None and align_corners
+    return _resized(input, sizes, factors, mode, corners, antialias)
+
+
+def _settled(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]], area: bool,
+             again: bool) -> Tuple[Optional[List[int]], Optional[List[float]]]:  # fmt: skip
+    given = input.size()[2:]
+    if sizes is not None:
+        if len(sizes) != len(given):
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {given} and output size of {sizes}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                "...,oK) format."
+            )
+        if again:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return sizes, None
+    if factors is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if len(factors) != len(given):
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but "
+            f"got input with spatial dimensions of {given} and scale_factor of shape {factors}. "
+            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+            "(s1, s2, ...,sK) format."
+        )
+    if not area and not again:
+        return None, factors
+    return [math.floor(length * factor) for length, factor in zip(given, factors)], None
+
+
+def _resized(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]], mode: str,
+             corners: bool, antialias: bool) -> Tensor:  # fmt: skip
+    if input.dim() >= 3 and input.dim() <= 5:
+        if mode == "nearest":
+            return _nearest(input, sizes, factors)
+        if mode == "nearest-exact":
+            return _nearest_exact(input, sizes, factors)
+        if mode == "area":
+            return _averaged(input, torch.jit._unwrap_optional(sizes))
+        if mode == "linear" or mode == "bilinear" or mode == "trilinear":
+            return _linear(input, sizes, factors, mode, corners, antialias)
+        if input.dim() == 4 and (mode == "bicubic" or mode == "lanczos"):
+            return _smooth(input, sizes, factors, mode, corners, antialias)
     raise NotImplementedError(
         "Input Error: Only 3D, 4D and 5D input Tensors supported"
         f" (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear"
         f" | lanczos | area | nearest-exact (got {mode})"
     )
+
+
+def _nearest(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]]
+             ) -> Tensor:  # fmt: skip
+    if input.dim() == 3:
+        return torch.upsample_nearest1d(input, sizes, factors)
+    if input.dim() == 4:
+        return torch.upsample_nearest2d(input, sizes, factors)
+    return torch.upsample_nearest3d(input, sizes, factors)
+
+
+def _nearest_exact(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]]
+                   ) -> Tensor:  # fmt: skip
+    if input.dim() == 3:
+        return torch._upsample_nearest_exact1d(input, sizes, factors)
+    if input.dim() == 4:
+        return torch._upsample_nearest_exact2d(input, sizes, factors)
+    return torch._upsample_nearest_exact3d(input, sizes, factors)
+
+
+def _averaged(input: Tensor, sizes: List[int]) -> Tensor:
+    if input.dim() == 3:
+        return torch.adaptive_avg_pool1d(input, sizes)
+    if input.dim() == 4:
+        return torch.adaptive_avg_pool2d(input, sizes)
+    return torch.adaptive_avg_pool3d(input, sizes)
+
+
+def _linear(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]], mode: str,
+            corners: bool, antialias: bool) -> Tensor:  # fmt: skip
+    wanted = 3 if mode == "linear" else 4 if mode == "bilinear" else 5
+    if input.dim() != wanted:
+        raise NotImplementedError(
+            f"Got {input.dim()}D input, but {mode} mode needs {wanted}D input"
+        )
+    if antialias:
+        return torch._upsample_bilinear2d_aa(input, sizes, corners, factors)
+    if mode == "linear":
+        return torch.upsample_linear1d(input, sizes, corners, factors)
+    if mode == "bilinear":
+        return torch.upsample_bilinear2d(input, sizes, corners, factors)
+    return torch.upsample_trilinear3d(input, sizes, corners, factors)
+
+
+def _smooth(input: Tensor, sizes: Optional[List[int]], factors: Optional[List[float]], mode: str,
+            corners: bool, antialias: bool) -> Tensor:  # fmt: skip
+    if mode == "lanczos":
+        if corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+        return torch._upsample_lanczos2d_aa(input, sizes, corners, factors)
+    if antialias:
+        return torch._upsample_bicubic2d_aa(input, sizes, corners, factors)
+    return torch.upsample_bicubic2d(input, sizes, corners, factors)
 
 
 @overload

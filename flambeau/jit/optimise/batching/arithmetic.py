@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._ops.table import index
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema
 from flambeau.jit.optimise.batching.program import TENSORS, Call, Rule
@@ -26,17 +27,10 @@ from flambeau.jit.optimise.batching.values import Batched, NotBatchable, Rounds
 # ---- elementwise
 
 
-POINTWISE = """
-add sub mul div rsub remainder fmod pow maximum minimum fmax fmin atan2 hypot where lerp addcmul
-addcdiv clamp clamp_min clamp_max neg abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square
-reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid relu relu6 elu selu
-celu gelu silu mish softplus leaky_relu hardtanh hardsigmoid hardswish log_sigmoid hardshrink
-softshrink threshold erf erfc erfinv lgamma digamma floor ceil round trunc frac eq ne lt le gt
-ge isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
-bitwise_xor bitwise_not __and__ __or__ __xor__ floor_divide true_divide xlogy logaddexp nan_to_num
-deg2rad rad2deg copysign heaviside clone contiguous detach zeros_like
-ones_like full_like logit sinc multiply subtract divide negative absolute
-""".split()
+OTHERWISE = ("__and__", "__or__", "__xor__", "contiguous", "detach")
+"""Operators of aten that compute element by element, and are methods here."""
+ROWS = index.ELEMENTWISE.split()
+FURTHER = tuple(new.replace(".", "_") for new, name in index.ALIASES.items() if name in ROWS)
 BESIDE_NUMBERS = frozenset(
     f"aten::{name}" for name in "add sub mul div rsub true_divide multiply subtract divide "
     "eq ne lt le gt ge".split()
@@ -44,7 +38,7 @@ BESIDE_NUMBERS = frozenset(
 """Operators for which a number beside a tensor is like a tensor of the same type."""
 
 
-@rule(*POINTWISE)
+@rule(*ROWS, *FURTHER, *OTHERWISE)
 def pointwise(call: Call, **given: Any) -> Any:
     """Ranks of rounds are brought together; then all broadcasts as in one round."""
     if any(isinstance(value, Rounds) for value in given.values()):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.optimise.batching.likeness import same_form
 from flambeau.jit.optimise.batching.program import Call
@@ -151,6 +151,8 @@ def _counts_from_front(index: Tensor) -> bool:
 def gather(call: Call, self: Any, dim: Any, index: Any, **given: Any) -> Any:
     """Along a dim, each round by its own index."""
     plain_only(dim, *given.values())
+    if given.get("sparse_grad"):
+        raise NotBatchable("a sparse gradient, which is that of a round")
     both = [v if isinstance(v, Batched) else repeated(v, call.rounds) for v in (self, index)]
     rank = both[0].rank
     if rank != both[1].rank:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.jit.optimise.batching.program import Call
 from flambeau.jit.optimise.batching.rules import plain_only, rank_of, rows_first, rule, whole
 from flambeau.jit.optimise.batching.values import Batched, NotBatchable

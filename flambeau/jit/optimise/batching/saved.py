@@ -16,6 +16,7 @@ import numpy as np
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import graph
+from flambeau.autograd.changed import changed_error
 from flambeau.autograd.graph import Node, next_sequence_number, version_of
 from flambeau.autograd.history import edge_of, view_of
 from flambeau.jit.optimise import sharing
@@ -39,7 +40,7 @@ class Kept:
             return graph.modified_error(tensor, version)
         if not self.learns:
             array = np.empty(self.shape, tensor._data.dtype)
-            return graph.changed_error(array, version_of(tensor), version, "", 0)
+            return changed_error(array, version_of(tensor), version, "", 0)
         steps = (0,) * len(self.shape)
         part = view_of(tensor, np.lib.stride_tricks.as_strided(tensor._data, self.shape, steps))
         part._view_version = -1  # it was made before the write, and recorded

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
-from flambeau._ops.templates import loop_plans, row_ops, rows
-from flambeau._ops.templates.loop_plans import Fusion
+from flambeau._ops.launching import loop_plans
+from flambeau._ops.launching.loop_plans import Fusion
+from flambeau._ops.rows import launch as rows
+from flambeau._ops.rows import whole_arrays as row_ops
 from flambeau._runtime.cpu import address
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.optimise.fusion.symbols import NotFusible, Source

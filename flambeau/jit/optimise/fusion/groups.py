@@ -13,6 +13,7 @@ from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
 from flambeau.jit.optimise import facts
 from flambeau.jit.optimise.subgraphs import captured, extracted, replace_by_call, used_outside
+from flambeau.jit.passes.effects import fills
 
 COMPUTING = frozenset(
     f"aten::{name}" for name in """
@@ -52,7 +53,7 @@ def rewrite(block: Block) -> None:
 
 def _joins(node: Node) -> bool:
     if node.kind in COMPUTING:
-        return len(node.outputs) == 1 and node.output.type == T.TENSOR
+        return not fills(node) and len(node.outputs) == 1 and node.output.type == T.TENSOR
     if node.kind == "prim::ListConstruct":
         return all(value.type == T.INT for value in node.inputs)
     if node.kind == "prim::ListUnpack":

@@ -10,7 +10,7 @@ from flambeau._compiler.fuse import EXPENSIVE, REDUCTIONS, Formula, plan
 from flambeau._compiler.kernel_source import ASKS, SAME, has_form
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._compiler.vector_math import VECTOR_MATH
-from flambeau._ops.templates.loop_plans import Fusion
+from flambeau._ops.launching.loop_plans import Fusion
 from flambeau.jit.optimise.fusion import forms
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,

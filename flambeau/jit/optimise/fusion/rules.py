@@ -1,4 +1,5 @@
-"""What operators are as expressions: pointwise rows by their bodies, others by a rule each."""
+"""What operators are as expressions: pointwise rows by their bodies, those of the kind `rows` by
+their formulas, others by a rule each."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.expr import Expr, exp, log, sqrt
-from flambeau._compiler.fuse import amax, average, down, total
+from flambeau._compiler.expr import Expr
+from flambeau._compiler.fuse import average, down, total
 from flambeau._compiler.kernel_source import ASKS
+from flambeau._ops.rows import formulas
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.optimise.fusion.symbols import NotFusible, Parts, Whole, parameter
 from flambeau.jit.optimise.fusion.tracing import COMPUTED, Tracer
@@ -21,9 +23,8 @@ Rule = Callable[..., bool]
 RULES: dict[str, Rule] = {}
 CALLED = frozenset(
     "mm bmm addmm _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward sum cat "
-    "matmul stack mean _mm native_layer_norm native_layer_norm_backward softmax log_softmax "
-    "_softmax_backward_data _log_softmax_backward_data t transpose expand view reshape "
-    "mv dot".split()
+    "matmul stack mean _mm native_layer_norm native_layer_norm_backward t transpose expand view "
+    "reshape mv dot".split()
 )
 """Operators that may run between kernels."""
 
@@ -34,10 +35,12 @@ def apply(tracer: Tracer, op: Any, plain: Any, values: tuple[Any, ...], result: 
         if pointwise(tracer, op.body, values, result):
             return
         raise NotFusible(f"{op.full_name} of these types")
+    if op.kind == "rows" and along_rows(tracer, op, values, result):
+        return
     rule = tracer.special.get(op.name) or RULES.get(op.name)
     if rule is not None and _has_symbol(tracer, values[0]) and rule(tracer, result, *values):
         return
-    if op.name not in CALLED:
+    if op.name not in CALLED and op.kind != "rows":
         raise NotFusible(op.full_name)
     tracer.call(plain, values, result)
 
@@ -304,64 +307,20 @@ def reduces(expr: Any) -> bool:
     return any(node.op == "down" for node in nodes_of(expr))
 
 
-@rule("softmax")
-def softmax(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any = None) -> bool:
-    """Along the last dim."""
-    return _row(tracer, result, x, dim, dtype, _softmax)
-
-
-@rule("log_softmax")
-def log_softmax(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any = None) -> bool:
-    """Along the last dim."""
-    return _row(tracer, result, x, dim, dtype, _log_softmax)
-
-
-def _softmax(x: Any) -> Any:
-    weight = exp(x - amax(x))
-    return weight * (1 / total(weight))
-
-
-def _log_softmax(x: Any) -> Any:
-    shifted = x - amax(x)
-    return shifted - log(total(exp(shifted)))
-
-
-def _row(tracer: Tracer, result: Any, x: Any, dim: int, dtype: Any,
-         formula: Callable[[Any], Any]) -> bool:  # fmt: skip
-    symbol = tracer.symbol(x)
-    if not isinstance(symbol, Whole) or dtype is not None or symbol.dtype not in COMPUTED:
+def along_rows(tracer: Tracer, op: Any, values: Sequence[Any], result: Any) -> bool:
+    """A row of the kind `rows` along the last dim: its formula."""
+    names = [a.name for a in op.schema.arguments]
+    given = dict(zip(names, values, strict=False))
+    tensors = [given[a.name] for a in op.schema.arguments if a.is_tensor]
+    symbols = [tracer.symbol(tensor) for tensor in tensors]
+    shape, dtype = result._data.shape, result._data.dtype
+    if not all(isinstance(s, Whole) and s.shape == shape and s.dtype == dtype for s in symbols):
         return False
-    if not tracer.covers(symbol):
+    if dtype not in COMPUTED or not any(map(tracer.covers, symbols)):
         return False
-    if len(symbol.shape) < 2 or dim % len(symbol.shape) != len(symbol.shape) - 1:
+    if len(shape) < 2 or given["dim"] % len(shape) != len(shape) - 1:
         return False
-    tracer.note(result, Whole(formula(symbol.expr), symbol.shape, symbol.dtype))
-    return True
-
-
-@rule("_softmax_backward_data")
-def softmax_backward(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
-                     dtype: Any) -> bool:  # fmt: skip
-    """y (g - sum(g y))."""
-    return _two_rows(tracer, result, grad, output, dim, lambda g, y: y * (g - total(g * y)))
-
-
-@rule("_log_softmax_backward_data")
-def log_softmax_backward(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
-                         dtype: Any) -> bool:  # fmt: skip
-    """g - exp(y) sum(g)."""
-    return _two_rows(tracer, result, grad, output, dim, lambda g, y: g - exp(y) * total(g))
-
-
-def _two_rows(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
-              formula: Callable[[Any, Any], Any]) -> bool:  # fmt: skip
-    g, y = tracer.symbol(grad), tracer.symbol(output)
-    both = isinstance(g, Whole) and isinstance(y, Whole) and g.shape == y.shape
-    if not both or not (tracer.covers(g) or tracer.covers(y)):
-        return False
-    if len(g.shape) < 2 or dim % len(g.shape) != len(g.shape) - 1:
-        return False
-    tracer.note(result, Whole(formula(g.expr, y.expr), g.shape, g.dtype))
+    tracer.note(result, Whole(op.formula.function(*[s.expr for s in symbols]), shape, dtype))
     return True
 
 
@@ -371,19 +330,14 @@ def _two_rows(tracer: Tracer, result: Any, grad: Any, output: Any, dim: int,
 @rule("native_layer_norm")
 def layer_norm(tracer: Tracer, result: Any, x: Any, shape: Any, weight: Any, bias: Any,
                eps: float) -> bool:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) * weight + bias, of rows."""
+    """Normalised rows, and their statistics."""
     symbol = tracer.symbol(x)
     found = _parameters(tracer, (weight, bias), tracer.compute)
     if not isinstance(symbol, Whole) or symbol.dtype != tracer.compute or found is None:
         return False
     if len(shape) != 1 or len(symbol.shape) < 2 or not tracer.covers(symbol):
         return False
-    mean = average(symbol.expr)
-    centered = symbol.expr - mean
-    rstd = 1 / sqrt(average(centered * centered) + eps)
-    output = centered * rstd
-    output = output if found[0] is None else output * found[0]
-    output = output if found[1] is None else output + found[1]
+    output, mean, rstd = formulas.layer_norm.function(symbol.expr, *found, eps)
     rows = result[1]._data.shape
     tracer.note(result[0], Whole(output, symbol.shape, symbol.dtype))
     for tensor, expr in ((result[1], mean), (result[2], rstd)):
@@ -406,19 +360,15 @@ def _parameters(tracer: Tracer, tensors: Sequence[Any], dtype: Any) -> Any:
 @rule("native_layer_norm_backward")
 def layer_norm_backward(tracer: Tracer, result: Any, grad: Any, x: Any, shape: Any, mean: Any,
                         rstd: Any, weight: Any, bias: Any, mask: Any) -> bool:  # fmt: skip
-    """rstd (h - mean(h) - n mean(h n)) with n the normalised rows, h = weight * grad; the weight's
-    gradient is the sum of grad * n over rows, the bias's that of grad."""
+    """The gradients of input, weight and bias."""
     found = _parameters(tracer, (grad, x, mean, rstd, weight), tracer.compute)
     if found is None or len(shape) != 1:
         return False
     if not (tracer.covers(tracer.symbol(grad)) and tracer.covers(tracer.symbol(x))):
         return False
-    g, expr, center, scale, factor = found
-    normal = (expr - center) * scale
-    scaled = g if factor is None else g * factor
-    along = average(scaled * normal)
-    slopes = (scale * (scaled - average(scaled) - normal * along), down(g * normal), down(g))
-    for tensor, slope in zip(result, slopes, strict=True):
+    slope, expr, center, scale, factor = found
+    slopes = formulas.layer_norm_backward.function(expr, slope, factor, center, scale)
+    for tensor, made in zip(result, slopes, strict=True):
         if tensor is not None:
-            tracer.note(tensor, Whole(slope, tensor._data.shape, tracer.compute))
+            tracer.note(tensor, Whole(made, tensor._data.shape, tracer.compute))
     return True

@@ -16,8 +16,8 @@ import numpy as np
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.fuse import REDUCTIONS
 from flambeau._core import modes
-from flambeau._ops import dispatch
-from flambeau._ops.namespace import ops
+from flambeau._ops.table import dispatch
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.optimise.fusion.symbols import (
     NotFusible,

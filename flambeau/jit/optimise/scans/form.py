@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.settings import get_num_threads
-from flambeau._ops.templates import blas
+from flambeau._ops.products import blas
 from flambeau._runtime.launch import Kernel, kernel
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit.optimise.fusion.symbols import Source

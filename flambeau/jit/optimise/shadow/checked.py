@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
-from flambeau._ops.random import get_rng_state, set_rng_state
+from flambeau._ops.random.draws import get_rng_state, set_rng_state
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.jit import state
 from flambeau.jit.errors import OptimisedDifference

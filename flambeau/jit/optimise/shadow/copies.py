@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.interop import copied_memory
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new
@@ -56,8 +57,8 @@ class Copies:
         except (NotStrided, TypeError) as error:
             raise NotCopied("memory that is not the CPU's") from error
         for name in ("_version_count", "_creation", "_inference", "_is_param", "_requires_grad"):
-            if name in tensor.__dict__:
-                made.__dict__[name] = tensor.__dict__[name]
+            if name in fields_of(tensor):
+                fields_of(made)[name] = fields_of(tensor)[name]
         self.memo[id(tensor)] = made
         return made  # type: ignore[no-any-return]
 

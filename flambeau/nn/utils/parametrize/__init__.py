@@ -124,12 +124,9 @@ def _check_next(module: Module, name: str, parametrization: Any) -> None:
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a tensor of a module is parametrized, or, without a name, any."""
-    parametrizations = getattr(module, "parametrizations", None)
-    if not isinstance(parametrizations, ModuleDict):
-        return False
-    if tensor_name is None:
-        return len(parametrizations) > 0
-    return tensor_name in parametrizations
+    found = getattr(module, "parametrizations", None)
+    names = found.keys() if isinstance(found, ModuleDict) else ()
+    return len(names) > 0 if tensor_name is None else tensor_name in names
 
 
 def type_before_parametrizations(module: Module) -> type:

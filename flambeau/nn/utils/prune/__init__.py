@@ -13,7 +13,7 @@ from typing import Any
 
 from flambeau._core.missing import missing
 from flambeau._core.nn_homes import shown_class
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.utils.convert_parameters import parameters_to_vector
@@ -180,14 +180,15 @@ def _chain_of_one(pruning_method: type[BasePruningMethod], kwargs: Any) -> Pruni
 
 def remove(module: Module, name: str) -> Module:
     """Make a parameter's pruning permanent; it has its old name again and no mask."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(
-        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-    )
+    hooks = module._forward_pre_hooks
+    found = [key for key, hook in hooks.items()
+             if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]  # fmt: skip
+    if not found:
+        raise ValueError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+        )
+    hooks.pop(found[0]).remove(module)
+    return module
 
 
 def is_pruned(module: Module) -> bool:

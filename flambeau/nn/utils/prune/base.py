@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flambeau._core.layout import contiguous_format
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.nn.module import Module
 

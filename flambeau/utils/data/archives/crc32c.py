@@ -46,8 +46,8 @@ def _kernel() -> Any:
 
     if not (engine.has("sse4.2") or engine.has("crc")):
         return None
-    from flambeau._ops.kernels import crc
     from flambeau._runtime.launch import kernel
+    from flambeau.utils.data.archives import crc_kernel as crc
 
     return kernel(crc.crc32c)
 

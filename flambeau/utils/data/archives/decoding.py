@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 
 Decoder = Callable[[bytes], Any]
 

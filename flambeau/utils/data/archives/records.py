@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau.utils.data.archives import side_files
 from flambeau.utils.data.archives.crc32c import masked
 from flambeau.utils.data.archives.example import parse

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.dtype import default_dtype, float32, int16, int32, uint8
-from flambeau._ops.namespace import ops
+from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 
 

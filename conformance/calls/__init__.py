@@ -1,0 +1,1 @@
+"""How functions are called: every way of giving arguments, here and in PyTorch."""

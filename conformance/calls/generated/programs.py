@@ -1,0 +1,7 @@
+"""Whole programs."""
+
+from __future__ import annotations
+
+from .drawing import case
+
+__all__ = ["case"]

@@ -1,0 +1,1 @@
+"""`torch.func` beside PyTorch's."""

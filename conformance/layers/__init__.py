@@ -1,0 +1,1 @@
+"""Layers and operators with drawn hyper-parameters, beside PyTorch's."""

@@ -1,0 +1,111 @@
+"""Arguments that once were taken and ignored: results, errors and warnings are PyTorch's."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from conformance.side_by_side import compare
+
+MATRIX = "torch.tensor([[0.0, 1.0]])"
+GROWN = "torch.arange(3.0, requires_grad=True)"
+PACKED = "torch.nn.utils.rnn.pack_sequence([torch.ones(2)])"
+FILE = "torch.save([1], b) or b.seek(0) or "
+
+EXPRESSIONS = (
+    # sparse
+    f"{MATRIX}.to_sparse(blocksize=(1, 1))",
+    f"{MATRIX}.to_sparse(dense_dim=1).sparse_dim()",
+    f"{MATRIX}.to_sparse(dense_dim=1).to_dense()",
+    f"{MATRIX}.to_sparse(dense_dim=5)",
+    f"{MATRIX}.to_sparse(dense_dim=2)",
+    f"{MATRIX}.to_sparse(layout=torch.strided)",
+    f"{MATRIX}.to_sparse().to_sparse(layout=torch.strided)",
+    f"{MATRIX}.to_sparse().to_sparse(blocksize=(1, 1))",
+    f"{MATRIX}.to_sparse().to_sparse(dense_dim=0)",
+    # tensors from elsewhere
+    f"torch.asarray({GROWN}, requires_grad=False)",
+    f"torch.asarray({GROWN} * 1, requires_grad=False)",
+    f"torch.asarray({GROWN}, copy=True, requires_grad=False)",
+    f"torch.asarray({GROWN}, dtype=torch.float64, requires_grad=True)",
+    "torch.asarray(torch.arange(3.0), requires_grad=True)",
+    "torch.from_dlpack(torch.arange(3.0), device='cuda')",
+    "torch.from_dlpack(torch.arange(3.0), device='cpu')",
+    "torch.from_dlpack(torch.arange(3.0), device='nope')",
+    "torch.from_dlpack(torch.arange(3.0), device='meta')",
+    "torch.from_dlpack(torch.arange(3.0).__dlpack__(), device='cpu')",
+    "torch.from_dlpack(torch.arange(3.0).__dlpack__(), copy=True)",
+    "torch.ones(1, 2, 3, 4).permute(0, 2, 3, 1).cpu(memory_format=torch.contiguous_format)",
+    "torch.ones(1, 2, 3, 4).permute(0, 2, 3, 1).type("
+    "torch.float32, memory_format=torch.contiguous_format)",
+    "torch.ones(2).type(torch.float64, nope=True)",
+    "torch.ones(2).type(torch.float64, 'a')",
+    # storages
+    "torch.UntypedStorage(3, device='cuda')",
+    "torch.UntypedStorage([1, 2], device='cuda')",
+    "torch.UntypedStorage(3, device='nope')",
+    "torch.UntypedStorage(3, device='mps')",
+    "torch.UntypedStorage(3, device='xpu')",
+    "torch.UntypedStorage(3, device='cpu').nbytes()",
+    "torch.ones(2).untyped_storage().type(torch.UntypedStorage).tolist()",
+    # autograd
+    "torch.autograd.functional.jacobian(lambda x: x, torch.ones(2), strategy='forward-mode')",
+    "torch.autograd.functional.jacobian(lambda x: x, torch.ones(2), strict=True, vectorize=True)",
+    "torch.autograd.functional.hessian(lambda x: x.sum(), torch.ones(2), "
+    "outer_jacobian_strategy='nope')",
+    "torch.autograd.Variable(torch.ones(2), False, None)",
+    "torch.autograd.Variable(torch.ones(2), False, True)",
+    "torch.autograd.Variable(torch.ones(2), 1)",
+    "torch.autograd.Variable(3)",
+    # files
+    f"{FILE}torch.load(b, nope=1)",
+    f"{FILE}torch.load(b, errors='ignore')",
+    f"{FILE}torch.load(b, encoding='latin1')",
+    # without a GPU
+    "torch.cuda.device('cpu')",
+    "torch.cuda.device('nope')",
+    "torch.cuda.device('cuda:1').idx",
+    "torch.cuda.device(3).idx",
+    # numbers
+    "torch.cosine_similarity(torch.ones(2), torch.ones(2), dim=0, eps=-1.0)",
+    "torch.fft.fftfreq(-1)",
+    "torch.fft.rfftfreq(-3)",
+    "torch.histogramdd(torch.ones(2, 3), 1, weight=torch.ones(2, 1))",
+    "torch.histogramdd(torch.ones(2, 2, 3), 1, weight=torch.ones(4))",
+    "torch.histogramdd(torch.ones(2, 3), 1, weight=torch.ones(2).double())",
+    "torch.histogram(torch.ones(3), 2, weight=torch.ones(2))",
+    "torch.isin(torch.ones(2), 1j)",
+    "torch.isin(1j, torch.ones(2))",
+    "torch.searchsorted(torch.ones(2), 1j)",
+    "torch.bucketize(torch.ones(2) + 1j, torch.ones(2))",
+    "torch.searchsorted(torch.ones(2) > 0, torch.ones(2) > 1)",
+    *[f"torch.cdist(torch.ones(2, 2), torch.ones(2, 2), compute_mode={mode})"
+      for mode in ("False", "None", "0", "'nope'")],
+    "torch.binary_cross_entropy_with_logits(torch.ones(2), torch.ones(2), reduction=7)",
+    "torch.unravel_index(torch.ones(2, dtype=torch.uint8), [0])",
+    *[f"torch.ones(3).{call}" for call in (
+        "clamp_max_(torch.ones(1, 3))", "clamp_(torch.ones(1, 3))", "lerp_(torch.ones(1, 3), 0.5)",
+        "addcmul_(torch.ones(1, 3), torch.ones(3))", "pow_(torch.ones(1, 3))")],
+    # modules
+    "torch.nn.utils.convert_conv2d_weight_memory_format("
+    "torch.nn.Conv2d(2, 2, 3), torch.preserve_format)",
+    "torch.nn.FractionalMaxPool3d(0, output_size=2)",
+    "torch.nn.FractionalMaxPool3d((1, 0, 1), output_size=2)",
+    *[f"str(torch.nn.LinearCrossEntropyOptions({given}))" for given in (
+        "batch_chunk_size=0", "batch_chunk_size=2.5", "chunking_method='nope'",
+        "chunking_method='aspect_ratio:0'", "chunking_method='aspect_ratio:2'",
+        "acc_policy='nope'", "acc_dtype=torch.int64")],
+    f"{PACKED}.cpu(torch.float64)[0]",
+    f"{PACKED}.cpu('cuda')",
+    f"{PACKED}.cpu(copy=True)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_arguments_act(expression: str) -> None:
+    def scenario(t: Any) -> Any:
+        return eval(expression, {"torch": t, "b": io.BytesIO()})
+
+    compare(scenario, strides=True)

@@ -1,0 +1,179 @@
+"""`torch.nn.functional`'s activation functions: the rows with torch's `inplace` parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._ops.activations import pointwise as act
+from flambeau._ops.activations.pointwise import inplace as in_place
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import alias, composite
+from flambeau._tensor.tensor import Tensor
+
+SPACE = "nn.functional"
+
+
+def _run(name: str, inplace: bool, *arguments: Any) -> Any:
+    return in_place(name)(*arguments) if inplace else getattr(ops, name)(*arguments)
+
+
+@composite("relu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def relu(input: Tensor, inplace: bool = False) -> Any:
+    """`max(input, 0)`."""
+    return _run("relu", inplace, input)
+
+
+@composite("relu6(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE, elementwise=True)
+def relu6(input: Tensor, inplace: bool = False) -> Any:
+    """The input kept from 0 to 6."""
+    return _bounded(input, 0, 6, inplace)
+
+
+@composite("hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0, bool inplace=False)"
+           " -> Tensor", namespace=SPACE)  # fmt: skip
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Any:
+    """The input kept from `min_val` to `max_val`."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _bounded(input, min_val, max_val, inplace)
+
+
+def _bounded(input: Tensor, low: Any, high: Any, inplace: bool) -> Any:
+    kind = input._data.dtype.kind
+    if kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if kind in "iu":
+        low, high = int(low), int(high)
+    return _run("hardtanh", inplace, input, low, high)
+
+
+@composite("threshold(Tensor self, float threshold, float value, bool inplace=False) -> Tensor",
+           namespace=SPACE)  # fmt: skip
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+    """The input where it is above the threshold, else `value`."""
+    if input._data.dtype.kind in "iu":
+        threshold, value = int(threshold), int(value)
+    return _run("threshold", inplace, input, threshold, value)
+
+
+@composite("leaky_relu(Tensor self, float negative_slope=0.01, bool inplace=False) -> Tensor",
+           namespace=SPACE)  # fmt: skip
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """The input where it is positive, else `negative_slope * input`."""
+    return _run("leaky_relu", inplace, input, negative_slope)
+
+
+@composite("elu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """The input where it is positive, else `alpha * (exp(input) - 1)`."""
+    return _run("elu", inplace, input, alpha)
+
+
+@composite("selu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def selu(input: Tensor, inplace: bool = False) -> Any:
+    """`elu` with the constants that keep mean 0 and variance 1."""
+    return act.selu_(input) if inplace else ops.selu(input)
+
+
+@composite("celu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    return act.celu_(input, alpha) if inplace else ops.celu(input, alpha)
+
+
+@composite("rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, "
+           "bool training=False, bool inplace=False) -> Tensor", namespace=SPACE)  # fmt: skip
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+          inplace: bool = False) -> Any:  # fmt: skip
+    """Leaky ReLU with random slopes; their mean when not training."""
+    function = act.rrelu_ if inplace else ops.rrelu
+    return function(input, lower, upper, training)
+
+
+@composite("silu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def silu(input: Tensor, inplace: bool = False) -> Any:
+    """`input * sigmoid(input)`."""
+    return _run("silu", inplace, input)
+
+
+@composite("mish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def mish(input: Tensor, inplace: bool = False) -> Any:
+    """`input * tanh(softplus(input))`."""
+    return _run("mish", inplace, input)
+
+
+@composite("hardsigmoid(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
+    """`(input + 3) / 6`, kept from 0 to 1."""
+    return _run("hardsigmoid", inplace, input)
+
+
+@composite("hardswish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
+def hardswish(input: Tensor, inplace: bool = False) -> Any:
+    """`input * hardsigmoid(input)`."""
+    return _run("hardswish", inplace, input)
+
+
+@composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
+           elementwise=True)  # fmt: skip
+def gelu(input: Tensor, *, approximate: str = "none") -> Any:
+    """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula."""
+    if approximate == "none":
+        return ops._gelu(input)
+    if approximate == "tanh":
+        return ops._gelu_tanh(input)
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+@composite("softshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
+    """The input moved towards 0 by `lambd`."""
+    if lambd < 0:
+        limit = 3.40282e38 if input.itemsize == 4 else 1.79769e308  # noqa: PLR2004
+        raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype "
+                           f"{input.dtype.scalar_name}, but found {lambd}")  # fmt: skip
+    return ops.softshrink(input, lambd, out=out)
+
+
+@composite("tanh(Tensor self) -> Tensor", namespace=SPACE)
+def tanh(input: Tensor) -> Any:
+    """The hyperbolic tangent."""
+    return input.tanh()  # type: ignore[attr-defined]
+
+
+@composite("sigmoid(Tensor self) -> Tensor", namespace=SPACE)
+def sigmoid(input: Tensor) -> Any:
+    """`1 / (1 + exp(-input))`."""
+    return input.sigmoid()  # type: ignore[attr-defined]
+
+
+@composite("hardshrink(Tensor self, float lambd=0.5) -> Tensor", namespace=SPACE)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
+    """The input, and 0 from `-lambd` to `lambd`."""
+    return ops.hardshrink(input, lambd)
+
+
+alias("nn.functional.prelu", "prelu")
+
+
+for _name, _function in (("selu_", act.selu_), ("celu_", act.celu_), ("rrelu_", act.rrelu_)):
+    composite(f"{_name}(Tensor self) -> Tensor", method=False)(_function)
+    composite(f"{_name}.functional(Tensor self) -> Tensor", method=False, namespace=SPACE,
+              public=_name)(_function)  # fmt: skip
+
+
+def _inplace_function(row: str) -> Any:
+    def run(*arguments: Any, **options: Any) -> Any:
+        return in_place(row)(*arguments, **options)
+
+    run.__doc__ = f"`{row}` in place."
+    return run
+
+
+for _name in ("relu", "elu", "leaky_relu", "hardtanh", "threshold"):
+    composite(f"{_name}_(Tensor self) -> Tensor", namespace=SPACE)(_inplace_function(_name))
+composite("threshold_(Tensor self) -> Tensor", method=False)(_inplace_function("threshold"))

@@ -1,0 +1,538 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler import expr as E
+from flambeau._compiler.primitives import add_primitive
+from flambeau._core import dtype as dt
+from flambeau._core import modes, random_sample
+from flambeau._core.generator import default_generator
+from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, kernel, pointwise
+from flambeau._tensor.tensor import Tensor, wrap
+
+FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
+                          "promote": "tensors"}  # fmt: skip
+
+
+# ---- the rectifier and its kin
+
+
+@pointwise("relu(Tensor self) -> Tensor", dtypes="int float", out=False, refusals={
+    "bool": RuntimeError("Boolean inputs not supported for relu"),
+    "complex": NotImplementedError("clamp is not supported for complex types"),
+}, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})  # fmt: skip
+def relu(self: Any) -> Any:
+    """`max(input, 0)`. The gradient at 0 is 0."""
+    return E.maximum(0, self)
+
+
+@pointwise("_relu_grad(Tensor grad_output, Tensor output) -> Tensor", method=False,
+           numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           backward={
+    "grad_output": lambda grad, output: ops._relu_grad(grad, output),
+    "output": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
+def relu_grad(grad_output: Any, output: Any) -> Any:
+    """The gradient where the output is positive (or nan)."""
+    return E.where(output <= 0, 0, grad_output)
+
+
+@pointwise("_threshold_grad(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+           method=False, numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           backward={
+    "grad_output": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
+    "self": lambda grad: ops.zeros_like(grad),
+})  # fmt: skip
+def threshold_grad(grad_output: Any, self: Any, threshold: Any) -> Any:
+    """The gradient where the input is above the threshold (or nan)."""
+    return E.where(self <= threshold, 0, grad_output)
+
+
+@pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+           dtypes="int float", method=False, promote="tensors", label="threshold_cpu",
+           node_inplace="ThresholdBackward1", backward={
+    "self": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
+})  # fmt: skip
+def threshold(self: Any, threshold: Any, value: Any) -> Any:
+    """The input where it is above the threshold, else `value`."""
+    return E.where(self <= threshold, value, self)
+
+
+def _leaky_grad(grad: Any, self: Any, negative_slope: Any) -> Any:
+    return stepped(ops.where(self > 0, grad, grad * negative_slope), self)
+
+
+def _leaky_grad_of_result(grad: Any, result: Any, negative_slope: Any) -> Any:
+    """The result tells which side the input was on, unless the slope turned it round."""
+    if negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+            "backward calculation with negative slope"
+        )
+    return _leaky_grad(grad, result, negative_slope)
+
+
+@pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **FLOATS,
+           label="leaky_relu_cpu", node_inplace="LeakyReluBackward1",
+           backward={"self": _leaky_grad}, backward_inplace={"self": _leaky_grad_of_result},
+           )  # fmt: skip
+def leaky_relu(self: Any, negative_slope: Any) -> Any:
+    """The input where it is positive, else `negative_slope * input`."""
+    return E.where(self > 0, self, self * negative_slope)
+
+
+@pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+           method=False, function=False, dtypes="int float", promote="tensors", refusals={
+    "complex": NotImplementedError("clamp is not supported for complex types"),
+}, backward={
+    "self": lambda grad, self, min_val, max_val: stepped(
+        ops.where(ops.logical_or(self <= min_val, self >= max_val), 0.0, grad), self),
+})  # fmt: skip
+def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
+    """The input kept from `min_val` to `max_val`. The gradient at the bounds is 0."""
+    return E.minimum(max_val, E.maximum(min_val, self))
+
+
+@pointwise("hardsigmoid(Tensor self) -> Tensor", **FLOATS, label="hardsigmoid_cpu", backward={
+    "self": lambda grad, self: stepped(
+        kept(grad / 6, ops.logical_and(self > -3, self < 3)), self),
+})  # fmt: skip
+def hardsigmoid(self: Any) -> Any:
+    """`(input + 3) / 6`, kept from 0 to 1."""
+    return E.minimum(E.maximum(self + 3, 0), 6) / 6
+
+
+def _hardswish_grad(grad: Any, self: Any) -> Any:
+    bent = reached(self, ops.abs(self) <= 3) if modes.grad.enabled else self
+    inside = ops.where(self < 3, grad * (bent / 3 + 0.5), grad)
+    return ops.where(self <= -3, 0.0, inside)
+
+
+@pointwise("hardswish(Tensor self) -> Tensor", **FLOATS, label="hardswish_cpu",
+           backward={"self": _hardswish_grad})  # fmt: skip
+def hardswish(self: Any) -> Any:
+    """`input * (input + 3) / 6`, the factor kept from 0 to 1."""
+    return self * E.minimum(E.maximum(self + 3, 0), 6) / 6
+
+
+@pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", dtypes="float", inplace=False,
+           promote="tensors", label="hardshrink_cpu", exact_number=False, backward={
+    "self": lambda grad, self, lambd: stepped(
+        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
+})  # fmt: skip
+def hardshrink(self: Any, lambd: Any) -> Any:
+    """The input, and 0 from `-lambd` to `lambd`."""
+    return E.where(E.logical_and(self >= -lambd, self <= lambd), 0, self)
+
+
+@pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **FLOATS, inplace=False,
+           label="softshrink_check", backward={
+    "self": lambda grad, self, lambd: stepped(
+        ops.where(ops.logical_and(self >= -lambd, self <= lambd), 0.0, grad), self),
+})  # fmt: skip
+def softshrink(self: Any, lambd: Any) -> Any:
+    """The input moved towards 0 by `lambd`, and 0 from `-lambd` to `lambd`."""
+    inner = E.where(E.isnan(self), self, 0)
+    return E.where(self > lambd, self - lambd, E.where(self < -lambd, self + lambd, inner))
+
+
+def _elu_grad(grad: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    below = reached(self, self < 0) if modes.grad.enabled else self
+    slope = input_scale * alpha * scale * ops.exp(below * input_scale)
+    return ops.where(self <= 0, grad * slope, grad * scale)
+
+
+def _elu_grad_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    """The slope below 0 is the result's distance from the bound, unless the bound is above 0."""
+    if alpha < 0:
+        raise RuntimeError(
+            "In-place elu backward calculation is triggered with a negative slope which is not "
+            "supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead."
+        )
+    slope = input_scale * (result + alpha * scale)
+    return ops.where(result <= 0, grad * slope, grad * scale)
+
+
+@pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+           **FLOATS, label="elu_cpu", node_inplace="EluBackward1",
+           backward={"self": _elu_grad}, backward_inplace={"self": _elu_grad_of_result},
+           )  # fmt: skip
+def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
+    below = E.expm1(self * input_scale) * (alpha * scale)
+    return E.where(self <= 0, below, self * scale)
+
+
+@pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
+           node_inplace="CeluBackward1",
+           dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
+    "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
+}, backward_inplace={
+    "self": lambda grad, result, alpha, inverse: _elu_grad_of_result(
+        grad, result, alpha, 1, inverse),
+})  # fmt: skip
+def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
+    """`elu` with `1 / alpha` as the scale of the input."""
+    return E.where(self <= 0, E.expm1(self * inverse) * alpha, self)
+
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@composite("selu(Tensor self) -> Tensor", method=False, elementwise=True)
+def selu(input: Tensor) -> Any:
+    """`elu` with the constants that keep mean 0 and variance 1."""
+    return ops.elu(input, SELU_ALPHA, SELU_SCALE)
+
+
+def selu_(input: Tensor) -> Any:
+    """`selu` in place."""
+    return inplace("elu")(input, SELU_ALPHA, SELU_SCALE)
+
+
+@composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", method=False, elementwise=True)
+def celu(input: Tensor, alpha: float = 1.0) -> Any:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    _check_celu(alpha)
+    return ops._celu(input, alpha, 1.0 / alpha)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
+    """`celu` in place."""
+    _check_celu(alpha)
+    return inplace("_celu")(input, alpha, 1.0 / alpha)
+
+
+def _check_celu(alpha: float) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+def inplace(name: str) -> Any:
+    """The in-place form of a row that is not a method."""
+    from flambeau._ops.table.namespace import get_inplace
+
+    return get_inplace(name)
+
+
+# ---- smooth ones: the derivative is a row of its own, so that one kernel computes it
+
+ROOT_HALF = math.sqrt(0.5)
+TANH_SCALE = math.sqrt(2 / math.pi)
+TANH_CUBE = 0.044715
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    from flambeau._ops.special.by_name import erf
+
+    return erf(x)
+
+
+add_primitive("erf", _erf)
+
+
+def _density(x: Any) -> Any:
+    return E.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+
+
+@pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
+           label="GeluKernelImpl", backward={
+    "self": lambda grad, self: grad * ops._gelu_slope(self),
+})  # fmt: skip
+def gelu_exact(self: Any) -> Any:
+    """`x * Phi(x)`, Phi being the normal distribution function."""
+    return self * 0.5 * (1 + E.erf(self * ROOT_HALF))
+
+
+@pointwise("_gelu_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0", method=False,
+           inplace=False, backward={
+    "self": lambda grad, self: grad * ops.exp(self * self * -0.5)
+    * ((2 - self * self) / math.sqrt(2 * math.pi)),
+})  # fmt: skip
+def gelu_slope(self: Any) -> Any:
+    """`Phi(x) + x * phi(x)`."""
+    return 0.5 * (1 + E.erf(self * ROOT_HALF)) + self * _density(self)
+
+
+def _tanh_inner(x: Any) -> Any:
+    return TANH_SCALE * (x + TANH_CUBE * x * x * x)
+
+
+@pointwise("_gelu_tanh(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float",
+           method=False, label="GeluKernelImpl", backward={
+    "self": lambda grad, self: grad * ops._gelu_tanh_slope(self),
+})  # fmt: skip
+def gelu_tanh(self: Any) -> Any:
+    """GELU with tanh in place of the error function."""
+    return 0.5 * self * (1 + E.tanh(_tanh_inner(self)))
+
+
+def _gelu_tanh_curve(grad: Any, self: Any) -> Any:
+    square = self * self
+    tanh = ops.tanh(_tanh_inner(self))
+    slope = TANH_SCALE * (1 + 3 * TANH_CUBE * square)
+    bend = TANH_SCALE * 6 * TANH_CUBE * self
+    flat = 1 - tanh * tanh
+    return grad * flat * (slope + 0.5 * self * (bend - 2 * tanh * slope * slope))
+
+
+@pointwise("_gelu_tanh_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0",
+           method=False, inplace=False, backward={"self": _gelu_tanh_curve})  # fmt: skip
+def gelu_tanh_slope(self: Any) -> Any:
+    """The derivative of GELU's tanh form."""
+    tanh = E.tanh(_tanh_inner(self))
+    slope = TANH_SCALE * (1 + 3 * TANH_CUBE * self * self)
+    return 0.5 * (1 + tanh) + 0.5 * self * (1 - tanh * tanh) * slope
+
+
+@pointwise("silu(Tensor self) -> Tensor", dtypes="float complex", method=False, function=False,
+           label="silu_cpu", backward={
+    "self": lambda grad, self: grad * conj(ops._silu_slope(self)),
+})  # fmt: skip
+def silu(self: Any) -> Any:
+    """`input * sigmoid(input)`."""
+    return self / (1 + E.exp(-self))
+
+
+def _silu_curve(grad: Any, self: Any) -> Any:
+    sigmoid = ops.sigmoid(self)
+    return grad * conj(sigmoid * (1 - sigmoid) * (2 + self * (1 - 2 * sigmoid)))
+
+
+@pointwise("_silu_slope(Tensor self) -> Tensor", node="SiluBackwardBackward0", method=False,
+           inplace=False, backward={"self": _silu_curve})  # fmt: skip
+def silu_slope(self: Any) -> Any:
+    """The derivative of `silu`."""
+    sigmoid = 1 / (1 + E.exp(-self))
+    return sigmoid * (1 + self * (1 - sigmoid))
+
+
+@pointwise("mish(Tensor self) -> Tensor", **FLOATS, label="mish_cpu", backward={
+    "self": lambda grad, self: grad * ops._mish_slope(self),
+})  # fmt: skip
+def mish(self: Any) -> Any:
+    """`input * tanh(softplus(input))`."""
+    return self * E.tanh(E.log1p(E.exp(self)))
+
+
+def _mish_curve(grad: Any, self: Any) -> Any:
+    tanh, sigmoid = ops.tanh(ops.nn.functional.softplus(self)), ops.sigmoid(self)
+    flat = 1 - tanh * tanh
+    inner = 2 + self * (1 - sigmoid) - 2 * self * tanh * sigmoid
+    return grad * flat * sigmoid * inner
+
+
+@pointwise("_mish_slope(Tensor self) -> Tensor", node="MishBackwardBackward0", method=False,
+           inplace=False, backward={"self": _mish_curve})  # fmt: skip
+def mish_slope(self: Any) -> Any:
+    """The derivative of `mish`."""
+    tanh = E.tanh(E.log1p(E.exp(self)))
+    return tanh + self / (1 + E.exp(-self)) * (1 - tanh * tanh)
+
+
+def _softplus_curve(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    slope = ops._softplus_slope(self, beta, threshold)
+    return grad * beta * slope * (1 - slope)
+
+
+@pointwise("_softplus_slope(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+           node="SoftplusBackwardBackward0", method=False, inplace=False, promote="tensors",
+           backward={"self": _softplus_curve})  # fmt: skip
+def softplus_slope(self: Any, beta: Any, threshold: Any) -> Any:
+    """The derivative of `softplus`: sigmoid, and e^x where that is subnormal."""
+    power = E.exp(E.minimum(self * beta, threshold))
+    return E.where(self * beta > threshold, 1, power / (1 + power))
+
+
+def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    return grad * ops._softplus_slope(self, beta, threshold)
+
+
+@pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+           autocast="cuda=float32", dtypes="float",
+           promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
+           backward={"self": _softplus_grad})  # fmt: skip
+def softplus(self: Any, beta: Any, threshold: Any) -> Any:
+    """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`."""
+    scaled = self * beta
+    return E.where(scaled > threshold, self, E.log1p(E.exp(scaled)) / beta)
+
+
+@pointwise("_log_sigmoid_slope(Tensor self) -> Tensor", node="LogSigmoidBackwardBackward0",
+           method=False, inplace=False, backward={
+    "self": lambda grad, self, result: grad * result * (result - 1),
+})  # fmt: skip
+def log_sigmoid_slope(self: Any) -> Any:
+    """The derivative of `logsigmoid`: sigmoid of -x, and e^-x where that is subnormal."""
+    power = E.exp(-abs(self))
+    return E.where(self < 0, 1, power) / (1 + power)
+
+
+@pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
+           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
+           node="LogSigmoidBackward0", backward={
+    "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
+})  # fmt: skip
+def logsigmoid(self: Any) -> Any:
+    """`log(sigmoid(input))` without overflow."""
+    return E.minimum(self, 0) - E.log1p(E.exp(-abs(self)))
+
+
+@composite("softsign(Tensor self) -> Tensor", namespace="nn.functional")
+def softsign(input: Tensor) -> Any:
+    """`x / (1 + |x|)`."""
+    return input / (input.abs() + 1)  # type: ignore[attr-defined]
+
+
+@composite("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional")
+def tanhshrink(input: Tensor) -> Any:
+    """`x - tanh(x)`."""
+    return input - input.tanh()  # type: ignore[attr-defined]
+
+
+# ---- with weights, halves and noise
+
+
+@pointwise("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", method=False, inplace=False,
+           dtypes="float", numbers="none", label="prelu_cpu", backward={
+    "self": lambda grad, self, weight: beside(ops.where(self > 0, grad, grad * weight), self),
+    "weight": lambda grad, self, weight: ops.where(self > 0, 0.0, grad * self),
+})  # fmt: skip
+def prelu_kernel(self: Any, weight: Any) -> Any:
+    """The input where it is positive, else `weight * input`."""
+    return E.where(self > 0, self, self * weight)
+
+
+@composite("prelu(Tensor self, Tensor weight) -> Tensor", autocast="lower")
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """The input where it is positive, else multiplied by a weight for all or for each channel."""
+    if input.dtype is not weight.dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got "
+                           f"{input.dtype.scalar_name} and {weight.dtype.scalar_name}")  # fmt: skip
+    _check_prelu(input._data, weight._data)
+    if weight._data.ndim != input._data.ndim:
+        trailing = max(input._data.ndim - 2, 0)
+        leading = 1 if input._data.ndim > 1 else 0
+        shape = (1,) * leading + (weight._data.size,) * (input._data.ndim > 0) + (1,) * trailing
+        weight = weight.reshape(shape)  # type: ignore[attr-defined]
+    return ops._prelu_kernel(input, weight)
+
+
+def _check_prelu(data: np.ndarray, weight: np.ndarray) -> None:
+    if weight.size != 1:
+        if data.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = data.shape[1] if data.ndim > 1 else 1
+        if channels != weight.size:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.size} and channel size = {channels}."
+            )
+    if weight.ndim > 1:
+        raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+                           f"{weight.ndim}")  # fmt: skip
+
+
+def _glu_grad(grad: Any, self: Any, dim: int) -> Any:
+    first, gate = ops.chunk(self, 2, dim)
+    open_ = ops.sigmoid(gate)
+    return ops.cat([grad * open_, grad * first * open_ * (1 - open_)], dim)
+
+
+@kernel("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", out=True,
+        backward={"self": _glu_grad})  # fmt: skip
+def glu(data: np.ndarray, dim: int) -> np.ndarray:
+    """The first half along a dim times the sigmoid of the second."""
+    from flambeau._ops.table.dims import wrap_dim
+    from flambeau._ops.table.pointwise import refusal
+
+    if data.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, data.ndim)
+    if data.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "
+                           f"{data.shape[dim]}")  # fmt: skip
+    if data.dtype.kind not in "fV":
+        raise refusal(glu, dt.from_numpy_dtype(data.dtype))
+    first, gate = np.split(_widened(data), 2, dim)
+    return np.asarray(first / (1 + np.exp(-gate))).astype(data.dtype, copy=False)
+
+
+def _widened(data: np.ndarray) -> np.ndarray:
+    return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
+
+
+@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", method=False, function=False,
+        inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
+    "self": lambda grad, self, noise: stepped(grad * noise, self),
+}, backward_inplace={
+    "self": lambda grad, result, noise: stepped(grad * noise, result),
+})  # fmt: skip
+def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The input times slopes drawn before: 1 where it is positive."""
+    return np.multiply(data, noise)
+
+
+def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
+    """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
+    stream = default_generator if generator is None else generator
+    return wrap(random_sample.rrelu_noise(input._data, lower, upper, stream))
+
+
+@composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
+           "bool training=False, Generator? generator=None) -> Tensor", method=False)  # fmt: skip
+def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
+          generator: Any = None) -> Any:  # fmt: skip
+    """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""
+    _check_slopes(lower, upper)
+    if not training:
+        return _in_rows(ops._rrelu_even(input, (lower + upper) / 2))
+    return _in_rows(ops.rrelu_with_noise(input, _slopes(input, lower, upper, generator)))
+
+
+def _in_rows(result: Any) -> Any:
+    """A new result in row-major memory; nobody else has its memory yet."""
+    result._data = np.asarray(result._data, order="C")
+    return result
+
+
+def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
+           generator: Any = None) -> Any:  # fmt: skip
+    """`rrelu` in place."""
+    _check_slopes(lower, upper)
+    if not training:
+        return inplace("_rrelu_even")(input, (lower + upper) / 2)
+    return inplace("rrelu_with_noise")(input, _slopes(input, lower, upper, generator))
+
+
+def _check_slopes(lower: float, upper: float) -> None:
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+
+
+@pointwise("_rrelu_even(Tensor self, Scalar slope) -> Tensor", dtypes="float", method=False,
+           promote="tensors", label="leaky_relu_cpu", node="RreluWithNoiseBackward0",
+           node_inplace="RreluWithNoiseBackward1", backward={
+    "self": lambda grad, self, slope: _leaky_grad(grad, self, slope),
+}, backward_inplace={
+    "self": lambda grad, result, slope: _leaky_grad_of_result(grad, result, slope),
+})  # fmt: skip
+def rrelu_even(self: Any, slope: Any) -> Any:
+    """Leaky ReLU with the mean slope."""
+    return E.where(self > 0, self, self * slope)

@@ -1,0 +1,194 @@
+"""Softmax and its relatives, stable for large inputs and for rows of -inf."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from flambeau._compiler.expr import exp, log
+from flambeau._compiler.fuse import amax, total
+from flambeau._core import layout
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite
+from flambeau._ops.table.outputs import EXACT
+from flambeau._ops.table.rows import rows
+
+
+@rows(
+    "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    label="softmax",
+    out=True,
+    out_type=EXACT,
+    autocast="cuda=float32_or_dtype",
+    backward={
+        "self": lambda grad, result, dim: ops._softmax_backward_data(
+            grad, result, dim, result.dtype
+        ),
+    },
+)
+def softmax(x: Any) -> Any:
+    """`exp(x) / exp(x).sum(dim)`; `dtype` casts the input first.
+
+    >>> import flambeau as torch
+    >>> torch.softmax(torch.zeros(4), 0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+    weight = exp(x - amax(x))
+    return weight * (1 / total(weight))
+
+
+@rows(
+    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    label="log_softmax",
+    out=True,
+    out_type=EXACT,
+    autocast="cuda=float32_or_dtype",
+    backward={
+        "self": lambda grad, result, dim: ops._log_softmax_backward_data(
+            grad, result, dim, result.dtype
+        ),
+    },
+)
+def log_softmax(x: Any) -> Any:
+    """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
+    shifted = x - amax(x)
+    return shifted - log(total(exp(shifted)))
+
+
+# ---- gradients
+
+
+def _softmax_double_backward(grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    """d/d output of `output * (g - sum(g * output))`."""
+    inner = (grad_output * output).sum(dim, keepdim=True)
+    outer = (grad * output).sum(dim, keepdim=True)
+    return grad * (grad_output - inner) - grad_output * outer
+
+
+@rows(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
+    " -> Tensor",
+    node="SoftmaxBackwardDataBackward0",
+    backward={
+        "grad_output": lambda grad, output, dim, input_dtype: ops._softmax_backward_data(
+            grad.to(output.dtype), output, dim, input_dtype
+        ),
+        "output": _softmax_double_backward,
+    },
+)
+def softmax_backward_data(grad_output: Any, output: Any) -> Any:
+    """`output * (grad - (grad * output).sum(dim))`."""
+    return output * (grad_output - total(grad_output * output))
+
+
+@rows(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim,"
+    " ScalarType input_dtype) -> Tensor",
+    node="LogSoftmaxBackwardDataBackward0",
+    backward={
+        "grad_output": lambda grad, output, dim: (
+            grad - (grad * output.exp()).sum(dim, keepdim=True)
+        ),
+        "output": lambda grad, grad_output, output, dim: (
+            -grad * output.exp() * grad_output.sum(dim, keepdim=True)
+        ),
+    },
+)
+def log_softmax_backward_data(grad_output: Any, output: Any) -> Any:
+    """`grad - exp(output) * grad.sum(dim)`."""
+    return grad_output - exp(output) * total(grad_output)
+
+
+# ---- composed
+
+
+def softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """The dim that old calls without `dim` mean, with torch's warning."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@composite(
+    "softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
+    """`torch.softmax`; without `dim` the dim is guessed, which is deprecated."""
+    if dim is None:
+        dim = softmax_dim("softmax", input.dim(), _stacklevel)
+    return ops.softmax(input, dim, dtype)
+
+
+@composite(
+    "log_softmax(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_log_softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Any:
+    """`torch.log_softmax`; without `dim` the dim is guessed, which is deprecated."""
+    if dim is None:
+        dim = softmax_dim("log_softmax", input.dim(), _stacklevel)
+    return ops.log_softmax(input, dim, dtype)
+
+
+@composite(
+    "softmin(Tensor self, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    namespace="nn.functional",
+)
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """The softmax of `-input`."""
+    if dim is None:
+        dim = softmax_dim("softmin", input.dim(), _stacklevel)
+    return ops.softmax(-input, dim, dtype)
+
+
+@composite("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", namespace="special")
+def special_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """`torch.softmax`."""
+    return ops.softmax(input, dim, dtype)
+
+
+@composite(
+    "log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", namespace="special"
+)
+def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """`torch.log_softmax`."""
+    return ops.log_softmax(input, dim, dtype)
+
+
+@composite("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", method=False)
+def safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """Softmax in which rows that are -inf throughout give 0 instead of NaN."""
+    result = ops.softmax(input, dim, dtype)
+    blocked = (input == float("-inf")).all(dim, keepdim=True)
+    return ops.masked_fill(result, blocked, 0.0)
+
+
+@composite(
+    "gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10,"
+    " int dim=-1) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """Samples of the Gumbel-softmax distribution; `hard` ones are one-hot, gradients soft."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    rows = layout.contiguous_format
+    exponential = ops.empty_like(logits, memory_format=rows).exponential_()
+    gumbels = (logits - exponential.log()) / tau
+    soft = ops.softmax(gumbels, dim)
+    if not hard:
+        return soft
+    index = soft.detach().argmax(dim, keepdim=True)
+    one_hot = ops.zeros_like(logits, memory_format=rows).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft

@@ -1,0 +1,1 @@
+"""Elements joined, repeated, padded, or put in another order."""

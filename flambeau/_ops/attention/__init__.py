@@ -1,0 +1,1 @@
+"""Attention: one product, many heads, and the fast path of inference."""

@@ -1,0 +1,373 @@
+"""Convolutions: `conv1d` to `conv3d`, their transposes, and gradients of every order.
+
+A convolution is linear in its input and in its weight, so the two gradient maps are rows too and
+each derivative of one of the three maps is another of them: with `y = conv(x, w)`,
+`<c, input_grad(g, w)> = <conv(c, w), g>` and `<c, weight_grad(g, x)> = <conv(x, c), g>`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.settings import get_num_threads, warn_once
+from flambeau._core.settled import settled
+from flambeau._ops.conv import choice as kernels
+from flambeau._ops.conv.shapes import (
+    check_input_rank,
+    check_numbers,
+    check_ranks,
+    check_weight,
+    conv_output_shape,
+    conv_transpose_output_shape,
+    expand_ints,
+    same_padding,
+)
+from flambeau._ops.launching.epilogue import NOTHING, Epilogue
+from flambeau._ops.launching.memory_formats import in_format, is_signal_last, is_suggested_last
+from flambeau._ops.table import binder
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
+from flambeau._ops.table.outputs import check_cast
+
+NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
+           "int groups")  # fmt: skip
+ONEDNN_BATCH, ONEDNN_KERNEL, ONEDNN_SIZE = 16, 3, 20480
+"""From which sizes on torch asks oneDNN for convolutions of volumes."""
+LOPSIDED = (
+    "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy "
+    "of the input be created"
+)
+C_NAMES = {
+    "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int",
+    "Int": "int", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+    "Float": "float", "Double": "double", "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+"""How torch's messages name element types here: by their C++ types."""
+
+
+def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
+               transposed: bool, output_padding: Any, groups: int,
+               wanted: tuple[bool, ...]) -> tuple[Any, Any, Any]:  # fmt: skip
+    numbers = (stride, padding, dilation, transposed, output_padding, groups)
+    found: list[Any] = [None, None, None]
+    if wanted[0]:
+        found[0] = ops._conv_input_grad(grad, weight, input._data.shape, *numbers)
+    if wanted[1]:
+        found[1] = ops._conv_weight_grad(grad, input, weight._data.shape, *numbers)
+    if wanted[2]:
+        found[2] = ops._conv_bias_grad(grad)
+    return tuple(found)  # type: ignore[return-value]
+
+
+@kernel(f"convolution(Tensor input, Tensor weight, Tensor? bias, {NUMBERS}) -> Tensor",
+        autocast="lower", backward={("input", "weight", "bias"): _gradients})  # fmt: skip
+def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+                padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+                groups: int) -> np.ndarray:  # fmt: skip
+    """Input `(N, C, *spatial)` with weight `(O, C / groups, *kernel)`; transposed: `(C, O / g, *)`.
+
+    Raises RuntimeError where shapes or element types do not go together.
+    """
+    numbers = (stride, padding, dilation, transposed, output_padding, groups)
+    return convolved(input, weight, bias, *numbers)
+
+
+def convolved(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+              padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+              packed: kernels.PackedWeight | None = None,
+              after: Epilogue = NOTHING) -> np.ndarray:  # fmt: skip
+    """`convolution`, of a weight that is packed already, and with what comes after it."""
+    bias_shape = None if bias is None else bias.shape
+    if transposed:
+        shape = conv_transpose_output_shape(
+            input.shape, weight.shape, bias_shape, stride, padding, output_padding, dilation,
+            groups)  # fmt: skip
+    else:
+        shape = conv_output_shape(
+            input.shape, weight.shape, bias_shape, stride, padding, dilation, groups)  # fmt: skip
+    if bias is not None and bias.dtype is not input.dtype:
+        _check_bias_type(input.dtype, bias.dtype, transposed)
+    if input.dtype is not weight.dtype or input.dtype.kind in "biu":
+        _check_types(input, weight, transposed)
+    if 0 in shape or 0 in input.shape:
+        result = np.zeros(shape, input.dtype)
+        result = result if bias is None else kernels.add_bias(result, bias, input.dtype)
+        return after.applied(result)
+    if transposed:
+        result = kernels.conv_transpose(
+            input, weight, bias, stride, padding, output_padding, dilation, groups)  # fmt: skip
+    else:
+        result = kernels.conv(
+            input, packed or weight, bias, stride, padding, dilation, groups, after)  # fmt: skip
+    if input.ndim == 3:  # torch makes rows of the input first
+        last = is_signal_last(weight) or (input.flags.c_contiguous and is_signal_last(input))
+    else:
+        last = is_suggested_last(weight) or is_suggested_last(input)
+    numbers = (stride, dilation, groups)
+    grows = transposed and any(n >= step for n, step in zip(output_padding, stride, strict=True))
+    return in_format(result, last and _keeps_format(input, weight, grows, *numbers))
+
+
+def _keeps_format(input: np.ndarray, weight: np.ndarray, grows: bool, stride: Any, dilation: Any,
+                  groups: int) -> bool:  # fmt: skip
+    """Whether a result may be channels-last: of volumes, where torch takes oneDNN's way, which
+    small ones in float32 are not worth."""
+    if input.ndim < 5:
+        return True
+    if input.dtype == dt.bfloat16.numpy_dtype:
+        return not grows
+    if grows or input.dtype != np.float32:
+        return False
+    batch, sizes = input.shape[0], weight.shape[-2:]
+    moves = max(*stride, *dilation) > 1 or batch >= ONEDNN_BATCH
+    if not moves and sizes == (1, 1) and get_num_threads() == 1:
+        return False
+    return groups > 1 or batch > 1 or min(sizes) > ONEDNN_KERNEL or (
+        prod(input.shape[:4]) > ONEDNN_SIZE)  # fmt: skip
+
+
+def _scalar_name(numpy_dtype: Any) -> str:
+    return dt.from_numpy_dtype(numpy_dtype).scalar_name
+
+
+def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> None:
+    """Input and weight share an element type that the convolution has."""
+    name, other = _scalar_name(input.dtype), _scalar_name(weight.dtype)
+    if name != other and input.dtype.kind == "c":
+        raise RuntimeError(f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) "
+                           "should be the same")  # fmt: skip
+    if name == "BFloat16" != other:
+        raise RuntimeError(
+            f"Input type (CPU{name}Type) and weight type (torch.{other}Tensor) should be the same "
+            "or input should be a MKLDNN tensor and weight is a dense tensor"
+        )
+    if name != other:
+        raise RuntimeError(f"expected scalar type {name} but found {other}")
+    refused = "Bool Byte Char Short Int" if transposed else "Bool"
+    if name in refused.split():
+        spatial = 3 if input.ndim == 5 else 2
+        label = f"conv_transpose{spatial}d_out" if transposed else f"conv{spatial}d"
+        raise NotImplementedError(f"\"slow_{label}_cpu\" not implemented for '{name}'")
+
+
+# ---- the gradient maps
+
+
+@kernel(f"_conv_input_grad(Tensor grad_output, Tensor weight, int[] input_size, {NUMBERS})"
+        " -> Tensor", function=False, node="ConvolutionBackwardBackward0", backward={
+    "grad_output": lambda grad, weight, stride, padding, dilation, transposed, output_padding,
+    groups: ops.convolution(grad, weight, None, stride, padding, dilation, transposed,
+                            output_padding, groups),
+    "weight": lambda grad, grad_output, weight_shape, stride, padding, dilation, transposed,
+    output_padding, groups: ops._conv_weight_grad(
+        grad_output, grad, weight_shape, stride, padding, dilation, transposed, output_padding,
+        groups),
+})  # fmt: skip
+def _conv_input_grad(grad_output: np.ndarray, weight: np.ndarray, input_size: Any, stride: Any,
+                     padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+                     groups: int) -> np.ndarray:  # fmt: skip
+    """The gradient of a convolution with respect to its input."""
+    function = kernels.conv_transpose_backward_input if transposed else kernels.conv_backward_input
+    if grad_output.size == 0:
+        return np.zeros(input_size, grad_output.dtype)
+    return function(grad_output, weight, input_size, stride, padding, dilation, groups)
+
+
+@kernel(f"_conv_weight_grad(Tensor grad_output, Tensor input, int[] weight_size, {NUMBERS})"
+        " -> Tensor", function=False, node="ConvolutionBackwardBackward0", backward={
+    "grad_output": lambda grad, input, stride, padding, dilation, transposed, output_padding,
+    groups: ops.convolution(input, grad, None, stride, padding, dilation, transposed,
+                            output_padding, groups),
+    "input": lambda grad, grad_output, input_shape, stride, padding, dilation, transposed,
+    output_padding, groups: ops._conv_input_grad(
+        grad_output, grad, input_shape, stride, padding, dilation, transposed, output_padding,
+        groups),
+})  # fmt: skip
+def _conv_weight_grad(grad_output: np.ndarray, input: np.ndarray, weight_size: Any, stride: Any,
+                      padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+                      groups: int) -> np.ndarray:  # fmt: skip
+    """The gradient of a convolution with respect to its weight."""
+    function = (
+        kernels.conv_transpose_backward_weight if transposed else kernels.conv_backward_weight
+    )
+    if grad_output.size == 0 or input.size == 0:
+        return np.zeros(weight_size, grad_output.dtype)
+    return function(grad_output, input, weight_size, stride, padding, dilation, groups)
+
+
+@kernel("_conv_bias_grad(Tensor grad_output) -> Tensor", function=False,
+        node="ConvolutionBackwardBackward0", backward={
+    "grad_output": lambda grad, grad_output_shape: (
+        grad.reshape((-1, *(1,) * (len(grad_output_shape) - 2))).expand(grad_output_shape)),
+})  # fmt: skip
+def _conv_bias_grad(grad_output: np.ndarray) -> np.ndarray:
+    """The gradient of a convolution with respect to its bias."""
+    return kernels.conv_backward_bias(grad_output)
+
+
+# ---- the public functions
+
+
+def _wrong_arguments(name: str, values: tuple[Any, ...], error: Exception) -> Exception:
+    """Torch's TypeError where an argument has the wrong type, else the error itself."""
+    rows = BY_NAME[name]
+    numbers = tuple(0 if isinstance(value, str) else value for value in values)
+    if binder.bind(rows[0], numbers, {}) is not None:
+        return error
+    while values and values[-1] in (None, 0, 1):
+        values = values[:-1]
+    return binder.no_overload_error(name, rows, values, {})
+
+
+def _convolve(name: str, spatial: int, input: Any, weight: Any, bias: Any, stride: Any,
+              padding: Any, dilation: Any, groups: int,
+              output_padding: Any = 0) -> Any:  # fmt: skip
+    """What the public functions share: numbers for each dim, and inputs without a batch dim."""
+    transposed = "transpose" in name
+    if transposed and isinstance(padding, str):
+        raise TypeError(f"{name}(): argument 'padding' must be tuple of ints, not str")
+    if bias is not None and bias._data.dtype is not input._data.dtype and not modes.watch.active:
+        _check_bias_type(input._data.dtype, bias._data.dtype, transposed)
+    batched = input._data.ndim == spatial + 2
+    if not batched:
+        check_input_rank(name, input._data.shape, spatial)
+        input = ops.unsqueeze(input, 0)
+    stride, padding, dilation, extra = _expanded(
+        spatial, weight._data.ndim, groups, stride, padding, dilation, output_padding
+    )
+    if isinstance(padding, str):
+        input, padding = _named_padding(padding, input, weight, stride, dilation, groups)
+    result = ops.convolution(
+        input, weight, bias, stride, padding, dilation, transposed, extra, groups
+    )
+    return result if batched else ops.squeeze(result, 0)
+
+
+@settled
+def _expanded(spatial: int, rank: int, groups: int, stride: Any, padding: Any, dilation: Any,
+              output_padding: Any) -> tuple[Any, ...]:  # fmt: skip
+    """The numbers for each dim, but padding that has a name. Dims are counted by the weight's
+    rank, as torch does; where it is not the input's, that is refused later."""
+    dims = spatial
+    if not isinstance(padding, str):
+        check_weight(rank, groups)
+        dims = rank - 2
+    given = {"stride": stride, "padding": padding, "dilation": dilation,
+             "output_padding": output_padding}  # fmt: skip
+    for name, value in given.items():
+        if isinstance(value, int) and spatial > 1:
+            value = (value,) * spatial
+        if not isinstance(value, str):
+            given[name] = expand_ints(name, value, dims)
+    return tuple(given.values())
+
+
+def _check_bias_type(input_type: Any, bias_type: Any, transposed: bool) -> None:
+    name, other = _scalar_name(input_type), _scalar_name(bias_type)
+    if name == other:
+        return
+    if not transposed:
+        raise RuntimeError(
+            f"Input type ({C_NAMES[name]}) and bias type ({C_NAMES[other]}) should be the same"
+        )
+    if "c" in (input_type.kind, bias_type.kind):
+        raise RuntimeError(
+            f"Input type (CPU{name}Type) and bias type (torch.{other}Tensor) should be the same"
+        )
+    check_cast(bias_type, input_type)
+
+
+def _named_padding(padding: str, input: Any, weight: Any, stride: Any, dilation: Any,
+                   groups: int) -> tuple[Any, tuple[int, ...]]:  # fmt: skip
+    """'same' and 'valid' as numbers; where 'same' is lopsided, the input with the rest put on."""
+    none = (0,) * len(stride)
+    if padding == "valid":
+        return input, none
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    shape = weight._data.shape
+    check_numbers(stride, none, dilation, none, groups)
+    check_ranks(input._data.shape, shape, groups)
+    before, after = same_padding(shape, stride, dilation)
+    if before != after:
+        warn_once(LOPSIDED, 5)
+        more = [high - low for low, high in zip(before, after, strict=True)]
+        input = ops.constant_pad_nd(input, [n for extra in reversed(more) for n in (0, extra)])
+    return input, before
+
+
+def _convolution_row(spatial: int) -> Any:
+    name = f"conv{spatial}d"
+    size = f"int[{spatial}]"
+
+    @composite(f"{name}(Tensor input, Tensor weight, Tensor? bias=None, {size} stride=1, "
+               f"{size} padding=0, {size} dilation=1, int groups=1) -> Tensor")  # fmt: skip
+    def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                    dilation: Any = 1, groups: int = 1) -> Any:  # fmt: skip
+        """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.
+
+        `padding` is a number for each dim, 'valid' (none) or 'same' (the size stays).
+        """
+        values = (input, weight, bias, stride, padding, dilation, groups)
+        try:
+            return _convolve(name, spatial, *values)
+        except (TypeError, AttributeError) as error:
+            raise _wrong_arguments(name, values, error) from None
+
+    return convolution
+
+
+def _transposed_row(spatial: int) -> Any:
+    name = f"conv_transpose{spatial}d"
+    size = f"int[{spatial}]"
+
+    @composite(f"{name}.input(Tensor input, Tensor weight, Tensor? bias=None, {size} stride=1, "
+               f"{size} padding=0, {size} output_padding=0, int groups=1, {size} dilation=1)"
+               " -> Tensor")  # fmt: skip
+    def convolution(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                    output_padding: Any = 0, groups: int = 1,
+                    dilation: Any = 1) -> Any:  # fmt: skip
+        """The transposed convolution of `input` with `weight` `(C, O / groups, *kernel)`.
+
+        Each output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+        output_padding + 1.
+        """
+        values = (input, weight, bias, stride, padding, dilation, groups, output_padding)
+        try:
+            return _convolve(name, spatial, *values)
+        except (TypeError, AttributeError) as error:
+            values = (*values[:5], output_padding, groups, dilation)
+            raise _wrong_arguments(name, values, error) from None
+
+    return convolution
+
+
+for _spatial in (1, 2, 3):
+    _convolution_row(_spatial)
+    _transposed_row(_spatial)
+    alias(f"nn.functional.conv{_spatial}d", f"conv{_spatial}d")
+    alias(f"nn.functional.conv_transpose{_spatial}d", f"conv_transpose{_spatial}d")
+
+
+@composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", method=False)
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution over time: input `(T, B, C)`, weight `(kernel, C, O)`, result `(T', B, O)`."""
+    if input._data.ndim != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight._data.ndim != 3:
+        raise RuntimeError(
+            "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."
+        )
+    if bias._data.ndim != 1:
+        raise RuntimeError("Bias must be 1-D")
+    result = ops.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return result.permute(2, 0, 1)
+
+
+alias("nn.functional.conv_tbc", "conv_tbc")

@@ -1,0 +1,1 @@
+"""Loop nests in the kernel language (docs/kernels.md)."""

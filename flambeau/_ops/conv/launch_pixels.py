@@ -1,0 +1,233 @@
+"""Launches the kernels of dense convolutions that read pixels with all their channels.
+
+Arrays are `(N, C, *spatial)` with one to three spatial dims, weights `(O, C / groups, *kernel)`, of
+float16, bfloat16, float32 or float64; half types are summed in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.settings import get_num_threads
+from flambeau._ops.conv.kernels import pixels as kernels
+from flambeau._ops.conv.launch import free_slots, widened
+from flambeau._ops.conv.launch_depthwise import three, types_of
+from flambeau._ops.launching.epilogue import NOTHING, Epilogue
+from flambeau._ops.launching.precision import Array
+from flambeau._ops.launching.windows import Ints, extent
+from flambeau._ops.products.gemm_tiles import Tile, tile_of
+from flambeau._runtime.launch import kernel
+
+BAND_BYTES = 288 << 10
+"""What a band takes that is laid out: it stays in the second cache, beside a panel of weights."""
+PANEL_BYTES = 96 << 10
+"""The part of a panel of weights that is used for all windows of a band before the next one."""
+UNITS_PER_THREAD = 4
+"""So many units of work are found for every thread, where there are rows and outputs for them."""
+TASK_PRODUCTS = 1 << 20
+"""Multiply-adds that are worth a task of their own: some 20 µs."""
+PACKED_PER_TASK = 1 << 14
+"""Numbers of a weight that one task packs."""
+LEAST_OUTPUTS = 12
+"""Outputs of a group from which a tile's vectors are worth filling."""
+LEAST_RUN = 6
+"""Numbers of a run from which its start is worth computing."""
+LEAST_WINDOWS, LEAST_PACKED_WINDOWS = 96, 4
+"""Windows for which a weight is worth packing, and those that use a packed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A convolution: counts of a group, and three numbers each in the order z, y, x."""
+
+    images: int
+    groups: int
+    channels: int
+    outputs: int
+    inputs: Ints
+    windows: Ints
+    taps: Ints
+    pad: Ints
+    step: Ints
+    gap: Ints
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """How many numbers of the input follow each other, and how often that is so."""
+        joined = self.taps[2] if self.gap[2] == 1 else 1
+        return joined * self.channels, prod(self.taps) // joined
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """How a convolution is computed: what the kernel takes."""
+
+    native: Any
+    tasks: int
+    slots: int
+    room: int
+    wide: np.dtype[Any]
+    no_bias: Array
+    tables: tuple[Array, Array, Array]
+    """`places`, `runs` and `sizes`."""
+
+
+def _tile(windows: int, sums_type: Any) -> Tile:
+    """The register tile for bands of so many windows: with as few windows in vain as possible."""
+    best = tile_of(sums_type)
+    heights = (best.rows, max(1, best.rows - 1))
+    rows = min(heights, key=lambda rows: -(-windows // rows) * (rows * best.vectors + 1.5))
+    return Tile(rows, best.vectors, best.width)
+
+
+def _bands(shape: Shape, itemsize: int, panels: int, threads: int) -> tuple[int, int, int]:
+    """(rows of windows of a band, bands of a plane, shares of its outputs)."""
+    rows = shape.windows[1]
+    reach = extent(shape.taps[1], shape.gap[1])
+    wide = (shape.windows[2] - 1) * shape.step[2] + extent(shape.taps[2], shape.gap[2])
+    line = wide * shape.channels * itemsize * shape.taps[0]
+    most = max(1, (BAND_BYTES // line - reach) // shape.step[1] + 1)
+    bands = -(-rows // most)
+    others = shape.images * shape.groups * shape.windows[0]
+    units = UNITS_PER_THREAD * threads
+    if bands * others < units and bands > 1:
+        bands = min(rows, -(-bands // threads) * threads)
+    shares = min(panels, -(-units // (bands * others)))
+    return -(-rows // bands), bands, shares
+
+
+def _planned(shape: Shape, dtype: np.dtype[Any], threads: int) -> Plan:
+    statics, wide = types_of(dtype)
+    best = tile_of(statics["A"])
+    panels = -(-shape.outputs // best.columns)
+    band, bands, shares = _bands(shape, wide.itemsize, panels, threads)
+    tile = _tile(band * shape.windows[2], statics["A"])
+    across = (shape.windows[2] - 1) * shape.step[2] + extent(shape.taps[2], shape.gap[2])
+    lines = (band - 1) * shape.step[1] + extent(shape.taps[1], shape.gap[1])
+    length, runs = shape.runs
+    parts = max(1, min(runs, length * runs * best.columns * wide.itemsize // PANEL_BYTES))
+    pixels = shape.taps[0] * lines * across + tile.width
+    room_pixels = -(-pixels * shape.channels // 16) * 16
+    spare = band * shape.windows[2] + max(tile.rows, tile.width)
+    room = room_pixels + spare * best.columns
+    units = shape.images * shape.windows[0] * bands * shape.groups * shares
+    channels = shape.groups * shape.outputs
+    products = shape.images * channels * prod(shape.windows) * length * runs
+    tasks = max(1, min(units, products // TASK_PRODUCTS))
+    sizes = np.array([
+        shape.images, shape.groups, shape.channels, *shape.inputs, *shape.windows, *shape.pad,
+        *shape.step[:2], shape.gap[0], shape.taps[0], lines, across, shape.outputs, band, bands,
+        shares, runs, length, parts, room_pixels, room,
+    ], np.int64)  # fmt: skip
+    native = kernel(kernels.convolve_pixels, T=statics["T"], A=statics["A"], **tile.constants)
+    tables = (*_tables(shape, band, spare, lines, across), sizes)
+    return Plan(native, tasks, min(tasks, threads), room, wide, np.zeros(channels, wide), tables)
+
+
+def _tables(shape: Shape, band: int, spare: int, lines: int, across: int) -> tuple[Array, Array]:
+    """Where the windows of a band start in it (`spare` of them), and from there its runs."""
+    width = shape.windows[2]
+    place = np.minimum(np.arange(spare), band * width - 1)
+    pixels = place // width * shape.step[1] * across + place % width * shape.step[2]
+    taps = (*shape.taps[:2], shape.taps[2] if shape.gap[2] > 1 else 1)
+    starts = [(z * lines + y * shape.gap[1]) * across + x * shape.gap[2]
+              for z, y, x in product(*map(range, taps))]  # fmt: skip
+    return pixels * shape.channels, np.array(starts) * shape.channels
+
+
+def multiply(plan: Plan, input: Array, packed: Array, bias: Array | None, result: tuple[int, ...],
+             after: Epilogue = NOTHING) -> Array:  # fmt: skip
+    """The convolution of a packed weight; `result` is its shape."""
+    out = np.empty(result, input.dtype)
+    plan.native.parallel(
+        plan.tasks, widened(input), packed, plan.no_bias if bias is None else widened(bias),
+        out, np.empty(plan.slots * plan.room, plan.wide), free_slots(plan.slots), *plan.tables,
+        *after.arguments(out),
+    )  # fmt: skip
+    return out
+
+
+# ---- the weight
+
+
+@lru_cache(128)
+def _rows(inputs: int, order: tuple[int, ...]) -> Array:
+    """Where the numbers `[input, tap]` lie in a panel `[tap, input]`; tap t becomes order[t]."""
+    return (np.arange(inputs)[:, None] + np.array(order) * inputs).reshape(-1).astype(np.int64)
+
+
+def pack(weight: Array, groups: int) -> Array:
+    """A weight as `multiply` takes it."""
+    outputs, inputs, taps = len(weight) // groups, weight.shape[1], prod(weight.shape[2:])
+    rows = _rows(inputs, tuple(range(taps)))
+    return _packed(weight, rows, groups, outputs, inputs, inputs, inputs * taps, taps)
+
+
+def pack_turned(weight: Array, groups: int) -> Array:
+    """The weight of the convolution that is the gradient of another's input: inputs and outputs
+    change places, and taps are mirrored."""
+    outputs, inputs, taps = weight.shape[1], len(weight) // groups, prod(weight.shape[2:])
+    rows = np.arange(taps - 1, -1, -1) * inputs
+    return _packed(weight, rows, groups, outputs, inputs, 1, taps, outputs * taps)
+
+
+def _packed(weight: Array, rows: Array, groups: int, outputs: int, inputs: int, chunk: int,
+            output_step: int, input_step: int) -> Array:  # fmt: skip
+    statics, wide = types_of(weight.dtype)
+    tile = tile_of(statics["A"])
+    taps = prod(weight.shape[2:])
+    panels = -(-outputs // tile.columns)
+    result = np.empty((groups, panels, inputs * taps, tile.columns), wide)
+    units = groups * panels * -(-inputs // chunk)
+    tasks = max(1, min(4 * get_num_threads(), units, result.size // PACKED_PER_TASK))
+    kernel(kernels.pack_weight, **statics, NR=tile.columns).parallel(
+        tasks, np.ascontiguousarray(weight), result, rows, groups, outputs, inputs, taps, chunk,
+        outputs * inputs * taps, output_step, input_step,
+    )  # fmt: skip
+    return result
+
+
+# ---- convolutions
+
+
+@lru_cache(1024)
+def forward_plan(input: Ints, weight: Ints, output: Ints, stride: Ints, padding: Ints,
+                 dilation: Ints, groups: int, dtype: np.dtype[Any], threads: int,
+                 is_packed: bool) -> Plan | None:  # fmt: skip
+    """For the convolution of an input's shape with a weight's, which `is_packed` or not; None where
+    gathering columns is faster."""
+    shape = Shape(
+        input[0], groups, input[1] // groups, weight[0] // groups, three(input[2:], 1),
+        three(output, 1), three(weight[2:], 1), three(padding, 0), three(stride, 1),
+        three(dilation, 1),
+    )  # fmt: skip
+    return _planned(shape, dtype, threads) if _pays(shape, is_packed) else None
+
+
+@lru_cache(1024)
+def gradient_plan(grad: Ints, weight: Ints, input: Ints, stride: Ints, padding: Ints,
+                  dilation: Ints, groups: int, dtype: np.dtype[Any],
+                  threads: int) -> Plan | None:  # fmt: skip
+    """For the gradient of a convolution's input, from its grad's shape; None also where the windows
+    are apart, or padding reaches further than a kernel."""
+    spans = [extent(n, gap) for n, gap in zip(weight[2:], dilation, strict=True)]
+    before = [span - 1 - pad for span, pad in zip(spans, padding, strict=True)]
+    if set(stride) != {1} or min(before) < 0:
+        return None
+    shape = Shape(
+        grad[0], groups, grad[1] // groups, input[1] // groups, three(grad[2:], 1),
+        three(input[2:], 1), three(weight[2:], 1), three(before, 0), (1, 1, 1), three(dilation, 1),
+    )  # fmt: skip
+    return _planned(shape, dtype, threads) if _pays(shape, False) else None
+
+
+def _pays(shape: Shape, is_packed: bool) -> bool:
+    windows = shape.images * prod(shape.windows)
+    least = LEAST_PACKED_WINDOWS if is_packed else LEAST_WINDOWS
+    return shape.outputs >= LEAST_OUTPUTS and shape.runs[0] >= LEAST_RUN and windows >= least

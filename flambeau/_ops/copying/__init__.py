@@ -1,0 +1,1 @@
+"""Copies, casts, and the arguments of `to`."""

@@ -1,0 +1,163 @@
+"""Questions about whole tensors and about types: `equal`, `allclose`, `result_type`, ..."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.missing import as_torch_name
+from flambeau._core.nn_homes import module_in_torch
+from flambeau._ops.table import outputs, pointwise
+from flambeau._ops.table.op import composite, kernel
+from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.tensor import Tensor
+
+
+def _exact(data: np.ndarray) -> np.ndarray:
+    return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
+
+
+def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> Any:
+    """`x == y`, or a finite difference of at most `atol + rtol * |y|`."""
+    if x.dtype != y.dtype:
+        words = [dt.from_numpy_dtype(d).scalar_name for d in (x.dtype, y.dtype)]
+        raise RuntimeError(f"{words[0]} did not match {words[1]}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    pointwise.broadcast_shape([x.shape, y.shape])
+    x, y = _exact(x), _exact(y)
+    close = np.equal(x, y)
+    if equal_nan and x.dtype.kind in "fc":
+        close = close | (np.isnan(x) & np.isnan(y))
+    if rtol == 0 and atol == 0:
+        return close
+    if x.dtype.kind in "biu":
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    difference = np.abs(x - y)
+    allowed = atol + np.abs(rtol * y)
+    return close | (np.isfinite(difference) & (difference <= allowed))
+
+
+@kernel("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+        "bool equal_nan=False) -> Tensor")  # fmt: skip
+def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
+    """Whether elements differ by at most `atol + rtol * abs(other)`."""
+    return np.array(_close(x, y, rtol, atol, equal_nan))
+
+
+@kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+        "bool equal_nan=False) -> bool")  # fmt: skip
+def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Whether all elements are close, as `isclose` says."""
+    return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
+
+
+@kernel("equal(Tensor self, Tensor other) -> bool")
+def equal(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    if x.shape != y.shape:
+        return False
+    if x.size and x.dtype is y.dtype and x.item(0) != y.item(0):
+        return False  # most tensors that differ do so from the start
+    return bool(np.count_nonzero(x == y) == x.size)
+
+
+# ---- types
+
+
+@composite("result_type.Tensor(Tensor self, Tensor other) -> ScalarType", method=False)
+def result_type(tensor: Any = None, other: Any = None, *, scalar: Any = None,
+                scalar1: Any = None, scalar2: Any = None) -> dt.dtype:  # fmt: skip
+    """The type of a result of these two, tensors or numbers. Numbers also have names of their own:
+    (scalar, tensor), (scalar1, scalar2).
+
+    >>> import flambeau as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    given = [v for v in (tensor, other, scalar, scalar1, scalar2) if v is not None]
+    operands = [v if isinstance(v, Tensor) else pointwise.number_of(v) for v in given]
+    if len(given) != 2 or any(v is None for v in operands):
+        raise TypeError("result_type() takes two arguments, tensors or numbers")
+    return pointwise.common_dtype(operands)
+
+
+@composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)
+def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
+    """Whether a result of one type may be stored in another."""
+    return outputs.can_cast(dt.as_dtype(from_), dt.as_dtype(to))
+
+
+@composite("is_tensor(Tensor self) -> bool", method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@composite("is_storage(Tensor self) -> bool", method=False)
+def is_storage(obj: Any, /) -> bool:
+    """Whether an object is a storage."""
+    return isinstance(getattr(obj, "_untyped_storage", obj), UntypedStorage)
+
+
+@composite("typename(Tensor self) -> str", method=False)
+def typename(obj: Any, /) -> str:
+    """The name of a tensor's type (`torch.FloatTensor`), or of any object's class, in full.
+
+    Functions, classes and modules are named themselves. Builtins are named without a module.
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    if isinstance(obj, ModuleType):
+        return as_torch_name(obj.__name__)
+    module = as_torch_name(getattr(named, "__module__", "") or "")
+    if module.startswith("torch.nn.") and isinstance(named, type):
+        module = module_in_torch(named)
+    if module.startswith("torch._"):
+        module = "torch"
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
+def _question(name: str, text: str) -> None:
+    """A method of Tensor as a function."""
+
+    def ask(input: Tensor, *others: Any, **named: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(input).__name__}")  # fmt: skip
+        return getattr(input, name)(*others, **named)
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = text
+    composite(f"{name}(Tensor self) -> bool", method=False)(ask)
+
+
+for _name, _text in (
+    ("is_floating_point", "Whether the type is a floating-point type."),
+    ("is_complex", "Whether the type is complex."),
+    ("is_signed", "Whether the type has negative values."),
+    ("is_conj", "Whether the conjugate bit is set."),
+    ("is_neg", "Whether the negative bit is set."),
+    ("is_inference", "Whether the tensor was made in inference mode."),
+    ("is_same_size", "Whether two shapes are equal."),
+    ("is_distributed", "Whether the tensor is spread over machines: never."),
+    ("numel", "The number of elements."),
+    ("get_device", "The index of the tensor's device; -1 for the CPU."),
+    ("detach", "The same memory without history."),
+    ("detach_", "Cut a tensor off from its history, in place."),
+):
+    _question(_name, _text)
+
+
+@composite("is_nonzero(Tensor self) -> bool")
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor of one element is not zero."""
+    if input._data.size != 1:
+        word = "no values" if not input._data.size else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {word} is ambiguous")
+    return bool(input._data.item())

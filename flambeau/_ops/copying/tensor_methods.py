@@ -1,0 +1,279 @@
+"""Small methods of Tensor: `type_as`, `apply_`, `dim_order`, `as_subclass`, and other devices' and
+layouts' methods, which answer for a dense tensor on the CPU.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from operator import index
+from typing import Any, NoReturn
+
+import numpy as np
+
+from flambeau._core import layout as lay
+from flambeau._core.device import NOT_COMPILED, pin
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite
+from flambeau._runtime.cpu import element_strides
+from flambeau._tensor import overriding
+from flambeau._tensor.attributes import fields_of
+from flambeau._tensor.bits import set_bits, writes
+from flambeau._tensor.tensor import Tensor, memory_of, method, new
+from flambeau.autograd.history import bump, check_inplace, view_of
+
+
+@composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another tensor's type; itself if it has that type already."""
+    if not isinstance(other, Tensor):
+        raise TypeError("type_as(): argument 'other' (position 1) must be Tensor, not "
+                        f"{type(other).__name__}")  # fmt: skip
+    return input.to(other)  # type: ignore[attr-defined, no-any-return]
+
+
+@method
+def pin_memory(self: Tensor, device: Any = None) -> NoReturn:
+    """The tensor in memory pinned for a GPU. Raises RuntimeError: there is none."""
+    pin(device)
+
+
+# ---- a Python function for every element
+
+
+def _refuse_grad(name: str, *tensors: Tensor) -> None:
+    if any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. "
+                           f"Use var.detach().{name}() instead.")  # fmt: skip
+
+
+def _checked_other(name: str, word: str, self: Tensor, other: Any, position: int) -> np.ndarray:
+    if not isinstance(other, Tensor):
+        raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Tensor, not "
+                        f"{type(other).__name__}")  # fmt: skip
+    _refuse_grad(name, self, other)
+    if other.dtype is not self.dtype:
+        raise TypeError(f"{name}: expected {self.type()} for '{word}' (got {other.type()})")
+    return ops.expand(other.detach(), self.shape)._data  # type: ignore[no-any-return]
+
+
+def _as_integer(value: Any) -> int:
+    return int(value) if isinstance(value, float) else index(value)
+
+
+@writes
+def _write_each(tensor: Tensor, function: Callable[..., Any], operands: list[np.ndarray]) -> Tensor:
+    check_inplace(tensor, recorded=False)
+    data = tensor._data
+    for place in np.ndindex(data.shape):
+        value = function(*(operand[place].item() for operand in operands))
+        data[place] = _as_integer(value) if data.dtype.kind in "iu" else value
+    bump(tensor)
+    return tensor
+
+
+@method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` makes of this parameter where it swaps: see `torch.__future__`.
+
+    `other` itself with `assign`, else this tensor after the numbers of `other` were copied to it;
+    detached in both cases.
+    """
+    return other.detach() if assign else self.copy_(other).detach()  # type: ignore[attr-defined]
+
+
+@method
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace every element by what a Python function makes of it; slow."""
+    _refuse_grad("apply_", self)
+    return _write_each(self, callable, [self._data])
+
+
+@method
+def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace every element by what a function makes of it and of another tensor's element."""
+    _refuse_grad("map_", self)
+    second = _checked_other("map_", "other", self, other, 1)
+    return _write_each(self, callable, [self._data, second])
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
+    """The same with the elements of two other tensors."""
+    _refuse_grad("map2_", self)
+    first = _checked_other("map2_", "x", self, x, 1)
+    second = _checked_other("map2_", "y", self, y, 2)
+    return _write_each(self, callable, [self._data, first, second])
+
+
+# ---- what the tensor is
+
+
+@method
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()  # type: ignore[no-any-return]
+
+
+@method
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
+    """The dims from the largest stride to the smallest: how the elements lie in memory.
+
+    Raises:
+        RuntimeError: sizes and strides fit several orders, and `ambiguity_check` is True.
+        TypeError: `ambiguity_check` is neither a bool nor a list of memory formats.
+    """
+    _check_ambiguity(self, ambiguity_check)
+    dims = list(range(self._data.ndim))
+    rows, images = self.is_contiguous(), self.is_contiguous(memory_format=lay.channels_last)
+    if rows != images:
+        return tuple(dims) if rows else (0, 2, 3, 1)
+    strides, shape = element_strides(self._data), self._data.shape
+    inwards = dims[::-1]  # from the smallest stride to the largest
+    for last in dims[1:]:
+        _settle(inwards, last, strides, shape)
+    return tuple(reversed(inwards))
+
+
+def _settle(order: list[int], last: int, strides: Any, shape: Any) -> None:
+    """Bring the dim at a place inwards, past those that lie further out, by exchanges.
+
+    Dims of stride 0 lie nowhere: they are passed over. Of equal strides, the larger dim lies
+    further out.
+    """
+    for position in range(last - 1, -1, -1):
+        dim, other = order[last], order[position]
+        if strides[other] == 0 or strides[dim] == 0:
+            continue
+        if strides[other] < strides[dim]:
+            return
+        if (strides[other], shape[other]) > (strides[dim], shape[dim]):
+            order[position], order[last] = dim, other
+            last = position
+
+
+def _check_ambiguity(tensor: Tensor, check: Any) -> None:
+    formats = check if isinstance(check, list) else []
+    if not isinstance(check, bool) and not (
+        isinstance(check, list) and all(isinstance(f, lay.memory_format) for f in formats)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if check is False or any(tensor.is_contiguous(memory_format=f) for f in formats):
+        return
+    if formats or _has_several_orders(tensor):
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
+                           "of the given memory formats.")  # fmt: skip
+
+
+def _has_several_orders(tensor: Tensor) -> bool:
+    strides = element_strides(tensor._data)
+    return len(set(strides)) < len(strides) or 1 in tensor._data.shape or 0 in strides
+
+
+@method
+def as_subclass(self: Tensor, cls: Any) -> Any:
+    """The same memory and history as a tensor of a subclass.
+
+    Raises:
+        TypeError: `cls` is no subclass of Tensor.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor "
+                        "is not possible. Make sure your class inherits from Tensor.")  # fmt: skip
+    with overriding.off():
+        result: Any = ops.alias(self) if self.requires_grad else view_of(self, memory_of(self))
+    made = set_class(set_bits(result, False, False), cls)
+    return set_bits(made, self._conjugated, self._negated)
+
+
+def set_class(tensor: Any, cls: Any) -> Any:
+    """A new tensor as one of a subclass."""
+    try:
+        tensor.__class__ = cls
+    except TypeError:  # a class with slots
+        made: Any = new(cls)
+        fields_of(made).update(fields_of(tensor))
+        return made
+    return tensor
+
+
+@method
+def is_distributed(self: Tensor) -> bool:
+    """Whether the tensor is spread over machines: never."""
+    return False
+
+
+def _volatile(self: Tensor) -> bool:
+    """Always False, with a warning: autograd has no such mode any more."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+Tensor.volatile = property(_volatile)  # type: ignore[attr-defined]
+
+
+# ---- other layouts: every tensor is dense
+
+
+@method
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """This tensor, which is dense already; `masked_grad` is about sparse ones."""
+    return self if dtype is None else self.to(dtype)
+
+
+@method
+def dense_dim(self: Tensor) -> int:
+    """The number of dense dims: all."""
+    return self._data.ndim
+
+
+@method
+def sparse_dim(self: Tensor) -> int:
+    """The number of sparse dims: 0."""
+    return 0
+
+
+SPARSE_ONLY = {
+    "coalesce": "sparse coordinate tensor", "indices": "sparse coordinate tensor",
+    "is_coalesced": "sparse coordinate tensor", "values": "sparse tensor",
+    "crow_indices": "sparse row compressed tensor", "col_indices": "sparse row compressed tensor",
+    "ccol_indices": "sparse column compressed tensor",
+    "row_indices": "sparse column compressed tensor",
+}  # fmt: skip
+"""Methods that only sparse tensors answer, and the layout that torch's error asks for."""
+
+
+def _only_sparse(name: str, wanted: str) -> None:
+    def refuse(self: Tensor) -> NoReturn:
+        raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Raises RuntimeError: the tensor is not sparse."
+    method(refuse)
+
+
+for _name, _wanted in SPARSE_ONLY.items():
+    _only_sparse(_name, _wanted)
+
+
+# ---- other devices
+
+
+@method
+def xpu(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+    """The tensor on a GPU of Intel's. Raises AssertionError: there is none."""
+    raise AssertionError(NOT_COMPILED["xpu"])
+
+
+@method
+def ipu(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+    """The tensor on an IPU. Raises RuntimeError: there is none."""
+    raise RuntimeError("PyTorch is not linked with support for ipu devices")
+
+
+@method
+def mtia(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+    """The tensor on an accelerator of Meta's. Raises AssertionError: there is none."""
+    raise AssertionError(NOT_COMPILED["mtia"])

@@ -1,0 +1,180 @@
+"""Comparisons, logic and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._compiler import expr as E
+from flambeau._ops.elementwise.arithmetic import zero_like
+from flambeau._ops.table.op import alias, pointwise
+from flambeau._ops.table.outputs import FOUND
+
+FLAT = {"self": zero_like, "other": zero_like}
+"""Formulas of comparisons that are written in place: they give numbers then."""
+
+
+@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+def eq(self: Any, other: Any) -> Any:
+    """Whether elements are equal."""
+    return self == other
+
+
+@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
+def ne(self: Any, other: Any) -> Any:
+    """Whether elements differ."""
+    return self != other
+
+
+@pointwise(
+    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="lt_cpu",
+    dtypes="bool int float",
+    backward_inplace=FLAT,
+)
+def lt(self: Any, other: Any) -> Any:
+    """Whether elements are less."""
+    return self < other
+
+
+@pointwise(
+    "le.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="le_cpu",
+    dtypes="bool int float",
+    backward_inplace=FLAT,
+)
+def le(self: Any, other: Any) -> Any:
+    """Whether elements are less or equal."""
+    return self <= other
+
+
+@pointwise(
+    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="gt_cpu",
+    dtypes="bool int float",
+    backward_inplace=FLAT,
+)
+def gt(self: Any, other: Any) -> Any:
+    """Whether elements are greater."""
+    return self > other
+
+
+@pointwise(
+    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="bool",
+    label="ge_cpu",
+    dtypes="bool int float",
+    backward_inplace=FLAT,
+)
+def ge(self: Any, other: Any) -> Any:
+    """Whether elements are greater or equal."""
+    return self >= other
+
+
+@pointwise(
+    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_and_cpu",
+)
+def bitwise_and(self: Any, other: Any) -> Any:
+    """Bits set in both; for bools, `and`."""
+    return self & other
+
+
+@pointwise(
+    "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_or_cpu",
+)
+def bitwise_or(self: Any, other: Any) -> Any:
+    """Bits set in either; for bools, `or`."""
+    return self | other
+
+
+@pointwise(
+    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="bool int",
+    label="bitwise_xor_cpu",
+)
+def bitwise_xor(self: Any, other: Any) -> Any:
+    """Bits set in one of the two; for bools, `xor`."""
+    return self ^ other
+
+
+@pointwise(
+    "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="int",
+    label="lshift_cpu",
+)
+def bitwise_left_shift(self: Any, other: Any) -> Any:
+    """Shift bits up."""
+    return E.left_shift(self, other)
+
+
+@pointwise(
+    "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers="both",
+    dtypes="int",
+    label="rshift_cpu",
+)
+def bitwise_right_shift(self: Any, other: Any) -> Any:
+    """Shift bits down, keeping the sign."""
+    return E.right_shift(self, other)
+
+
+@pointwise("bitwise_not(Tensor self) -> Tensor", dtypes="bool int", label="bitwise_not_cpu",
+           out_type=FOUND)  # fmt: skip
+def bitwise_not(self: Any) -> Any:
+    """Every bit turned; for bools, `not`."""
+    return ~self
+
+
+@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+def logical_and(self: Any, other: Any) -> Any:
+    """Whether both are non-zero."""
+    return E.logical_and(self, other)
+
+
+@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+def logical_or(self: Any, other: Any) -> Any:
+    """Whether either is non-zero."""
+    return E.logical_or(self, other)
+
+
+@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+def logical_xor(self: Any, other: Any) -> Any:
+    """Whether just one is non-zero."""
+    return E.logical_xor(self, other)
+
+
+@pointwise("logical_not(Tensor self) -> Tensor", promote="bool")
+def logical_not(self: Any) -> Any:
+    """Whether elements are zero."""
+    return E.logical_not(self)
+
+
+@pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu", numbers="none"
+)
+def gcd(self: Any, other: Any) -> Any:
+    """The greatest common divisor; `gcd(0, 0)` is 0."""
+    return E.gcd(self, other)
+
+
+@pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu", numbers="none"
+)
+def lcm(self: Any, other: Any) -> Any:
+    """The least common multiple, not negative."""
+    return E.absolute(E.lcm(self, other))  # of what wraps around, too
+
+
+for _new, _old in (("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"),
+                   ("greater_equal", "ge")):  # fmt: skip
+    alias(_new, _old)

@@ -1,0 +1,1 @@
+"""New tensors: filled, spaced, from other data, from files; the old constructors."""

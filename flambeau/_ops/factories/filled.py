@@ -1,0 +1,587 @@
+"""New tensors: filled, spaced, and shaped like others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import layout as lay
+from flambeau._core import modes
+from flambeau._core.device import CPU, check_available, refuse_pinned
+from flambeau._core.promotion import dtype_of_number
+from flambeau._core.settings import Determinism
+from flambeau._ops.copying.copies import format_strides, write_number
+from flambeau._ops.table import outputs
+from flambeau._ops.table.dispatch import size_list
+from flambeau._ops.table.op import composite
+from flambeau._ops.table.scalars import filling
+from flambeau._runtime import cpu
+from flambeau._tensor.bits import about_memory, put
+from flambeau._tensor.sparse import NotStrided
+from flambeau._tensor.tensor import Tensor, memory_of, wrap
+from flambeau.autograd.history import bump, check_inplace
+
+
+def shape_of(size: Any, name: str = "zeros") -> tuple[int, ...]:
+    """Sizes given loose or as one sequence, checked."""
+    sizes = size_list(size)
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    try:
+        shape = tuple(map(index, sizes))
+    except TypeError:
+        raise _size_error(sizes, name) from None
+    if shape and min(shape) < 0:
+        if name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        n = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def _is_index(value: Any) -> bool:
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _size_error(sizes: Any, name: str) -> TypeError:
+    if isinstance(sizes, str) or (len(sizes) == 1 and not isinstance(sizes[0], (int, float))):
+        return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
+                         f"{type(sizes[0]).__name__}")  # fmt: skip
+    position, item = next((i, n) for i, n in enumerate(sizes, 1) if not _is_index(n))
+    return TypeError(
+        f"{name}(): argument 'size' failed to unpack the object at pos {position} with error "
+        f'"type must be tuple of ints,but got {type(item).__name__}"'
+    )
+
+
+def options(dtype: Any, layout: Any, device: Any) -> Any:
+    """The NumPy dtype of a factory call, after a check of the other options."""
+    check_available(device)
+    if layout is not None and layout is not lay.strided:
+        raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
+    if dtype is None:
+        return dt.Defaults.numpy_dtype
+    chosen = dt.as_dtype(dtype)
+    if not isinstance(chosen, dt.dtype):
+        found = type(dtype).__name__
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {found}")
+    return chosen.numpy_dtype
+
+
+class OtherLayout(NotImplementedError):
+    """A factory was asked for another layout than `torch.strided`."""
+
+
+def _sparse(shape: Any, dtype: Any, layout: Any, requires_grad: bool, error: Exception) -> Any:
+    """A sparse tensor without entries, where that layout is asked for; else the error."""
+    if layout is not lay.sparse_coo:
+        raise error from None
+    from flambeau._ops.sparse.constructors import sparse_coo_tensor
+
+    return sparse_coo_tensor.body(size=shape, dtype=dtype, requires_grad=requires_grad)
+
+
+def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:
+    """A sparse tensor without entries, for another sparse tensor."""
+    from flambeau._ops.sparse.methods import like
+
+    return like(tensor, dtype, device)
+
+
+def of_out(name: str, out: Any, dtype: Any, layout: Any) -> Any:
+    """The element type that a factory works in: that of `out`, if there is one; it has to fit."""
+    if out is None:
+        return dtype
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    wanted = dt.as_dtype(dtype)
+    if wanted is not None and wanted is not out.dtype:
+        raise RuntimeError(f"dtype {wanted.scalar_name} does not match dtype of out parameter "
+                           f"({out.dtype.scalar_name})")  # fmt: skip
+    if layout is not None and layout is not lay.strided:
+        kind = str(layout).rpartition(".")[2].removesuffix("_coo").title()
+        raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
+    if out.requires_grad and modes.grad.enabled:
+        if name in ("empty", "randn"):
+            raise RuntimeError("cannot resize variables that require grad")
+        raise RuntimeError(
+            f"aten::{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    return out.dtype
+
+
+def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None, *,
+           counted: bool = False) -> Tensor:  # fmt: skip
+    """The tensor over new memory, or `out` filled with it.
+
+    `counted`: only the number of elements has to be right.
+    """
+    if out is not None:
+        if counted and memory_of(out).size == data.size:
+            data = data.reshape(memory_of(out).shape)
+        room(out, data.shape)
+        if counted:
+            outputs.check_overlap(memory_of(out))
+        outputs.write(memory_of(out), data)
+        return filled(out, requires_grad)
+    result = wrap(data)
+    if requires_grad is not False and asks_for_grad(requires_grad):
+        require_grad(result)
+    return result
+
+
+@about_memory
+def room(out: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """The memory of `out`, made to fit; without a warning, unlike results of other functions."""
+    if out._data.shape != shape:
+        from flambeau._ops.views.strided import resize_memory
+
+        resize_memory(out, shape, lay.contiguous_strides(shape))
+    check_inplace(out, False, leaf=False)
+    return out._data
+
+
+def filled(out: Tensor, requires_grad: bool) -> Tensor:
+    """`out` after it was filled; under bits, memory is the conjugate or the negative of it."""
+    if out._stored is not None:
+        put(out._stored, out._stored, out._conjugated, out._negated)
+    wanted = asks_for_grad(requires_grad)
+    bump(out)
+    if out.is_leaf:
+        out.requires_grad_(wanted)  # type: ignore[attr-defined]
+    return out
+
+
+BETWEEN = frozenset(("asks_for_grad", "finish", "filled", "_finished"))
+"""Functions between a factory and the question what its `requires_grad` means."""
+
+
+def asks_for_grad(requires_grad: Any) -> bool:
+    """Whether the option `requires_grad` is True; TypeError for what is no bool, nor None."""
+    if requires_grad is None or isinstance(requires_grad, (bool, np.bool_)):
+        return bool(requires_grad)
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_name in BETWEEN:
+        frame = frame.f_back
+    raise TypeError(f"{frame.f_code.co_name}(): argument 'requires_grad' must be bool, not "
+                    f"{type(requires_grad).__name__}")  # fmt: skip
+
+
+def require_grad(tensor: Tensor) -> None:
+    """The option `requires_grad=True` of a function that makes a tensor."""
+    if tensor._data.dtype.kind not in "fcV":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    tensor.requires_grad = True
+
+
+def too_large(shape: tuple[int, ...], strides: Sequence[int] | None = None) -> RuntimeError:
+    """More bytes than 64 bits count. `strides`: row-major ones, unless given."""
+    steps = lay.contiguous_strides(shape) if strides is None else strides
+    if max(steps, default=0) > LARGEST:
+        return RuntimeError("Stride calculation overflowed")
+    return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
+LARGEST = 2**63 - 1
+
+
+def untouched(data: np.ndarray) -> np.ndarray:
+    """Memory that nothing is written to; filled, if `use_deterministic_algorithms` asks for it."""
+    if Determinism.fills:
+        data.fill(conspicuous(data.dtype))
+    return data
+
+
+def conspicuous(element: np.dtype) -> Any:
+    """NaN, or the largest number of a type."""
+    if element.kind in "iu":
+        return np.iinfo(element).max
+    return element.kind == "b" or np.nan
+
+
+OPTIONS = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=False, bool requires_grad=False")  # fmt: skip
+
+
+@composite(f"zeros(int[] size, {OPTIONS}) -> Tensor", method=False)
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of zeros."""
+    if pin_memory is not False:
+        refuse_pinned("zeros", pin_memory)
+    shape = shape_of(sizes if size is None else (size,), "zeros")
+    try:
+        data = np.zeros(shape, options(of_out("zeros", out, dtype, layout), layout, device))
+    except OtherLayout as error:
+        return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
+    except ValueError:
+        raise too_large(shape) from None
+    return finish(data, requires_grad, out)
+
+
+@composite(f"ones(int[] size, {OPTIONS}) -> Tensor", method=False)
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ones."""
+    if pin_memory is not False:
+        refuse_pinned("ones", pin_memory)
+    shape = shape_of(sizes if size is None else (size,), "ones")
+    try:
+        data = np.ones(shape, options(of_out("ones", out, dtype, layout), layout, device))
+    except ValueError:
+        raise too_large(shape) from None
+    return finish(data, requires_grad, out)
+
+
+@composite(f"empty(int[] size, {OPTIONS}) -> Tensor", method=False)
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor with whatever was in its memory."""
+    if pin_memory is not False:
+        refuse_pinned("empty", pin_memory)
+    shape = shape_of(sizes if size is None else (size,), "empty")
+    try:
+        numpy_dtype = options(of_out("empty", out, dtype, layout), layout, device)
+    except OtherLayout as error:
+        return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
+    strides = None if memory_format is None else format_strides(shape, memory_format)
+    if strides is None:
+        try:
+            return finish(untouched(np.empty(shape, numpy_dtype)), requires_grad, out)
+        except ValueError:
+            raise too_large(shape) from None
+    return finish(untouched(cpu.empty_strided(shape, strides, numpy_dtype)), requires_grad, out)
+
+
+@composite(f"full(int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", method=False)
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor filled with a number; without `dtype`, the number's own type."""
+    if pin_memory is not False:
+        refuse_pinned("full", pin_memory)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()  # type: ignore[attr-defined]
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not "
+                        f"{type(size).__name__}")  # fmt: skip
+    if fill_value is None:
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not NoneType")
+    dtype = of_out("full", out, dtype, layout)
+    if dtype is None:
+        dtype = dtype_of_number(fill_value)
+    numpy_dtype = options(dtype, layout, device)
+    data = np.empty(shape_of((size,), "full"), numpy_dtype)
+    write_number(data, _plain(fill_value))
+    return finish(data, requires_grad, out)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+
+
+def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
+    """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor."""
+    try:
+        data = tensor._data
+    except AttributeError:
+        if isinstance(tensor, Tensor):  # sparse, or of a class that takes part
+            raise
+        name = sys._getframe(1).f_code.co_name
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
+        ) from None
+    if data.base is None and data.flags.c_contiguous and (
+        dtype is layout is device is memory_format is None
+    ):  # fmt: skip
+        return np.empty(data.shape, data.dtype)
+    numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, device or CPU)
+    data = tensor._data
+    if memory_format is None or memory_format is lay.preserve_format:
+        strides = cpu.preserved_strides(data)
+    else:
+        strides = format_strides(data.shape, memory_format)
+    if strides is None:
+        return np.empty(data.shape, numpy_dtype)
+    return cpu.empty_strided(data.shape, strides, numpy_dtype)
+
+
+_LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
+
+
+@composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """An uninitialised tensor shaped like another."""
+    if pin_memory is not False:
+        refuse_pinned("empty_like", pin_memory)
+    try:
+        data = _like(input, dtype, layout, device, memory_format)
+    except NotStrided:
+        return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
+    return finish(untouched(data), requires_grad)
+
+
+@composite(f"zeros_like(Tensor self, {_LIKE}) -> Tensor", method=False, elementwise=True)
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros shaped like another tensor."""
+    if pin_memory is not False:
+        refuse_pinned("zeros_like", pin_memory)
+    try:
+        data = _like(input, dtype, layout, device, memory_format)
+    except NotStrided:
+        return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
+    data[...] = 0
+    return finish(data, requires_grad)
+
+
+@composite(f"ones_like(Tensor self, {_LIKE}) -> Tensor", method=False, elementwise=True)
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones shaped like another tensor."""
+    if pin_memory is not False:
+        refuse_pinned("ones_like", pin_memory)
+    data = _like(input, dtype, layout, device, memory_format)
+    data[...] = 1
+    return finish(data, requires_grad)
+
+
+@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", method=False,
+           elementwise=True)  # fmt: skip
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A number repeated in the shape of another tensor."""
+    if pin_memory is not False:
+        refuse_pinned("full_like", pin_memory)
+    data = _like(input, dtype, layout, device, memory_format)
+    data[...] = filling(_plain(fill_value), data.dtype)
+    return finish(data, requires_grad)
+
+
+@composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+def new_zeros(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros of a shape, with the type of this tensor."""
+    if pin_memory is not False:
+        refuse_pinned("new_zeros", pin_memory)
+    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    return finish(
+        np.zeros(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype),
+        requires_grad,
+    )
+
+
+@composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+def new_ones(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones of a shape, with the type of this tensor."""
+    if pin_memory is not False:
+        refuse_pinned("new_ones", pin_memory)
+    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    return finish(
+        np.ones(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype),
+        requires_grad,
+    )
+
+
+@composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+def new_empty(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """An uninitialised tensor of a shape, with the type of this tensor."""
+    if pin_memory is not False:
+        refuse_pinned("new_empty", pin_memory)
+    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    return finish(
+        untouched(np.empty(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype)),
+        requires_grad,
+    )
+
+
+@composite(
+    f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", function=False
+)
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A number repeated in a shape, with the type of this tensor."""
+    if pin_memory is not False:
+        refuse_pinned("new_full", pin_memory)
+    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
+    data[...] = filling(_plain(fill_value), numpy_dtype)
+    return finish(data, requires_grad)
+
+
+# ---- memory of given strides
+
+
+def _strided(size: Any, stride: Any, numpy_dtype: Any) -> np.ndarray:
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of "
+                           f"strides ({len(stride)})")  # fmt: skip
+    if min([*size, *stride], default=0) < 0:
+        raise strided_too_far(size, stride)
+    try:
+        return untouched(cpu.empty_strided(size, stride, numpy_dtype))
+    except ValueError:
+        raise strided_too_far(size, stride) from None
+
+
+def strided_too_far(size: Any, stride: Any) -> RuntimeError:
+    """The error for sizes and strides whose reach no storage has."""
+    return RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
+                        f"strides={list(stride)}")  # fmt: skip
+
+
+@composite(f"empty_strided(int[] size, int[] stride, {OPTIONS}) -> Tensor", method=False)
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
+                  device: Any = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor with strides of your choice."""
+    if pin_memory is not False:
+        refuse_pinned("empty_strided", pin_memory)
+    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)
+
+
+@composite(
+    f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS}) -> Tensor", function=False
+)
+def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None,
+                      layout: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor with strides of your choice and the type of this one."""
+    if pin_memory is not False:
+        refuse_pinned("new_empty_strided", pin_memory)
+    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    return finish(_strided(size, stride, numpy_dtype), requires_grad)
+
+
+@composite(f"empty_permuted(int[] size, int[] physical_layout, {OPTIONS}) -> Tensor", method=False)
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
+                   device: Any = None, pin_memory: bool = False,
+                   requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor whose dims lie in memory in a given order, outermost first."""
+    if pin_memory is not False:
+        refuse_pinned("empty_permuted", pin_memory)
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = "
+            f"{len(physical_layout)}"
+        )
+    if sorted(physical_layout) != list(range(len(size))):
+        raise RuntimeError("Duplicate dim not allowed")
+    inner = lay.contiguous_strides([size[dim] for dim in physical_layout])
+    stride = [0] * len(size)
+    for dim, step in zip(physical_layout, inner, strict=True):
+        stride[dim] = step
+    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)

@@ -1,0 +1,297 @@
+"""Tensors of evenly spaced numbers: `arange`, `linspace`, `logspace`; and `eye`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import refuse_pinned
+from flambeau._ops.factories.filled import OPTIONS, finish, of_out, options
+from flambeau._ops.table.binder import type_name
+from flambeau._ops.table.op import composite
+from flambeau._tensor.tensor import Tensor
+
+VECTOR_BYTES = 32
+"""Torch fills float ranges by vectors of this size; each starts from a value rounded once."""
+NUMBER = (int, float, np.number)
+FLOAT64, COMPLEX128 = np.dtype(np.float64), np.dtype(np.complex128)
+NARROW = (np.float32, np.complex64)
+
+
+def _number(value: Any, name: str, position: int, function: str) -> Any:
+    """A Python number from a number or a one-element tensor."""
+    if value.__class__ is float or value.__class__ is int:
+        return value
+    if isinstance(value, Tensor):
+        return value._data.item() if value._data.dtype.kind != "V" else float(value._data)
+    if isinstance(value, NUMBER):
+        return value.item() if isinstance(value, np.generic) else value
+    raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Number, not "
+                    f"{type(value).__name__}")  # fmt: skip
+
+
+@composite(
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor", method=False
+)
+def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: Any = None,
+           dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+           requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Numbers from `start` (0) up to, but without, `end`, `step` (1) apart.
+
+    int64 if all three are integers, else the default type.
+
+    >>> import flambeau as torch
+    >>> torch.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if pin_memory is not False:
+        refuse_pinned("arange", pin_memory)
+    if len(bounds) == 1:
+        start, end = (start, bounds[0]) if end is None else (bounds[0], end)
+    elif len(bounds) == 2:
+        start, end = bounds
+    elif len(bounds) == 3:
+        start, end, step = bounds
+    elif end is None:
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
+    dtype = of_out("arange", out, dtype, layout)
+    if dtype is None and type(start) is type(end) is type(step) is int:
+        numpy_dtype = options(dt.int64, layout, device)
+    else:
+        place = 1 if len(bounds) < 2 else 2
+        start, end = _number(start, "start", 1, "arange"), _number(end, "end", place, "arange")
+        step = _number(step, "step", 3, "arange")
+        if dtype is None:
+            dtype = _dtype_of_range(start, end, step)
+        numpy_dtype = options(dtype, layout, device)
+    data = _range(start, end, step, numpy_dtype)
+    if out is not None:
+        _warn_of_another_count(out._data, data.size)
+    return finish(data, requires_grad, out, counted=True)
+
+
+def _warn_of_another_count(out: np.ndarray, count: int) -> None:
+    if out.size in (0, count):
+        return
+    warnings.warn(
+        f"The number of elements in the out tensor of shape {list(out.shape)} is {out.size} which "
+        f"does not match the computed number of elements {count}. Note that this may occur as a "
+        "result of rounding error. The out tensor will be resized to a tensor of shape "
+        f"({count},).",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _dtype_of_range(*numbers: Any) -> dt.dtype:
+    if float in map(type, numbers):
+        return dt.default_dtype()
+    return dt.int64
+
+
+def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
+    kind = numpy_dtype.kind
+    if numpy_dtype == np.int64:
+        if step and not int(step):
+            raise ValueError("step must be nonzero")
+        start, end, step = int(start), int(end), int(step)
+    elif kind not in "iu" and (kind not in "fV" or numpy_dtype.itemsize == 1):
+        name = dt.from_numpy_dtype(numpy_dtype).scalar_name
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{name}'")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    for bound in (start, end):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"unsupported range: {_shown(start)} -> {_shown(end)}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if numpy_dtype == np.int64:
+        return np.arange(start, end, step, dtype=numpy_dtype)
+    length = math.ceil((end - start) / step)
+    if kind in "iu":  # as many as of floats, but whole steps
+        return (int(start) + int(step) * np.arange(length)).astype(numpy_dtype)
+    return _float_range(start, length, step, numpy_dtype)
+
+
+def _shown(number: float) -> str:
+    return f"{number:g}"
+
+
+def _float_range(start: float, length: int, step: float, numpy_dtype: Any) -> np.ndarray:
+    """`start + step * i`, rounded as torch's loop does: see VECTOR_BYTES."""
+    working = np.float32 if numpy_dtype.itemsize == 2 else np.float64
+    exact: np.ndarray = np.arange(length, dtype=working)
+    exact *= float(step)
+    exact += float(start)
+    result = exact.astype(numpy_dtype)
+    lanes = VECTOR_BYTES // numpy_dtype.itemsize
+    whole = length // (2 * lanes) * (2 * lanes)
+    if whole and not (float(start).is_integer() and float(step).is_integer()):
+        vectors = result[:whole].reshape(-1, lanes)
+        first = vectors[:, :1].astype(FLOAT64)
+        offsets = np.arange(lanes, dtype=FLOAT64)
+        offsets *= float(working(step))
+        np.add(first, offsets, out=vectors, casting="unsafe")
+    return result
+
+
+UNPINNED = OPTIONS.replace("bool? pin_memory=False, ", "")
+
+
+@composite(
+    f"range.step(Scalar start, Scalar end, Scalar step=1, {UNPINNED}) -> Tensor", method=False
+)
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+          layout: Any = None, device: Any = None,
+          requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """As `arange`, but with `end`, and always in the default type."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    numpy_dtype = options(of_out("range", out, dtype, layout), layout, device)
+    if numpy_dtype.kind in "bc":
+        name = dt.from_numpy_dtype(numpy_dtype).scalar_name
+        raise NotImplementedError(f"\"range_cpu\" not implemented for '{name}'")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    length = math.floor((end - start) / step) + 1
+    data = (start + step * np.arange(length, dtype=np.float64)).astype(numpy_dtype)
+    return finish(data, requires_grad, out, counted=True)
+
+
+# ---- linspace and logspace
+
+
+def _bound(value: Any, name: str, function: str) -> Any:
+    if value.__class__ is float or value.__class__ is int:
+        return value
+    if isinstance(value, Tensor) and value._data.ndim:
+        raise RuntimeError(
+            f"{function} only supports 0-dimensional start and end tensors, but got {name} with "
+            f"{value._data.ndim} dimension(s)."
+        )
+    if isinstance(value, complex):
+        return value
+    return _number(value, name, 1 if name == "start" else 2, function)
+
+
+def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
+    """Evenly spaced numbers, counted from the nearer end so that both ends are exact."""
+    working = COMPLEX128 if numpy_dtype.kind == "c" else FLOAT64
+    if steps < 2:  # noqa: PLR2004
+        return np.full(steps, start, working)
+    rounded = numpy_dtype.type if numpy_dtype.type in NARROW else working.type
+    first, last = rounded(start), rounded(end)
+    if numpy_dtype.kind in "iu":
+        first, last = rounded(int(start)), rounded(int(end))
+    step = working.type((last - first) / rounded(steps - 1))
+    half = steps // 2
+    values = np.arange(steps, dtype=working)
+    up, down = values[:half], values[half:]
+    np.subtract(steps - 1, down, out=down)
+    values *= step
+    up += working.type(first)
+    np.subtract(working.type(last), down, out=down)
+    return values
+
+
+def _checked_steps(function: str, steps: Any) -> int:
+    if steps is None:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "steps"')
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"{function}(): argument 'steps' (position 3) must be int, not "
+                        f"{type_name(steps)}")  # fmt: skip
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return int(steps)
+
+
+def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
+    if dtype is None and complex in map(type, bounds):
+        dtype = dt.default_complex()
+    if complex in map(type, bounds) and not dt.as_dtype(dtype).is_complex:
+        part = "float" if dt.default_complex() is dt.complex64 else "double"
+        raise RuntimeError(
+            f"torch.{function}(): inferred dtype c10::complex<{part}> can't be safely cast to "
+            f"passed dtype {dt.as_dtype(dtype).scalar_name}"
+        )
+    if dtype is dt.bool_:
+        raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
+    return dtype
+
+
+@composite(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS}) -> Tensor", method=False)
+def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """`steps` evenly spaced numbers from `start` to `end`, both included."""
+    if pin_memory is not False:
+        refuse_pinned("linspace", pin_memory)
+    start, end = _bound(start, "start", "linspace"), _bound(end, "end", "linspace")
+    steps = _checked_steps("linspace", steps)
+    dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
+    numpy_dtype = options(dtype, layout, device)
+    data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
+    return finish(data, requires_grad, out, counted=True)
+
+
+@composite(
+    f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS}) -> Tensor",
+    method=False,
+)
+def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None,
+             dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """`base ** linspace(start, end, steps)`."""
+    if pin_memory is not False:
+        refuse_pinned("logspace", pin_memory)
+    start, end = _bound(start, "start", "logspace"), _bound(end, "end", "logspace")
+    steps = _checked_steps("logspace", steps)
+    dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
+    numpy_dtype = options(dtype, layout, device)
+    if numpy_dtype.kind in "iu" and steps > 1:  # a single number is not rounded before the power
+        exponents = spaced(int(start), int(end), steps, np.dtype(np.float64))
+    else:
+        exponents = spaced(start, end, steps, numpy_dtype)
+    with np.errstate(all="ignore"):
+        data = np.power(exponents.dtype.type(base), exponents).astype(numpy_dtype)
+    return finish(data, requires_grad, out, counted=True)
+
+
+@composite(f"eye(int n, int? m=None, {OPTIONS}) -> Tensor", method=False)
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    if pin_memory is not False:
+        refuse_pinned("eye", pin_memory)
+    columns = n if m is None else m
+    for name, size in (("n", n), ("m", columns)):
+        if not isinstance(size, (int, np.integer)):
+            position = 1 if name == "n" else 2
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not "
+                            f"{type(size).__name__}")  # fmt: skip
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    numpy_dtype = options(of_out("eye", out, dtype, layout), layout, device)
+    return finish(np.eye(n, columns, dtype=numpy_dtype), requires_grad, out)

@@ -1,0 +1,182 @@
+"""The old constructors: `torch.Tensor(...)`, `torch.FloatTensor(...)`, `x.new(...)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import check_available
+from flambeau._core.layout import Size
+from flambeau._core.settings import warn_once
+from flambeau._ops.factories.filled import untouched
+from flambeau._tensor.conversion import copy_of
+from flambeau._tensor.storage import ARGUMENT_1, elements_under, is_storage
+from flambeau._tensor.tensor import Tensor, method, new, provides, storage_of, wrap
+
+
+def legacy(element: dt.dtype, args: tuple[Any, ...], any_type: bool) -> Tensor:
+    """Nothing, sizes, a Size, a tensor (the same memory again) or a sequence.
+
+    `any_type`: whether a tensor may be of another type than `element`.
+    """
+    if not args:
+        return wrap(np.empty(0, element.numpy_dtype))
+    first = args[0]
+    if len(args) == 1:
+        if isinstance(first, Tensor):
+            return _same_memory(element, first, any_type)
+        if is_storage(first):
+            return over_storage(first, element, ARGUMENT_1)
+        if isinstance(first, Size):
+            return _of_sizes(element, tuple(first))
+        if isinstance(first, str):
+            raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+        if isinstance(first, (list, tuple, np.ndarray)) or hasattr(first, "__len__"):
+            return wrap(copy_of(first, element))
+        if isinstance(first, (float, complex)):
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return _of_sizes(element, args)
+
+
+def over_storage(storage: Any, element: dt.dtype, words: str = "") -> Tensor:
+    """All whole elements of a storage, in its own memory."""
+    result = wrap(elements_under(storage, element, words))
+    result._storage = getattr(storage, "_untyped_storage", storage)
+    return result
+
+
+def _of_sizes(element: dt.dtype, sizes: tuple[Any, ...]) -> Tensor:
+    for position, size in enumerate(sizes, 1):
+        if not hasattr(size, "__index__"):
+            raise TypeError(
+                f"new(): argument 'size' failed to unpack the object at pos {position} with error "
+                f'"type must be tuple of ints,but got {type(size).__name__}"'
+            )
+        if size < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {size}: {list(sizes)}"
+            )
+    return wrap(untouched(np.empty(sizes, element.numpy_dtype)))
+
+
+def _same_memory(element: dt.dtype, tensor: Tensor, any_type: bool) -> Tensor:
+    if not any_type and tensor.dtype is not element:
+        raise TypeError(f"expected {_described(element)} (got {_described(tensor.dtype)})")
+    result = new(Tensor)
+    result._data, result._storage = tensor._data, storage_of(tensor)
+    return result  # type: ignore[no-any-return]
+
+
+C_NAMES = {
+    dt.float32: "float", dt.float64: "double", dt.float16: "c10::Half",
+    dt.bfloat16: "c10::BFloat16", dt.int64: "long int", dt.int32: "int", dt.int16: "short int",
+    dt.int8: "signed char", dt.uint8: "unsigned char", dt.bool_: "bool",
+    dt.complex64: "c10::complex<float>", dt.complex128: "c10::complex<double>",
+}  # fmt: skip
+
+
+def _described(element: dt.dtype) -> str:
+    """How torch's messages show tensor options."""
+    return (
+        f"TensorOptions(dtype={C_NAMES[element]}, device=cpu, layout=Strided, requires_grad=false "
+        "(default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+@provides("Tensor")
+def make_tensor(*args: Any, device: Any = None) -> Tensor:
+    """`torch.Tensor(...)`: of the default type."""
+    check_available(device)
+    return legacy(dt.default_dtype(), args, any_type=True)
+
+
+class TypedMeta(type):
+    """Types such as `torch.FloatTensor`: called, they make tensors; `isinstance` asks the type."""
+
+    element: dt.dtype
+
+    def __new__(cls, name: str, bases: tuple[Any, ...], names: dict[str, Any]) -> Any:
+        for base in bases:
+            raise TypeError(f"type 'torch.{base.__name__}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, names)
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        check_available(device)
+        return legacy(cls.element, args, any_type=False)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.element
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+    @property
+    def dtype(cls) -> dt.dtype:
+        """The element type."""
+        return cls.element
+
+    @property
+    def element_type(cls) -> dt.dtype:
+        """The element type, as `Tensor.type` asks for it."""
+        return cls.element
+
+
+NAMES = {
+    "FloatTensor": dt.float32, "DoubleTensor": dt.float64, "HalfTensor": dt.float16,
+    "BFloat16Tensor": dt.bfloat16, "LongTensor": dt.int64, "IntTensor": dt.int32,
+    "ShortTensor": dt.int16, "CharTensor": dt.int8, "ByteTensor": dt.uint8,
+    "BoolTensor": dt.bool_, "ComplexFloatTensor": dt.complex64,
+    "ComplexDoubleTensor": dt.complex128,
+}  # fmt: skip
+"""The names in torch and their element types."""
+
+for _name, _element in NAMES.items():
+    globals()[_name] = TypedMeta(
+        _name, (), {"element": _element, "__module__": "torch",
+                    "__doc__": f"Makes and recognises tensors of {_element}."}
+    )  # fmt: skip
+
+
+@method
+def new_(self: Tensor, *args: Any, device: Any = None, size: Any = None,
+         other: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`."""
+    check_available(device)
+    if other is not None:
+        return legacy(self.dtype, (other,), any_type=False)
+    if size is not None:
+        return _of_sizes(self.dtype, tuple(size))
+    return legacy(self.dtype, args, any_type=False)
+
+
+Tensor.new = new_  # type: ignore[attr-defined]
+del Tensor.new_  # type: ignore[attr-defined]
+
+
+def _typed(name: str) -> Any:
+    if name not in NAMES:
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return globals()[name]
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The old way to choose the default type: `torch.DoubleTensor` or its name.
+
+    Raises:
+        TypeError: it is no floating-point type of tensor.
+    """
+    if isinstance(t, str) and ".cuda." in t:
+        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
+    known = _typed(t.rpartition(".")[2]) if isinstance(t, str) else t
+    wanted = "only floating-point types are supported as the default type"
+    if not isinstance(known, TypedMeta):
+        raise TypeError(f"invalid type object: {wanted}")
+    if not known.element.is_floating_point:
+        raise TypeError(wanted)
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+    )
+    dt.set_default_dtype(known.element)

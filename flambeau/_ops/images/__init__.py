@@ -1,0 +1,1 @@
+"""Resizing, sampling at positions, and sliding blocks as columns."""

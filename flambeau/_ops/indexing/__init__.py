@@ -1,0 +1,1 @@
+"""`x[...]`, gather and scatter, writes by index, embeddings."""

@@ -1,1 +1,0 @@
-"""Kernels: the loop nests behind the rows, in the kernel language (docs/kernels.md)."""

@@ -1,0 +1,1 @@
+"""What launchers of several families share: plans of loops, types, windows, memory formats."""

@@ -1,0 +1,1 @@
+"""Systems, factors, eigenvalues, functions of matrices."""

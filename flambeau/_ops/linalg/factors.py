@@ -1,0 +1,458 @@
+"""LU, QR, LDL and products of Householder reflectors, as operators with gradients.
+
+QR's adjoint is that of Walter and Lehmann (2010), for wide matrices that of Liao et al. (2019);
+LU's splits A = P L U into triangles (Giles 2008 gives the square case).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.settings import warn_once
+from flambeau._ops.elementwise.arithmetic import conj, underived
+from flambeau._ops.linalg import by_name as kernels
+from flambeau._ops.linalg.checks import raise_first_failure
+from flambeau._ops.linalg.lu import _SINGULAR
+from flambeau._ops.linalg.systems import (
+    adjoint,
+    adjoint_times,
+    check_info,
+    column_major,
+    column_major_all,
+    diagonal_of,
+    fresh,
+    fresh_all,
+    named,
+    times_adjoint,
+)
+from flambeau._ops.reductions.sums import write
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.outputs import EXACT, castable
+
+# ---- LU
+
+
+def _lu_gradient(of_l: Any, of_u: Any, P: Any, L: Any, U: Any) -> Any:
+    """P L1^-H (tril(L1^H gL1, -1) + triu(gU1 U1^H)) U1^-H for the square parts L1 and U1.
+
+    The rows of L below and the columns of U beyond the square part are linear in A.
+    """
+    rows, columns = L._data.shape[-2], U._data.shape[-1]
+    count = min(rows, columns)
+    l1, u1 = L.narrow(-2, 0, count), U.narrow(-1, 0, count)
+    lower = adjoint_times(l1, of_l.narrow(-2, 0, count))
+    upper = times_adjoint(of_u.narrow(-1, 0, count), u1)
+    if rows > count:
+        l2, of_l2 = (t.narrow(-2, count, rows - count) for t in (L, of_l))
+        upper = upper - adjoint_times(l2, of_l2)
+    if columns > count:
+        u2, of_u2 = (t.narrow(-1, count, columns - count) for t in (U, of_u))
+        lower = lower - times_adjoint(of_u2, u2)
+    inner = ops.tril(lower, -1) + ops.triu(upper)
+    solved = ops.linalg.solve_triangular(adjoint(u1), inner, upper=False, left=False)
+    grad = _solve_unit(l1, solved)
+    if rows > count:
+        below = ops.linalg.solve_triangular(adjoint(u1), of_l2, upper=False, left=False)
+        grad = ops.cat([grad, below], -2)
+    if columns > count:
+        grad = ops.cat([grad, _solve_unit(l1, of_u2)], -1)
+    return ops.matmul(P, grad)
+
+
+def _solve_unit(l1: Any, right: Any) -> Any:
+    return ops.linalg.solve_triangular(adjoint(l1), right, upper=True, unitriangular=True)
+
+
+def _packed_gradient(grad: Any, LU: Any, pivots: Any) -> Any:
+    P, L, U = ops.lu_unpack(LU, pivots)
+    count = min(LU._data.shape[-2:])
+    of_l = ops.tril(grad.narrow(-1, 0, count), -1)
+    of_u = ops.triu(grad.narrow(-2, 0, count))
+    return _lu_gradient(of_l, of_u, P, L, U)
+
+
+@kernel(
+    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)"
+    " -> (Tensor LU, Tensor pivots, Tensor info)",
+    namespace="linalg",
+    public="lu_factor_ex",
+    out=True,
+    nondifferentiable=("pivots", "info"),
+    backward={"A": _packed_gradient},
+)
+def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
+    """(LU, pivots, info): L below the diagonal, U on and above it; pivots count from 1."""
+    result = kernels.lu_factor_ex(a, pivot)
+    if check_errors:
+        raise_first_failure(result[2], "torch.linalg.lu_factor_ex", _SINGULAR, RuntimeError)
+    return column_major_all(result)
+
+
+@composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+           namespace="linalg", public="lu_factor")  # fmt: skip
+def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """(LU, pivots) with A = P L U; an error where U has a zero on its diagonal."""
+    factors, pivots, info = ops.linalg.lu_factor_ex(A, pivot=pivot)
+    check_info(info, "torch.linalg.lu_factor", _SINGULAR, RuntimeError)
+    return write(lu_factor, out, named(lu_factor, factors, pivots))
+
+
+@composite("lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor)")
+def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """(LU, pivots), and info where asked for: the older form of `linalg.lu_factor_ex`."""
+    result = ops._lu_with_info(input, pivot)
+    return write(lu, out, result if get_infos else tuple(result[:2]))
+
+
+@composite("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)"
+           " -> (Tensor LU, Tensor pivots, Tensor info)",
+           autocast="cpu=float32", method=False)  # fmt: skip
+def lu_with_info(input: Any, pivot: bool = True, check_errors: bool = True) -> Any:
+    """`linalg.lu_factor_ex` as `torch.lu` returns it."""
+    if hasattr(input, "_data"):  # torch looks at types first
+        warn_once(OLD_LU)
+    return named(lu_with_info, *ops.linalg.lu_factor_ex(input, pivot=pivot))
+
+
+OLD_LU = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will"
+    " be removed in a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be "
+    "replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info ="
+    " torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\nLU, pivots, info = "
+    "torch.linalg.lu_factor_ex(A, compute_pivots)"
+)
+
+
+@kernel(
+    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    namespace="linalg",
+    public="lu",
+    out=True,
+    nondifferentiable=("P",),
+    backward={"A": lambda grads, P, L, U: _lu_gradient(grads[1], grads[2], P, L, U)},
+)
+def linalg_lu(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, ...]:
+    """(P, L, U) with A = P L U."""
+    return fresh_all(kernels.lu(a, pivot))
+
+
+def _padded(tensor: Any, shape: Any) -> Any:
+    """Zeros of a shape with a tensor in its upper left corner."""
+    rows = shape[-2] - tensor._data.shape[-2]
+    columns = shape[-1] - tensor._data.shape[-1]
+    if rows:
+        zeros = ops.new_zeros(tensor, (*shape[:-2], rows, tensor._data.shape[-1]))
+        tensor = ops.cat([tensor, zeros], -2)
+    if columns:
+        zeros = ops.new_zeros(tensor, (*shape[:-1], columns))
+        tensor = ops.cat([tensor, zeros], -1)
+    return tensor
+
+
+def _unpack_backward(grads: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
+    _, of_l, of_u = grads
+    if not unpack_data:
+        return None
+    lower = _padded(ops.tril(of_l, -1), LU_data_shape)
+    return lower + _padded(ops.triu(of_u), LU_data_shape)
+
+
+@kernel(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)"
+    " -> (Tensor P, Tensor L, Tensor U)",
+    out=True,
+    method=False,
+    nondifferentiable=("P",),
+    backward={"LU_data": _unpack_backward},
+)
+def lu_unpack(factors: np.ndarray, pivots: np.ndarray, unpack_data: bool,
+              unpack_pivots: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """(P, L, U) from `lu_factor`'s results; what is not asked for is an empty tensor."""
+    return fresh_all(kernels.lu_unpack(factors, pivots, unpack_data, unpack_pivots))
+
+
+def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool,
+                       wanted: Any) -> Any:  # fmt: skip
+    of_b = ops.linalg.lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
+    if not wanted[0]:
+        return None, of_b
+    if left:
+        of_a = times_adjoint(result, of_b) if adjoint else times_adjoint(of_b, result)
+    else:
+        of_a = adjoint_times(of_b, result) if adjoint else adjoint_times(result, of_b)
+    P, L, U = ops.lu_unpack(LU, pivots)
+    inner = adjoint_times(P, -of_a)
+    of_lu = ops.tril(times_adjoint(inner, U), -1) + ops.triu(adjoint_times(L, inner))
+    return of_lu, of_b
+
+
+@kernel(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)"
+    " -> Tensor",
+    namespace="linalg",
+    public="lu_solve",
+    out=True,
+    out_type=EXACT,
+    backward={("LU", "B"): _lu_solve_backward},
+)
+def linalg_lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool,
+                    adjoint: bool) -> np.ndarray:  # fmt: skip
+    """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU."""
+    solution = kernels.lu_solve(factors, pivots, b, left=left, adjoint=adjoint)
+    return column_major(solution) if left else fresh(solution)
+
+
+@composite(
+    "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+    autocast="cpu=float32",
+    out_type=EXACT,
+)
+def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """X with A X = input from A's LU: the older form of `linalg.lu_solve`."""
+    warn_once(OLD_LU_SOLVE)
+    return write(lu_solve, out, ops.linalg.lu_solve(LU_data, LU_pivots, input))
+
+
+OLD_LU_SOLVE = (
+    "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future "
+    "PyTorch release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = "
+    "torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = torch.linalg.lu_solve(LU, pivots, "
+    "B)"
+)
+
+
+# ---- QR
+
+
+def _qr_backward(grads: Any, Q: Any, R: Any, mode: str) -> Any:
+    """(gQ + Q M) R^-H with M Hermitian from the lower triangle of R gR^H - gQ^H Q."""
+    of_q, of_r = grads
+    rows, columns = R._data.shape[-2:] if mode == "r" else (Q._data.shape[-2], R._data.shape[-1])
+    _check_qr(mode, rows, columns)
+    if rows >= columns:
+        return _qr_tall(of_q, of_r, Q, R)
+    wide = columns - rows
+    right, of_right = R.narrow(-1, rows, wide), of_r.narrow(-1, rows, wide)
+    # A = (X | Y): Y = Q V, so that its gradient passes through Q.
+    of_y = ops.matmul(Q, of_right)
+    y = ops.matmul(Q, right)
+    of_q = of_q + times_adjoint(y, of_right)
+    of_x = _qr_tall(of_q, of_r.narrow(-1, 0, rows), Q, R.narrow(-1, 0, rows))
+    return ops.cat([of_x, of_y], -1)
+
+
+def _check_qr(mode: str, rows: int, columns: int) -> None:
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
+        )
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+        )
+
+
+def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
+    inner = ops.tril(times_adjoint(R, of_r) - adjoint_times(of_q, Q))
+    strict = ops.tril(inner, -1)
+    diagonal = diagonal_of(inner)
+    real = diagonal.real if diagonal._data.dtype.kind == "c" else diagonal
+    symmetric = strict + adjoint(strict) + ops.diag_embed(real)
+    right = of_q + ops.matmul(Q, symmetric)
+    return ops.linalg.solve_triangular(adjoint(R), right, upper=False, left=False)
+
+
+@kernel(
+    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="qr",
+    out=True,
+    backward={"A": _qr_backward},
+)
+def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
+    """(Q, R) with A = Q R; mode is "reduced", "complete" or "r" (Q is empty)."""
+    q, r = kernels.qr(a, mode)
+    return column_major(q), column_major(r)
+
+
+@composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", autocast="cpu=float32")
+def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+    """(Q, R): the older form of `linalg.qr`."""
+    warn_once(OLD_QR)
+    result = named(qr, *ops.linalg.qr(input, "reduced" if some else "complete"))
+    return write(qr, out, result)
+
+
+OLD_QR = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch "
+    "release.\nThe boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R"
+    " = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some "
+    "else 'complete')"
+)
+
+
+@kernel("geqrf(Tensor self) -> (Tensor a, Tensor tau)", autocast="cpu=float32", out=True,
+        out_type=castable("torch.geqrf"), backward={
+    "self": underived("geqrf"),
+})  # fmt: skip
+def geqrf(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """(reflectors below R, tau), as LAPACK's geqrf."""
+    return column_major_all(kernels.geqrf(a))
+
+
+# ---- Householder reflectors
+
+
+def _reflected(v: Any, tau: Any, matrix: Any) -> Any:
+    """(I - tau v v^H) matrix."""
+    return matrix - tau * ops.matmul(v, adjoint_times(v, matrix))
+
+
+def _reflections_backward(grad: Any, vectors: list[Any], taus: list[Any],
+                          matrix: Any) -> tuple[list[Any], list[Any], Any]:  # fmt: skip
+    """Gradients of the vectors, the factors and the matrix of H_1 ... H_k matrix.
+
+    With K = (H_1 ... H_{i-1})^H G and R = H_{i+1} ... H_k matrix, H_i has the gradient K R^H.
+    """
+    rights = [matrix] if vectors else []
+    for v, tau in zip(vectors[:0:-1], taus[:0:-1], strict=True):
+        rights.append(_reflected(v, tau, rights[-1]))
+    of_vectors, of_taus = [], []
+    for v, tau, right in zip(vectors, taus, reversed(rights), strict=True):
+        to_v = ops.matmul(grad, adjoint_times(right, v))
+        from_v = ops.matmul(right, adjoint_times(grad, v))
+        of_taus.append(-adjoint_times(v, to_v))
+        of_vectors.append(-conj(tau) * to_v - tau * from_v)
+        grad = _reflected(v, conj(tau), grad)
+    return of_vectors, of_taus, grad
+
+
+def _reflectors(matrix: Any, tau: Any) -> tuple[list[Any], list[Any]]:
+    """The vectors, (*, m, 1) each, and their factors, (*, 1, 1) each."""
+    count = tau._data.shape[-1]
+    rows = matrix._data.shape[-2]
+    unit = ops.eye(rows, count, dtype=matrix.dtype)
+    columns = ops.tril(matrix.narrow(-1, 0, count), -1) + unit
+    vectors = [columns.narrow(-1, i, 1) for i in range(count)]
+    taus = [tau.narrow(-1, i, 1).unsqueeze(-1) for i in range(count)]
+    return vectors, taus
+
+
+def _gathered(of_vectors: list[Any], of_taus: list[Any], shape: Any, grad: Any) -> Any:
+    """Gradients of the reflectors' matrix and of tau."""
+    if not of_vectors:
+        return ops.new_zeros(grad, shape), ops.new_zeros(grad, (*shape[:-2], 0))
+    of_matrix = ops.tril(ops.cat(of_vectors, -1), -1)
+    return _padded(of_matrix, shape), ops.cat(of_taus, -1).squeeze(-2)
+
+
+def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
+    if not tau._data.size:
+        return None, None
+    vectors, taus = _reflectors(input, tau)
+    shape = input._data.shape
+    matrix = ops.eye(*shape[-2:], dtype=input.dtype).expand(shape)
+    of_vectors, of_taus, _ = _reflections_backward(grad, vectors, taus, matrix)
+    return _gathered(of_vectors, of_taus, shape, grad)
+
+
+@kernel(
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", autocast="cpu=float32",
+    namespace="linalg",
+    public="householder_product",
+    out=True,
+    out_type=castable("torch.linalg.householder_product"),
+    backward={("input", "tau"): lambda grad, input, tau, wanted: (
+        _householder_backward(grad, input, tau)
+    )},
+)  # fmt: skip
+def householder_product(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """The first columns of H_1 ... H_k, H_i = I - tau_i v_i v_i^H: Q from `geqrf`'s results."""
+    return column_major(kernels.householder_product(a, tau))
+
+
+@composite("orgqr(Tensor self, Tensor input2) -> Tensor", autocast="cpu=float32",
+           out_type=castable("torch.linalg.householder_product"))  # fmt: skip
+def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
+    """`linalg.householder_product` by its LAPACK name."""
+    return write(orgqr, out, ops.linalg.householder_product(input, input2))
+
+
+def _ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool,
+                    transpose: bool, wanted: Any) -> Any:  # fmt: skip
+    of_other = ops.ormqr(self, input2, grad, left, not transpose) if wanted[2] else None
+    if not (wanted[0] or wanted[1]) or not input2._data.size:
+        return None, None, of_other
+    if not left:  # C Q is the adjoint of Q^H C^H
+        grad, input3 = adjoint(grad), adjoint(input3)
+    vectors, taus = _reflectors(self, input2)
+    turned = transpose == left
+    if turned:  # Q^H = H_k^H ... H_1^H
+        vectors, taus = vectors[::-1], [conj(tau) for tau in taus[::-1]]
+    of_vectors, of_taus, _ = _reflections_backward(grad, vectors, taus, input3)
+    if turned:
+        of_vectors, of_taus = of_vectors[::-1], [conj(tau) for tau in of_taus[::-1]]
+    return (*_gathered(of_vectors, of_taus, self._data.shape, grad), of_other)
+
+
+@kernel(
+    "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)"
+    " -> Tensor",
+    autocast="cpu=float32",
+    out=True,
+    out_type="torch.ormqr: Expected input and result to have the same dtype, but input has dtype"
+    "{want} and result has dtype {have}",
+    backward={("self", "input2", "input3"): _ormqr_backward},
+)
+def ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool,
+          transpose: bool) -> np.ndarray:  # fmt: skip
+    """Q C, C Q, Q^H C or C Q^H with the whole Q of `geqrf`'s results."""
+    return column_major(kernels.ormqr(a, tau, other, left, transpose))
+
+
+# ---- LDL
+
+
+@kernel(
+    "linalg_ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False)"
+    " -> (Tensor LD, Tensor pivots, Tensor info)",
+    namespace="linalg",
+    public="ldl_factor_ex",
+    method=False,
+    out=True,
+    underived=True,
+)
+def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
+    """(LD, pivots, info) with A = L D L^T (L D L^H): Bunch and Kaufman's pivoting."""
+    result = kernels.ldl_factor_ex(a, hermitian=hermitian)
+    if check_errors:
+        raise_first_failure(result[2], "torch.linalg.ldl_factor_ex", "D has a zero at {info}.")
+    return column_major_all(result)
+
+
+@composite("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+           namespace="linalg", public="ldl_factor", method=False)  # fmt: skip
+def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+    """(LD, pivots) with A = L D L^T (L D L^H)."""
+    factors, pivots, info = ops.linalg.ldl_factor_ex(input, hermitian=hermitian)
+    check_info(info, "torch.linalg.ldl_factor", "D has a zero at {info}.")
+    return write(ldl_factor, out, named(ldl_factor, factors, pivots))
+
+
+@kernel(
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    namespace="linalg",
+    public="ldl_solve",
+    out=True,
+    out_type=EXACT,
+    underived=True,
+)
+def ldl_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray,
+              hermitian: bool) -> np.ndarray:  # fmt: skip
+    """X with A X = B from `ldl_factor`'s results."""
+    return column_major(kernels.ldl_solve(factors, pivots, b, hermitian=hermitian))

@@ -1,0 +1,582 @@
+"""Singular values, eigenvalues, and what rests on them: pinv, rank, least squares, cond.
+
+Adjoints: Giles (2008) for the real decompositions, Wan and Zhang (Automatic differentiation for
+complex valued SVD, 2019) for complex ones, Boeddeker et al. (2017) for eigenvectors, Golub and
+Pereyra (1973) for the pseudoinverse. Vectors are fixed only up to a phase, so that complex losses
+must not depend on it; that is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.linalg import by_name as kernels
+from flambeau._ops.linalg.checks import is_vector
+from flambeau._ops.linalg.systems import (
+    _expanded,
+    adjoint,
+    adjoint_times,
+    column_major,
+    diagonal_of,
+    fresh,
+    fresh_all,
+    named,
+    times_adjoint,
+)
+from flambeau._ops.reductions.sums import write
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.outputs import EXACT, castable
+from flambeau._tensor.tensor import Tensor, wrap
+
+INFINITY = math.inf
+
+
+def _differences(values: Any) -> Any:
+    """values_j - values_i, with ones on the diagonal."""
+    size = values._data.shape[-1]
+    identity = ops.eye(size, dtype=values.dtype)
+    return values.unsqueeze(-2) - values.unsqueeze(-1) + identity
+
+
+def _check_phase(diagonal: Any, name: str, what: str) -> None:
+    """An error where the loss depends on the phase of vectors."""
+    data = diagonal._data
+    size = np.abs(data.imag)
+    if (size > 1e-2 * (1 + np.abs(data.real))).any():
+        raise RuntimeError(
+            f"{name}: The {what} in the complex case are specified up to multiplication by "
+            "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined."
+        )
+
+
+# ---- singular values
+
+
+def _svd_backward(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
+    """U (skew(U^H gU)/E S + S skew(V^H gV)/E + gS) V^H and the parts outside of U and V."""
+    of_u, of_s, of_vh = grads
+    count = S._data.shape[-1]
+    U, of_u = U.narrow(-1, 0, count), of_u.narrow(-1, 0, count)
+    Vh, of_vh = Vh.narrow(-2, 0, count), of_vh.narrow(-2, 0, count)
+    left = adjoint_times(U, of_u)
+    right = times_adjoint(Vh, of_vh)
+    skew_left, skew_right = left - adjoint(left), right - adjoint(right)
+    squares = _differences_of_squares(S)
+    inner = skew_left / squares * S.unsqueeze(-2) + S.unsqueeze(-1) * (skew_right / squares)
+    middle = of_s
+    if U._data.dtype.kind == "c":
+        _check_phase(diagonal_of(left) + diagonal_of(right), "svd_backward", "singular vectors")
+        middle = of_s + diagonal_of(skew_left) / (2 * S)
+    inner = _with_diagonal(inner, middle)
+    grad = ops.matmul(ops.matmul(U, inner), Vh)
+    if U._data.shape[-2] > count:
+        outside = of_u / S.unsqueeze(-2)
+        grad = grad + ops.matmul(outside - ops.matmul(U, adjoint_times(U, outside)), Vh)
+    if Vh._data.shape[-1] > count:
+        outside = of_vh / S.unsqueeze(-1)
+        grad = grad + ops.matmul(U, outside - ops.matmul(times_adjoint(outside, Vh), Vh))
+    return grad
+
+
+def _differences_of_squares(values: Any) -> Any:
+    """S_j^2 - S_i^2 as (S_j - S_i)(S_j + S_i), ones on the diagonal."""
+    sums = values.unsqueeze(-2) + values.unsqueeze(-1)
+    size = values._data.shape[-1]
+    identity = ops.eye(size, dtype=values.dtype)
+    return (values.unsqueeze(-2) - values.unsqueeze(-1)) * sums + identity
+
+
+def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
+    """The matrix with another diagonal."""
+    return matrix - ops.diag_embed(diagonal_of(matrix)) + ops.diag_embed(diagonal)
+
+
+@kernel(
+    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)"
+    " -> (Tensor U, Tensor S, Tensor Vh)",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="svd",
+    out=True,
+    backward={"A": _svd_backward},
+)
+def linalg_svd(a: np.ndarray, full_matrices: bool, driver: str | None) -> tuple[np.ndarray, ...]:
+    """(U, S, Vh) with A = U diag(S) Vh and S falling."""
+    _check_driver(driver)
+    left, values, right = kernels.svd(a, full_matrices)
+    return column_major(left), fresh(values), column_major(right)
+
+
+def _check_driver(driver: str | None) -> None:
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
+                           "inputs with cuSOLVER backend.")  # fmt: skip
+
+
+def _svdvals_backward(grad: Any, A: Any) -> Any:
+    left, _, right = ops.linalg.svd(A, False)
+    return ops.matmul(left * grad.unsqueeze(-2), right)
+
+
+@kernel(
+    "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="svdvals",
+    out=True,
+    out_type=EXACT,
+    node="LinalgSvdBackward0",
+    backward={"A": _svdvals_backward},
+)
+def svdvals(a: np.ndarray, driver: str | None) -> np.ndarray:
+    """The singular values, falling."""
+    _check_driver(driver)
+    return fresh(kernels.svdvals(a))
+
+
+@composite("svd(Tensor self, bool some=True, bool compute_uv=True)"
+           " -> (Tensor U, Tensor S, Tensor V)", autocast="cpu=float32")  # fmt: skip
+def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """(U, S, V) with A = U diag(S) V^H: the older form of `linalg.svd`."""
+    if input._data.ndim < 2:
+        raise RuntimeError("linalg.svd: input should have at least 2 dimensions, but has "
+                           f"{input._data.ndim} dimensions instead")  # fmt: skip
+    if compute_uv:
+        left, values, right = ops.linalg.svd(input, not some)
+        return write(svd, out, named(svd, left, values, ops.adjoint(right)))
+    *batch, rows, columns = input._data.shape
+    left = ops.new_zeros(input, (*batch, rows, rows))
+    right = ops.new_zeros(input, (*batch, columns, columns)).mT
+    return write(svd, out, named(svd, left, ops.linalg.svdvals(input), right))
+
+
+# ---- Hermitian eigenvalues
+
+
+def _eigh_backward(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """V (skew(V^H gV) / (2 E) + gL) V^H: the Hermitian one of the equivalent gradients."""
+    of_values, of_vectors = grads
+    inner = adjoint_times(eigenvectors, of_vectors)
+    if inner._data.dtype.kind == "c":
+        _check_phase(diagonal_of(inner), "linalg_eigh_backward", "eigenvectors")
+    skew = (inner - adjoint(inner)) * 0.5
+    inner = _with_diagonal(skew / _differences(eigenvalues), of_values)
+    return ops.matmul(eigenvectors, times_adjoint(inner, eigenvectors))
+
+
+def _eigh_tangent(tangent: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """The diagonal of V^H T V, and V times what is beside it over differences of eigenvalues."""
+    inner = adjoint_times(eigenvectors, ops.matmul(tangent, eigenvectors))
+    diagonal = diagonal_of(inner)
+    beside = _with_diagonal(inner / _differences(eigenvalues), ops.zeros_like(diagonal))
+    real = ops.real(diagonal) if diagonal._data.dtype.kind == "c" else diagonal
+    return real, ops.matmul(eigenvectors, beside)
+
+
+@kernel(
+    'linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="eigh",
+    out=True,
+    backward={"A": _eigh_backward},
+    tangent=_eigh_tangent,
+)
+def eigh(a: np.ndarray, UPLO: str) -> tuple[np.ndarray, ...]:
+    """(eigenvalues rising, eigenvectors in columns) of Hermitian matrices; one triangle is read."""
+    values, vectors = kernels.eigh(a, UPLO)
+    return fresh(values), column_major(vectors)
+
+
+def _eigvalsh_backward(grad: Any, A: Any, UPLO: str) -> Any:
+    _, vectors = ops.linalg.eigh(A, UPLO)
+    return times_adjoint(vectors * grad.unsqueeze(-2), vectors)
+
+
+@kernel(
+    'linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor',
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="eigvalsh",
+    out=True,
+    out_type=EXACT,
+    node="LinalgEighBackward0",
+    backward={"A": _eigvalsh_backward},
+)
+def eigvalsh(a: np.ndarray, UPLO: str) -> np.ndarray:
+    """The eigenvalues of Hermitian matrices, rising."""
+    return fresh(kernels.eigvalsh(a, UPLO))
+
+
+# ---- eigenvalues
+
+
+def _eig_backward(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """V^-H ((V^H gV - V^H V Re(diag(V^H gV))) / conj(E) + gL) V^H."""
+    of_values, of_vectors = grads
+    inner = adjoint_times(eigenvectors, of_vectors)
+    diagonal = diagonal_of(inner)
+    _check_phase(diagonal, "linalg_eig_backward", "eigenvectors")
+    gram = adjoint_times(eigenvectors, eigenvectors)
+    inner = (inner - gram * diagonal.real.unsqueeze(-2)) / conj(_differences(eigenvalues))
+    return _from_eigenbasis(_with_diagonal(inner, of_values), eigenvectors)
+
+
+def _from_eigenbasis(inner: Any, vectors: Any) -> Any:
+    return ops.linalg.solve(adjoint(vectors), times_adjoint(inner, vectors))
+
+
+@kernel(
+    "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="eig",
+    method=False,
+    out=True,
+    out_type=castable("torch.linalg.eig"),
+    backward={"self": _eig_backward},
+)
+def eig(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """(eigenvalues, eigenvectors of length 1 in columns), both complex."""
+    values, vectors = kernels.eig(a)
+    return fresh(values), column_major(vectors)
+
+
+def _eigvals_backward(grad: Any, self: Any) -> Any:
+    _, vectors = ops.linalg.eig(self)
+    return _from_eigenbasis(ops.diag_embed(grad), vectors)
+
+
+@kernel(
+    "linalg_eigvals(Tensor self) -> Tensor",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="eigvals",
+    method=False,
+    out=True,
+    out_type=castable("torch.linalg.eigvals", "eigenvalues"),
+    node="LinalgEigBackward0",
+    backward={"self": _eigvals_backward},
+)
+def eigvals(a: np.ndarray) -> np.ndarray:
+    """The eigenvalues of general matrices, complex."""
+    return fresh(kernels.eigvals(a))
+
+
+# ---- pseudoinverse and rank
+
+
+def pinv_gradient(grad: Any, A: Any, pinv: Any) -> Any:
+    """-P^H G P^H + (I - A P) G^H P P^H + P^H P G^H (I - P A) with P the pseudoinverse."""
+    turned = adjoint(grad)
+    above = times_adjoint(ops.matmul(turned, pinv), pinv)
+    beside = ops.matmul(adjoint_times(pinv, pinv), turned)
+    above = above - ops.matmul(A, ops.matmul(pinv, above))
+    beside = beside - ops.matmul(ops.matmul(beside, pinv), A)
+    return above + beside - adjoint_times(pinv, times_adjoint(grad, pinv))
+
+
+def _pinv_backward(grad: Any, A: Any, result: Any) -> Any:
+    return pinv_gradient(grad, A, result)
+
+
+@kernel(
+    "_pinv_factors(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> (Tensor, Tensor)",
+    function=False,
+    method=False,
+)
+def pinv_factors(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> tuple[np.ndarray, ...]:
+    """Two matrices whose product is the pseudoinverse, with tolerances as arrays."""
+    return fresh_all(kernels.pinv_factors(a, atol=atol, rtol=rtol, hermitian=hermitian))
+
+
+@composite(
+    "_linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
+    node="LinalgPinvBackward0",
+    function=False,
+    constants={"atol": "linalg_pinv", "rtol": "linalg_pinv"},
+    backward={"A": _pinv_backward},
+)
+def pinv_product(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    """The pseudoinverse; the product is autocast's, as any."""
+    return ops.matmul(*ops._pinv_factors(A, atol, rtol, hermitian))
+
+
+def _tolerance(value: Any, name: str) -> Any:
+    """A tolerance as a tensor; `name` is for the error of complex ones."""
+    if value is None:
+        return None
+    if isinstance(value, Tensor):
+        if value.is_complex():
+            raise RuntimeError(
+                f"{name} tensor of complex type is not supported. Got {value.dtype.scalar_name}"
+            )
+        return value
+    return wrap(np.asarray(value, np.float64))
+
+
+@composite("linalg_pinv(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
+           "bool hermitian=False) -> Tensor", namespace="linalg", public="pinv",
+           method=False, out_type=castable("linalg.pinv"))  # fmt: skip
+def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
+                rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0."""
+    name = "torch.linalg.pinv: " + ("rtol" if rcond is None else "rcond")
+    rtol = _tolerance(rtol if rcond is None else rcond, name)
+    result = ops._linalg_pinv(input, _tolerance(atol, "torch.linalg.pinv: atol"), rtol, hermitian)
+    return write(linalg_pinv, out, result)
+
+
+@composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast="cpu=float32")
+def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    """The Moore-Penrose inverse: `linalg.pinv` with a relative tolerance."""
+    return ops.linalg.pinv(input, rtol=rcond)
+
+
+@kernel(
+    "_linalg_matrix_rank(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
+    function=False,
+)
+def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
+    """How many singular values exceed the tolerance."""
+    return np.asarray(kernels.matrix_rank(a, atol=atol, rtol=rtol, hermitian=hermitian))
+
+
+@composite("linalg_matrix_rank(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
+           "bool hermitian=False) -> Tensor",
+           autocast="cpu=float32", namespace="linalg", public="matrix_rank",
+           method=False)  # fmt: skip
+def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
+                rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """How many singular values (eigenvalues) exceed max(atol, rtol * largest)."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    name = "torch.linalg.matrix_rank: "
+    atol, rtol = _tolerance(atol, name + "atol"), _tolerance(rtol, name + "rtol")
+    result = ops._linalg_matrix_rank(input, atol, rtol, hermitian)
+    return write(matrix_rank, out, result)
+
+
+# ---- least squares
+
+
+def _lstsq_backward(grads: Any, self: Any, b: Any, solution: Any, wanted: Any) -> Any:
+    """The gradient of P b, and of the residuals |A X - b|^2."""
+    of_x, of_residuals = grads[0], grads[1]
+    vector = self._data.ndim - b._data.ndim == 1 or b._data.ndim == 1
+    if vector:
+        of_x, b, solution = of_x.unsqueeze(-1), b.unsqueeze(-1), solution.unsqueeze(-1)
+    pinv = ops.linalg.pinv(self)
+    of_a = pinv_gradient(times_adjoint(of_x, b), self, pinv) if wanted[0] else None
+    of_b = adjoint_times(pinv, of_x)
+    if of_residuals is not None and of_residuals._data.size:
+        error = 2 * (ops.matmul(self, solution) - b) * of_residuals.unsqueeze(-2)
+        of_a = None if of_a is None else of_a + times_adjoint(error, solution)
+        of_b = of_b - error
+    return of_a, of_b.squeeze(-1) if vector else of_b
+
+
+def _in_longer_columns(solution: np.ndarray, rows: int, vector: bool) -> np.ndarray:
+    """The solution as the head of columns with A's length: LAPACK writes X where B stood."""
+    columns = solution if vector else solution.swapaxes(-2, -1)
+    *others, count = columns.shape
+    memory = np.zeros((*others, max(rows, count)), solution.dtype)
+    head = memory[..., :count]
+    head[...] = columns
+    return head if vector else head.swapaxes(-2, -1)
+
+
+@kernel(
+    "_linalg_lstsq(Tensor self, Tensor b, float? rcond, str driver)"
+    " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    node="LinalgLstsqBackward0",
+    function=False,
+    nondifferentiable=("rank", "singular_values"),
+    method=False,
+    backward={("self", "b"): _lstsq_backward},
+)
+def lstsq_kernel(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> tuple[np.ndarray, ...]:
+    """The four results of `linalg.lstsq`."""
+    found = kernels.lstsq(a, b, rcond, driver)
+    solution = _in_longer_columns(found.solution, a.shape[-2], is_vector(a, b))
+    return (solution, *fresh_all((found.residuals, found.rank, found.singular_values)))
+
+
+@composite(
+    "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)"
+    " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="lstsq",
+    method=False,
+    out_type=castable("torch.linalg.lstsq"),
+)
+def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None,
+          out: Any = None) -> Any:  # fmt: skip
+    """X that minimises |A X - B|: by QR ("gels") or the SVD ("gelsy", "gelsd", "gelss")."""
+    result = ops._linalg_lstsq(input, b, rcond, driver or "gelsy")
+    return write(lstsq, out, named(lstsq, *result))
+
+
+# ---- condition numbers
+
+
+@composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+           autocast="cpu=float32", namespace="linalg", public="cond",
+           method=False, out_type=castable("linalg.cond"))  # fmt: skip
+def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
+    """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p."""
+    if input._data.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is None or p in (2, -2):
+        return write(cond, out, _singular_cond(input, p))
+    if p not in ("fro", "nuc", 1, -1, INFINITY, -INFINITY):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    rows, columns = input._data.shape[-2:]
+    if rows != columns and (input._data.size or isinstance(p, str)):
+        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they "
+                           f"are {rows} by {columns} matrices")  # fmt: skip
+    return write(cond, out, _norm_cond(input, p))
+
+
+def _no_elements(A: Any) -> Any:
+    real = ops.new_zeros(A, A._data.shape[:-2])
+    return real.real if A._data.dtype.kind == "c" else real
+
+
+def _singular_cond(A: Any, p: Any) -> Any:
+    values = ops.linalg.svdvals(A)
+    if not A._data.size:
+        return _no_elements(A)
+    largest, smallest = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
+    ratio = smallest / largest if p == -2 else largest / smallest
+    return ratio.squeeze(-1)
+
+
+def _norm_cond(A: Any, p: Any) -> Any:
+    if not A._data.size:
+        return _no_elements(A)
+    inverse, info = ops.linalg.inv_ex(A)
+    singular = info != 0
+    if not info._data.any():
+        return ops.linalg.matrix_norm(A, p) * ops.linalg.matrix_norm(inverse, p)
+    inverse = ops.masked_fill(inverse, _expanded(singular), 0)  # what stands there is no number
+    result = ops.linalg.matrix_norm(A, p) * ops.linalg.matrix_norm(inverse, p)
+    return ops.masked_fill(result, singular, INFINITY)
+
+
+# ---- Vandermonde's matrix
+
+
+@composite("linalg_vander(Tensor x, *, int? N=None) -> Tensor", namespace="linalg", public="vander",
+           method=False)  # fmt: skip
+def linalg_vander(x: Any, *, N: int | None = None) -> Any:
+    """Powers 0 to N - 1 of x in a new last dim."""
+    kernels.vander(x._data.reshape(-1)[:0], _columns(x, N))  # for its checks
+    x = x.unsqueeze(0) if x._data.ndim == 0 else x
+    return _powers(x, _columns(x, N))
+
+
+def _powers(x: Any, count: int) -> Any:
+    """1, x, x * x, ... in a new last dim: products, so that 0 to the power of 0 is 1."""
+    first = ops.ones_like(x).unsqueeze(-1)
+    powers = x.unsqueeze(-1).expand((*x._data.shape, count - 1)).cumprod(-1)
+    return ops.cat([first, powers], -1)
+
+
+def _columns(x: Any, N: int | None) -> int:
+    if N is not None:
+        return N
+    return x._data.shape[-1] if x._data.ndim else 1
+
+
+@composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", method=False)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """Powers of a vector's elements in columns, falling unless `increasing`."""
+    if x._data.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x._data.size if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    x = x.long() if x._data.dtype.kind in "iub" else x
+    if not count:
+        return ops.new_empty(x, (x._data.size, 0))
+    if count == 1:  # nothing but ones
+        x = x.detach()
+    result = _powers(x, count)
+    return result if increasing else result.flip(-1)
+
+
+# ---- low rank, by random projection (Halko, Martinsson and Tropp, 2011, algorithms 4.4 and 5.1)
+
+
+def _turned(A: Any) -> Any:
+    """The conjugate transpose; sparse matrices are real or lose nothing by being written out."""
+    if A.is_sparse:
+        return adjoint(A.to_dense()) if A.is_complex() else A.transpose(-2, -1)
+    return adjoint(A)
+
+
+def _range_basis(A: Any, q: int, niter: int, M: Any) -> Any:
+    """Orthonormal columns that nearly span the q strongest directions of A - M."""
+
+    def times(right: Any) -> Any:
+        return A.matmul(right) if M is None else A.matmul(right) - M.matmul(right)
+
+    def adjoint_of(right: Any) -> Any:
+        product = turned.matmul(right) if A.is_sparse else adjoint_times(A, right)
+        return product if M is None else product - adjoint_times(M, right)
+
+    turned: Any = _turned(A) if A.is_sparse else None
+    start = ops.randn(A.shape[-1], q, dtype=A.dtype)
+    basis = ops.linalg.qr(times(start))[0]
+    for _ in range(niter):
+        basis = ops.linalg.qr(adjoint_of(basis))[0]
+        basis = ops.linalg.qr(times(basis))[0]
+    return basis
+
+
+@composite("svd_lowrank(Tensor A, int q=6, int niter=2, Tensor? M=None)"
+           " -> (Tensor, Tensor, Tensor)", method=False)  # fmt: skip
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
+    """(U, S, V) of the q largest singular values of A (or A - M), nearly, by random projection."""
+    q = 6 if q is None else q
+    if M is not None:
+        M = M.expand(A.shape)
+    wide = A.shape[-2] < A.shape[-1]
+    matrix = _turned(A) if wide else A
+    shift = adjoint(M) if wide and M is not None else M
+    basis = _range_basis(matrix, q, 2 if niter is None else niter, shift)
+    small = adjoint(_turned(matrix).matmul(basis)) if A.is_sparse else adjoint_times(basis, matrix)
+    if shift is not None:
+        small = small - adjoint_times(basis, shift)
+    left, values, right = ops.linalg.svd(small, False)
+    left = ops.matmul(basis, left)
+    right = ops.adjoint(right)
+    return (right, values, left) if wide else (left, values, right)
+
+
+@composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2)"
+           " -> (Tensor, Tensor, Tensor)", method=False)  # fmt: skip
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
+    """Principal components: `svd_lowrank` of A with its columns centred."""
+    rows, columns = A.shape[-2:]
+    if q is None:
+        q = min(6, rows, columns)
+    elif not 0 <= q <= min(rows, columns):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
+                         f"{min(rows, columns)}")  # fmt: skip
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if not center:
+        return ops.svd_lowrank(A, q, niter)
+    if A.is_sparse:
+        ones = ops.ones(rows, 1, dtype=A.dtype)
+        means = A.transpose(-2, -1).matmul(ones).mT / rows
+        return ops.svd_lowrank(A, q, niter, means)
+    return ops.svd_lowrank(A - A.mean(-2, keepdim=True), q, niter)

@@ -1,0 +1,507 @@
+"""Square systems: inverses, determinants, solutions, triangular and Cholesky factors.
+
+The numbers come from `_ops/linalg/by_name.py`. Gradients are the published adjoints (Giles, An
+extended collection of matrix derivative results, 2008; Murray, Differentiation of the Cholesky
+decomposition, 2016), written for complex matrices. Throughout, G is the gradient of the result X.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._core.layout import contiguous_format
+from flambeau._core.settings import warn_once
+from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.linalg import by_name as kernels
+from flambeau._ops.linalg.checks import is_vector, raise_first_failure
+from flambeau._ops.linalg.cholesky import _NOT_POSITIVE
+from flambeau._ops.linalg.lu import _NOT_INVERTIBLE
+from flambeau._ops.linalg.triangular import check_old_style
+from flambeau._ops.reductions.sums import write
+from flambeau._ops.table.dispatch import result_type
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.outputs import EXACT, castable
+from flambeau._runtime import blas_threads  # noqa: F401  # those of LAPACK follow ours
+
+SINGULAR = "The solver failed because the input matrix is singular."
+
+
+# ---- shared by the modules of linear algebra
+
+
+def fresh(array: np.ndarray) -> np.ndarray:
+    """The array in memory of its own, row-major."""
+    array = np.asarray(array)
+    owned = array.base is None and array.flags.c_contiguous and array.flags.writeable
+    return array if owned else np.array(array, order="C")
+
+
+def fresh_all(arrays: Any) -> tuple[np.ndarray, ...]:
+    """Several results, each in memory of its own."""
+    return tuple([fresh(array) for array in arrays])
+
+
+def column_major(array: np.ndarray) -> np.ndarray:
+    """Matrices in memory of their own, column after column, as LAPACK leaves them.
+
+    A batch of vectors counts as one matrix here, as in PyTorch; a vector stays as it is.
+    """
+    array = np.asarray(array)
+    if array.ndim < 2:
+        return fresh(array)
+    return np.array(array.swapaxes(-2, -1), order="C").swapaxes(-2, -1)
+
+
+def column_major_all(arrays: Any) -> tuple[np.ndarray, ...]:
+    """The first of several results column-major, the others row-major."""
+    first, *others = arrays
+    return (column_major(first), *fresh_all(others))
+
+
+def adjoint(tensor: Any) -> Any:
+    """The conjugate transpose of matrices."""
+    return conj(tensor).transpose(-2, -1)
+
+
+def times_adjoint(left: Any, right: Any) -> Any:
+    """`left @ right.mH`."""
+    return ops._times_adjoint(left, right)
+
+
+def adjoint_times(left: Any, right: Any) -> Any:
+    """`left.mH @ right`."""
+    return ops._adjoint_times(left, right)
+
+
+def check_info(info: Any, name: str, sentence: str, error: Any = kernels.LinAlgError) -> None:
+    """Raise for the first matrix whose factorization broke down."""
+    raise_first_failure(info._data, name, sentence, error)
+
+
+def named(row: Any, *values: Any) -> Any:
+    """Several results of a composite as torch's named tuple."""
+    return result_type(row)(values)
+
+
+def diagonal_of(tensor: Any) -> Any:
+    """The diagonals of matrices."""
+    return ops.diagonal(tensor, 0, -2, -1)
+
+
+# ---- inverses
+
+
+@kernel(
+    "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="inv_ex",
+    out=True,
+    nondifferentiable=("info",),
+    backward={
+        # -X^H G X^H
+        "A": lambda grad, inverse: -adjoint_times(inverse, times_adjoint(grad, inverse)),
+    },
+)
+def inv_ex(a: np.ndarray, check_errors: bool) -> tuple[np.ndarray, ...]:
+    """(inverse, info): info is not 0 where a matrix is singular."""
+    inverse, info = kernels.inv_ex(a)
+    if check_errors:
+        raise_first_failure(info, "linalg.inv_ex", _NOT_INVERTIBLE)
+    return column_major(inverse), np.asarray(info)
+
+
+def _inverse(tensor: Any, name: str) -> Any:
+    inverse, info = ops.linalg.inv_ex(tensor)
+    check_info(info, name, _NOT_INVERTIBLE)
+    return inverse
+
+
+@composite(
+    "linalg_inv(Tensor A) -> Tensor",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="inv",
+    out_type=EXACT,
+)
+def inv(A: Any, *, out: Any = None) -> Any:
+    """The inverse of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return write(inv, out, _inverse(A, "linalg.inv"))
+
+
+@composite("inverse(Tensor self) -> Tensor", autocast="cpu=float32", out_type=EXACT)
+def inverse(input: Any, *, out: Any = None) -> Any:
+    """The inverse of square matrices: `linalg.inv`."""
+    return write(inverse, out, _inverse(input, "linalg.inv"))
+
+
+# ---- determinants
+
+
+def _expanded(grad: Any) -> Any:
+    return grad.unsqueeze(-1).unsqueeze(-1)
+
+
+def _det_backward(grad: Any, A: Any, result: Any) -> Any:
+    """conj(det) A^-H G, or the adjugate's adjoint by the SVD where a matrix is singular."""
+    if not A._data.size:
+        return ops.zeros_like(A)
+    if A._data.shape[-1] == 1:
+        return ops.expand(_expanded(grad), A._data.shape)
+    if (result._data != 0).all():
+        inverse = ops.linalg.inv_ex(A)[0]
+        return _expanded(grad * conj(result)) * adjoint(inverse)
+    left, values, right = ops.linalg.svd(A, False)
+    phase = ops.linalg.det(left) * ops.linalg.det(right)
+    size = values._data.shape[-1]
+    others = [_product_without(values, i, size) for i in range(size)]
+    scaled = left * ops.stack(others, -1).unsqueeze(-2)
+    return _expanded(grad * conj(phase)) * ops.matmul(scaled, right)
+
+
+def _product_without(values: Any, position: int, size: int) -> Any:
+    kept = [values.select(-1, i) for i in range(size) if i != position]
+    return ops.stack(kept, -1).prod(-1) if kept else ops.ones_like(values.select(-1, 0))
+
+
+@kernel(
+    "linalg_det(Tensor A) -> Tensor",
+    namespace="linalg",
+    public="det",
+    out=True,
+    out_type=EXACT,
+    backward={"A": _det_backward},
+)
+def linalg_det(a: np.ndarray) -> np.ndarray:
+    """The determinants of square matrices."""
+    return fresh(kernels.det(a))
+
+
+@composite("det(Tensor self) -> Tensor")
+def det(input: Any) -> Any:
+    """The determinants of square matrices: `linalg.det`."""
+    return ops.linalg.det(input)
+
+
+def _slogdet_backward(grads: Any, A: Any, sign: Any, given: Any) -> Any:
+    """w A^-H with w = g_log - i Im(conj(g_sign) sign): see d log det = tr(A^-1 dA).
+
+    The sign of a real matrix has no gradient."""
+    if given[1] is None and A._data.dtype.kind != "c":
+        return None
+    of_sign, of_log = grads
+    weight = of_log
+    if A._data.dtype.kind == "c":
+        weight = of_log - 1j * (conj(of_sign) * sign).imag
+    return _expanded(weight) * adjoint(ops.linalg.inv_ex(A)[0])
+
+
+@kernel(
+    "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    namespace="linalg",
+    public="slogdet",
+    out=True,
+    backward={"A": _slogdet_backward},
+)
+def linalg_slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """(sign, log |det|) of square matrices."""
+    return fresh_all(kernels.slogdet(a))
+
+
+@composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)")
+def slogdet(input: Any, *, out: Any = None) -> Any:
+    """(sign, log |det|) of square matrices: `linalg.slogdet`."""
+    result = named(slogdet, *ops.linalg.slogdet(input))
+    return write(slogdet, out, result)
+
+
+@composite("logdet(Tensor self) -> Tensor")
+def logdet(input: Any) -> Any:
+    """The logarithm of the determinant; NaN where a real matrix has a negative one."""
+    sign, logabsdet = ops.linalg.slogdet(input)
+    if input._data.dtype.kind == "c":
+        return ops.log(sign) + logabsdet
+    return ops.where(sign == -1, math.nan, logabsdet)
+
+
+# ---- solutions
+
+
+def _solve_backward(grad: Any, A: Any, B: Any, result: Any, left: bool, wanted: Any) -> Any:
+    """gB = A^-H G; gA = -gB X^H, or -X^H gB for X A = B (Giles 2008, 2.3.1)."""
+    vector = is_vector(A._data, B._data)
+    if vector:
+        grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
+    of_b = ops.linalg.solve_ex(adjoint(A), grad, left=left)[0]
+    of_a = None
+    if wanted[0]:
+        of_a = -(times_adjoint(of_b, result) if left else adjoint_times(result, of_b))
+    return of_a, of_b.squeeze(-1) if vector else of_b
+
+
+@kernel(
+    "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)"
+    " -> (Tensor result, Tensor info)",
+    namespace="linalg",
+    public="solve_ex",
+    out=True,
+    nondifferentiable=("info",),
+    backward={("A", "B"): _solve_backward},
+)
+def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool) -> Any:
+    """(X, info) with A X = B, or X A = B where `left` is False."""
+    result, info = kernels.solve_ex(a, b, left=left)
+    if check_errors:
+        raise_first_failure(info, "torch.linalg.solve_ex", SINGULAR)
+    return column_major(result) if left else fresh(result), np.asarray(info)
+
+
+@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
+           public="solve", out_type=EXACT)  # fmt: skip
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """X with A X = B: A [*, N, N], B [*, N, K], or [*, N] for vectors; batches broadcast."""
+    result, info = ops.linalg.solve_ex(A, B, left=left)
+    check_info(info, "torch.linalg.solve", SINGULAR)
+    return write(solve, out, result)
+
+
+def _triangle(tensor: Any, upper: bool, unit: bool) -> Any:
+    """The triangle that a solver reads, without the diagonal if that counts as ones."""
+    return ops.triu(tensor, int(unit)) if upper else ops.tril(tensor, -int(unit))
+
+
+def _triangular_backward(grad: Any, A: Any, result: Any, upper: bool, left: bool,
+                         unitriangular: bool, wanted: Any) -> Any:  # fmt: skip
+    of_b = ops.linalg.solve_triangular(
+        adjoint(A), grad, upper=not upper, left=left, unitriangular=unitriangular
+    )
+    if not wanted[0]:
+        return None, of_b
+    of_a = -(times_adjoint(of_b, result) if left else adjoint_times(result, of_b))
+    return _triangle(of_a, upper, unitriangular), of_b
+
+
+@kernel(
+    "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, "
+    "bool unitriangular=False) -> Tensor",
+    namespace="linalg",
+    public="solve_triangular",
+    method=False,
+    out=True,
+    out_type="expected scalar type {want} but found {have}",
+    backward={
+        ("A", "B"): _triangular_backward,
+    },
+)
+def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
+                     unitriangular: bool) -> np.ndarray:  # fmt: skip
+    """X with A X = B, or X A = B, for a triangular A whose other triangle is not read."""
+    return column_major(
+        kernels.solve_triangular(a, b, upper=upper, left=left, unitriangular=unitriangular)
+    )
+
+
+@composite(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
+    "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+    autocast="cpu=float32",
+)
+def triangular_solve(input: Any, A: Any, upper: bool = True, transpose: bool = False,
+                     unitriangular: bool = False, *, out: Any = None) -> Any:  # fmt: skip
+    """(X, copy of A) with A X = input: the older form of `linalg.solve_triangular`."""
+    for letter, tensor in (("b", input), ("A", A)):
+        if tensor._data.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it "
+                f"has {tensor._data.ndim} dimensions instead"
+            )
+    check_old_style(input._data, A._data, "triangular_solve")
+    warn_once(OLD_TRIANGULAR)
+    matrix = A.transpose(-2, -1) if transpose else A
+    solution = ops.linalg.solve_triangular(
+        matrix, input, upper=upper != transpose, unitriangular=unitriangular
+    )
+    batch = solution._data.shape[:-2]
+    copy = A.expand((*batch, *A._data.shape[-2:])).mT.clone(memory_format=contiguous_format).mT
+    return write(triangular_solve, out, named(triangular_solve, solution, copy))
+
+
+OLD_TRIANGULAR = (
+    "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+    "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
+    "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
+    "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+)
+
+
+# ---- Cholesky factors
+
+
+def _cholesky_backward(grad: Any, L: Any, upper: bool) -> Any:
+    """L^-H S L^-1, where S is half of the lower triangle of L^H G and its mirror image."""
+    if upper:
+        L, grad = adjoint(L), adjoint(grad)
+    lower = ops.tril(adjoint_times(L, grad))
+    phi = (lower + adjoint(ops.tril(lower, -1))) * 0.5
+    half = ops.linalg.solve_triangular(adjoint(L), phi, upper=True)
+    return ops.linalg.solve_triangular(L, half, upper=False, left=False)
+
+
+def _cholesky_tangent(tangent: Any, L: Any, upper: bool) -> Any:
+    """L P(L^-1 T L^-H), where P halves the diagonal of the lower triangle."""
+    if upper:
+        L = adjoint(L)
+    inner = ops.linalg.solve_triangular(L, tangent, upper=False)
+    inner = ops.linalg.solve_triangular(adjoint(L), inner, upper=True, left=False)
+    found = ops.matmul(L, (ops.tril(inner) + ops.tril(inner, -1)) * 0.5)
+    return adjoint(found) if upper else found, None
+
+
+@kernel(
+    "linalg_cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)"
+    " -> (Tensor L, Tensor info)",
+    autocast="cpu=float32",
+    namespace="linalg",
+    public="cholesky_ex",
+    method=False,
+    out=True,
+    nondifferentiable=("info",),
+    backward={"A": _cholesky_backward},
+    tangent=_cholesky_tangent,
+)
+def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
+    """(L, info) with A = L L^H, or U^H U: info is not 0 where A is not positive-definite."""
+    factor, info = kernels.cholesky_ex(a, upper=upper)
+    if check_errors:
+        raise_first_failure(info, "linalg.cholesky_ex", _NOT_POSITIVE)
+    return column_major(factor), np.asarray(info)
+
+
+@composite("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
+           public="cholesky", method=False, out_type=EXACT)  # fmt: skip
+def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
+    """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A."""
+    factor, info = ops.linalg.cholesky_ex(input, upper=upper)
+    check_info(info, "linalg.cholesky", _NOT_POSITIVE)
+    return write(linalg_cholesky, out, factor)
+
+
+@composite("cholesky(Tensor self, bool upper=False) -> Tensor", autocast="cpu=float32",
+           out_type=castable("cholesky"))  # fmt: skip
+def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """L with A = L L^H: the older form of `linalg.cholesky`."""
+    if hasattr(input, "_data"):  # torch looks at types first
+        warn_once(OLD_CHOLESKY)
+    if not input._data.size:  # and at nothing else here
+        return write(cholesky, out, ops.clone(input))
+    factor, info = ops.linalg.cholesky_ex(input, upper=upper)
+    check_info(info, "cholesky", _NOT_POSITIVE)
+    return write(cholesky, out, factor)
+
+
+OLD_CHOLESKY = (
+    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
+    "future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\nL = "
+    "torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be replaced with\n"
+    "U = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
+    "(symmetric positive definite) inputs."
+)
+
+
+def _factor_gradient(common: Any, factor: Any, upper: bool) -> Any:
+    """The gradient of a Cholesky factor from that of the matrix, -(common + common^H)."""
+    common = common + adjoint(common)
+    return -(ops.matmul(factor, common) if upper else ops.matmul(common, factor))
+
+
+def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
+                             wanted: Any) -> Any:  # fmt: skip
+    of_b = ops.cholesky_solve(grad, input2, upper)
+    if not wanted[1]:
+        return of_b, None
+    return of_b, _factor_gradient(times_adjoint(of_b, result), input2, upper)
+
+
+@kernel(
+    "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    autocast="cpu=float32",
+    out=True,
+    out_type=castable("cholesky_solve"),
+    backward={("self", "input2"): _cholesky_solve_backward},
+)
+def cholesky_solve(b: np.ndarray, factor: np.ndarray, upper: bool) -> np.ndarray:
+    """X with A X = B from A's Cholesky factor."""
+    return column_major(kernels.cholesky_solve(b, factor, upper))
+
+
+def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -> Any:
+    middle = ops.matmul(ops.matmul(result, grad), result)
+    return _factor_gradient(middle, self, upper)
+
+
+@kernel(
+    "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    autocast="cpu=float32",
+    out=True,
+    out_type=castable("cholesky_inverse"),
+    backward={"self": _cholesky_inverse_backward},
+)
+def cholesky_inverse(factor: np.ndarray, upper: bool) -> np.ndarray:
+    """The inverse of A from its Cholesky factor."""
+    return column_major(kernels.cholesky_inverse(factor, upper))
+
+
+# ---- made of these
+
+
+@composite("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
+           autocast="cpu=float32", namespace="linalg",
+           public="tensorinv", method=False,
+           out_type=castable("tensorinv"))  # fmt: skip
+def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
+    """The inverse of `tensordot(A, ., ind)`."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = input._data.shape
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {columns} != {rows}"
+        )
+    inverse_, info = ops.linalg.inv_ex(input.reshape(rows, columns))
+    check_info(info, "inv", _NOT_INVERTIBLE)
+    return write(tensorinv, out, inverse_.reshape([*shape[ind:], *shape[:ind]]))
+
+
+@composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+           autocast="cpu=float32",
+           namespace="linalg", public="tensorsolve", method=False,
+           out_type=castable("tensorsolve"))  # fmt: skip
+def tensorsolve(input: Any, other: Any, dims: Any = None, *, out: Any = None) -> Any:
+    """X with `tensordot(A, X, X.ndim) == B`; `dims` of A are moved to its end first."""
+    ndim = input._data.ndim
+    if dims is not None:
+        input = ops.movedim(input, tuple(dims), tuple(range(ndim - len(dims), ndim)))
+    shape = input._data.shape
+    count = other._data.ndim
+    rows, columns = math.prod(other._data.shape), math.prod(shape[count:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
+        )
+    solution = ops.linalg.solve(input.reshape(rows, columns), other.reshape(-1))
+    return write(tensorsolve, out, solution.reshape(shape[count:]))

@@ -1,0 +1,1 @@
+"""Losses, and the distances that some are made of."""

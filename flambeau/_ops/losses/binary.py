@@ -1,0 +1,556 @@
+"""Losses of probabilities and densities: binary cross-entropy, KL divergence, likelihoods."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._ops.elementwise.arithmetic import NO_BOOL_NEGATION, NO_BOOL_SUBTRACTION
+from flambeau._ops.launching.memory_formats import in_order_of
+from flambeau._ops.launching.precision import narrow, refuse
+from flambeau._ops.losses.elementwise import (
+    MEAN,
+    NONE,
+    SUM,
+    common,
+    factor_of,
+    kernels_for,
+    mean_or_sum,
+    promoted,
+    reduce_array,
+    reduced,
+    reduction_of,
+    scaled_gradient,
+)
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.outputs import check_cast
+from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
+from flambeau._tensor.tensor import Tensor
+
+FLOATS = "fV"
+"""Kinds of NumPy types that are floats: bfloat16 is none to NumPy."""
+
+# ---- binary cross-entropy of probabilities
+
+WORK = "loss function"
+"""What `choice` calls losses of logarithms."""
+LOG_FLOOR = -100.0
+"""Logarithms are cut off here, so that a probability of 0 does not give an infinite loss."""
+
+
+def _share(grad: Any, reduction: int, count: int) -> Any:
+    return grad / max(count, 1) if reduction == MEAN else grad
+
+
+def _bce_gradients(grad: Any, self: Any, target: Any, weight: Any, reduction: int,
+                   wanted: Any) -> Any:  # fmt: skip
+    of_self = of_target = None
+    if wanted[0] and wants_grad((grad, self, target)):
+        slope = ops._binary_cross_entropy_slope(self, target)
+        of_self = _share(grad * slope, reduction, self.numel())
+        of_self = of_self if weight is None else of_self * weight
+    elif wanted[0]:
+        of_self = ops.binary_cross_entropy_backward(grad, self, target, weight, reduction)
+    if wanted[1]:
+        of_target = _share(((1 - self).log() - self.log()) * grad, reduction, self.numel())
+        of_target = of_target if weight is None else of_target * weight
+    return of_self, of_target
+
+
+def _spread(self: Any) -> Any:
+    return (1 - self) * self + 1e-12
+
+
+@kernel(
+    "_binary_cross_entropy_slope(Tensor self, Tensor target) -> Tensor",
+    method=False,
+    function=False,
+    node="BinaryCrossEntropyBackwardBackward0",
+    backward={
+        "self": lambda grad, self, target: (
+            grad * (self * self - 2 * self * target + target) / _spread(self) ** 2
+        ),
+        "target": lambda grad, self: -grad / _spread(self),
+    },
+)
+def binary_cross_entropy_slope(self: np.ndarray, target: np.ndarray) -> Any:
+    """`(input - target) / max(input * (1 - input), 1e-12)`.
+
+    The slope of this leaves out what the 1e-12 would add, so that it is 0 where a probability of
+    exactly 0 or 1 is right.
+    """
+    return (self - target) / np.maximum((1 - self) * self, self.dtype.type(1e-12))
+
+
+def _check_unit(values: np.ndarray, name: str) -> None:
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+
+
+def _check_same_type(self: np.ndarray, *others: np.ndarray | None) -> None:
+    for other in others:
+        if other is not None and other.dtype != self.dtype:
+            words = [dt.from_numpy_dtype(a.dtype).scalar_name for a in (other, self)]
+            raise RuntimeError(f"Found dtype {words[0]} but expected {words[1]}")
+
+
+@kernel(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean)"
+    " -> Tensor",
+    autocast="cpu=float32 cuda=banned",
+    method=False,
+    function=False,
+    constants={"weight": "binary_cross_entropy"},
+    backward={("self", "target"): _bce_gradients},
+)
+def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None,
+                         reduction: int) -> Any:  # fmt: skip
+    """`-(target * log(input) + (1 - target) * log(1 - input))`, logarithms at least -100."""
+    _check_same_type(self, target, weight)
+    (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
+    kernels = kernels_for(x, t, work=WORK) if w is None and reduction != NONE else None
+    total = None if kernels is None else kernels.binary_cross_entropy(x, t)
+    if total is not None:
+        return mean_or_sum(total, x.size, reduction, result)
+    _check_unit(x, "input")
+    _check_unit(t, "target")
+    values = (t - 1) * np.maximum(np.log1p(-x), LOG_FLOOR)
+    values -= t * np.maximum(np.log(x), LOG_FLOOR)
+    if w is not None:
+        values = values * w
+    found = reduce_array(np.asarray(values), reduction, result)
+    return in_order_of(found, self) if reduction == NONE else found
+
+
+@kernel(
+    "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
+    " Tensor? weight=None, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+)
+def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
+                                  weight: np.ndarray | None, reduction: int) -> Any:  # fmt: skip
+    """`(input - target) / max(input * (1 - input), 1e-12)` times weight and gradient."""
+    (x, t, w), result = common([self, target, weight], "binary_cross_entropy")
+    kernels = kernels_for(x, t, work=WORK) if w is None and not grad_output.ndim else None
+    if kernels is not None:
+        factor = factor_of(grad_output, x.size, reduction)
+        return narrow(kernels.binary_cross_entropy_slope(x, t, factor), result)
+    slope = (x - t) / np.maximum((1 - x) * x, 1e-12)
+    slope = slope if w is None else slope * w
+    return scaled_gradient(slope, grad_output, reduction, result)
+
+
+@composite(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_binary_cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross-entropy of probabilities `input` and `target` of one shape."""
+    code = reduction_of(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = weight.expand(_weight_shape(tuple(target.shape), tuple(weight.shape)))
+    return ops.binary_cross_entropy(input, target, weight, code)
+
+
+def _weight_shape(target: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int, ...]:
+    """The broadcast shape, or torch's error from the comparison of the shapes."""
+    length = max(len(target), len(weight))
+    shape = [1] * (length - len(target)) + list(target)
+    for back in range(1, len(weight) + 1):
+        have, size = shape[-back], weight[-back]
+        if have != size and 1 not in (have, size):
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {size} at {-back}! Mismatching "
+                f"argument at index 1 had torch.Size({list(weight)}); but expected shape should be "
+                f"broadcastable to {list(target)}"
+            )
+        shape[-back] = size if have == 1 else have
+    return tuple(shape)
+
+
+# ---- binary cross-entropy of scores
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, small) / (1 + small)  # type: ignore[no-any-return]
+
+
+def _logit_gradients(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any,
+                     reduction: int, wanted: Any) -> Any:  # fmt: skip
+    of_self = of_target = None
+    if wanted[0] and wants_grad((grad, self, target)):
+        of_self = _composed_logit_slope(self, target, pos_weight) * grad
+        of_self = _share(of_self, reduction, of_self.numel())
+        of_self = of_self if weight is None else of_self * weight
+    elif wanted[0]:
+        of_self = ops._binary_cross_entropy_with_logits_backward(
+            grad, self, target, weight, pos_weight, reduction
+        )
+    if wanted[1]:
+        of_target = _logit_target_slope(self, pos_weight) * grad
+        of_target = _share(of_target, reduction, ops.broadcast_to(self, target.shape).numel())
+        of_target = of_target if weight is None else of_target * weight
+    return of_self, of_target
+
+
+def _composed_logit_slope(self: Any, target: Any, pos_weight: Any) -> Any:
+    sigmoid = ops.sigmoid(self)
+    if pos_weight is None:
+        return sigmoid - target
+    raised = target * pos_weight
+    return (raised + 1 - target) * sigmoid - raised
+
+
+def _logit_target_slope(self: Any, pos_weight: Any) -> Any:
+    if pos_weight is None:
+        return -self
+    positive = ops.nn.functional.logsigmoid(self)
+    return ops.nn.functional.logsigmoid(-self) - pos_weight * positive
+
+
+@kernel(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
+    " Tensor? pos_weight=None, int reduction=Mean) -> Tensor",
+    method=False,
+    autocast="float32",
+    constants=dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits"),
+    backward={("self", "target"): _logit_gradients},
+)
+def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
+                                     weight: np.ndarray | None, pos_weight: np.ndarray | None,
+                                     reduction: int) -> Any:  # fmt: skip
+    """Binary cross-entropy of `sigmoid(input)`: `(1 - t) x + (1 + (p - 1) t) softplus(-x)`."""
+    if self.dtype.kind not in FLOATS:
+        raise refuse("log_sigmoid_cpu", self.dtype)
+    if target.dtype.kind == "b":
+        raise NO_BOOL_SUBTRACTION["bool"]
+    if self.dtype != target.dtype:
+        check_cast(self.dtype, target.dtype)
+    reduction = reduction if reduction in (MEAN, SUM) else NONE
+    arrays, _ = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
+    x, t, w, positive = arrays
+    result = target.dtype  # as in torch, which writes the terms over `1 - target`
+    plain = w is None and positive is None and reduction != NONE
+    kernels = kernels_for(x, t, work=WORK) if plain else None
+    if kernels is not None:
+        return mean_or_sum(kernels.logit_error(x, t), x.size, reduction, result)
+    values = np.log1p(np.exp(-np.abs(x)))
+    values = values + np.maximum(-x, 0)  # softplus(-x) without overflow
+    if positive is not None:
+        _check_broadcast(positive, t)
+        values = values * ((positive - 1) * t + 1)
+    values = values + (1 - t) * x
+    if w is not None:
+        values = values * w
+    found = reduce_array(np.asarray(values), reduction, result)
+    return in_order_of(found, target) if reduction == NONE else found
+
+
+def _check_broadcast(left: np.ndarray, right: np.ndarray) -> None:
+    from flambeau._ops.table.pointwise import broadcast_shape
+
+    broadcast_shape([left.shape, right.shape])
+
+
+@kernel(
+    "_binary_cross_entropy_with_logits_backward(Tensor grad_output, Tensor self, Tensor target,"
+    " Tensor? weight, Tensor? pos_weight, int reduction) -> Tensor",
+    method=False,
+    function=False,
+)
+def logits_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray,
+                    weight: np.ndarray | None, pos_weight: np.ndarray | None,
+                    reduction: int) -> Any:  # fmt: skip
+    """`(1 + (p - 1) t) sigmoid(x) - p t` times weight and gradient."""
+    arrays, _ = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
+    x, t, w, positive = arrays
+    result = self.dtype
+    plain = w is None and positive is None and not grad_output.ndim
+    kernels = kernels_for(x, t, work=WORK) if plain else None
+    if kernels is not None:
+        factor = factor_of(grad_output, x.size, reduction)
+        return narrow(kernels.logit_slope(x, t, factor), result)
+    slope = _sigmoid(x)
+    if positive is None:
+        slope = slope - t
+    else:
+        raised = t * positive
+        slope = (raised + 1 - t) * slope - raised
+    slope = slope if w is None else slope * w
+    return scaled_gradient(np.asarray(slope), grad_output, reduction, result)
+
+
+@composite(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean',"
+    " Tensor? pos_weight=None) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1."""
+    code = reduction_of(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+        )
+    return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, code)
+
+
+# ---- soft margin
+
+
+@kernel(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    method=False,
+    function=False,
+    autocast="float32",
+    constants={"target": "soft_margin_loss"},
+    backward={
+        "self": lambda grad, self, target, reduction: _share(
+            -target * ops.sigmoid(-target * self) * grad, reduction, (self * target).numel()
+        ),
+    },
+)
+def soft_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
+    """`log(1 + exp(-target * input))`, in the input's type."""
+    _check_soft_margin(self, target)
+    (x, t), _ = common([self, target], "soft_margin_loss")
+    margin = -t * x
+    values = np.log1p(np.exp(-np.abs(margin))) + np.maximum(margin, 0)
+    return reduce_array(np.asarray(values), reduction, self.dtype)
+
+
+def _check_soft_margin(self: np.ndarray, target: np.ndarray) -> None:
+    if self.dtype.kind == "b":
+        raise NO_BOOL_NEGATION["bool"]
+    shape = broadcast_shape([self.shape, target.shape])
+    if shape != self.shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast "
+                           f"shape {list(shape)}")  # fmt: skip
+    result = promoted([self, target])
+    check_cast(result if result.kind in FLOATS else np.dtype(np.float32), self.dtype)
+
+
+@composite(
+    "soft_margin_loss(Tensor self, Tensor target, bool? size_average=None,"
+    " bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """`log(1 + exp(-target * input))` with targets 1 and -1."""
+    code = reduction_of(size_average, reduce, reduction)
+    return ops.soft_margin_loss(input, target, code)
+
+
+# ---- composed losses
+
+
+def _check_divergence(tensor: Any) -> None:
+    if tensor.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not tensor.is_floating_point():
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+
+
+@composite(
+    "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor",
+    autocast="float32",
+    method=False,
+)
+def kl_div(input: Any, target: Any, reduction: int = NONE, *, log_target: bool = False) -> Any:
+    """`target * (log(target) - input)`; `input` holds log-probabilities, `target` too if said."""
+    for tensor in (input, target):
+        _check_divergence(tensor)
+    if log_target:
+        values = target.exp() * (target - input)
+    else:
+        values = ops.xlogy(target, target) - target * input
+    return reduced(values, reduction)
+
+
+@composite(
+    "kl_div(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None,"
+    " str reduction='mean', bool log_target=False) -> Tensor",
+    namespace="nn.functional",
+)
+def functional_kl_div(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
+    """Kullback-Leibler divergence; "batchmean" divides the sum by the batch size."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release.",
+            stacklevel=2,
+        )
+    batchmean = reduction == "batchmean" and size_average is None and reduce is None
+    code = reduction_of(size_average, reduce, "sum" if batchmean else reduction)
+    result = ops.kl_div(input, target, code, log_target=log_target)
+    return result / input.size()[0] if batchmean and input.dim() else result
+
+
+@composite(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps,"
+    " int reduction) -> Tensor",
+    autocast="float32",
+    method=False,
+)
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
+) -> Any:
+    """Minus the log-likelihood of Poisson counts; `full` adds Stirling's term for large targets."""
+    if log_input:
+        values = input.exp() - target * input
+    else:
+        values = input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        values = values + stirling.masked_fill(target <= 1, 0).to(values.dtype)
+    return reduced(values, reduction)
+
+
+@composite(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False,"
+    " bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean')"
+    " -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def functional_poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms)."""
+    code = reduction_of(size_average, reduce, reduction)
+    return ops.poisson_nll_loss(input, target, log_input, full, eps, code)
+
+
+def _variance(input: Any, var: Any) -> Any:
+    """The variance as a tensor that broadcasts to the input."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        return var * ops.ones_like(input)
+    if (var._data < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.size() == input.size():
+        return var
+    if input.size()[:-1] == var.size():
+        return var.unsqueeze(-1)
+    if tuple(input.size()[:-1]) == tuple(var.size()[:-1]) and var.size(-1) == 1:
+        return var
+    sizes = zip(reversed(input.shape), reversed(var.shape), strict=False)
+    if var.dim() > input.dim() or any(have != size and size != 1 for have, size in sizes):
+        raise ValueError("var is of incorrect size")
+    return var
+
+
+@composite(
+    "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False,"
+    " float eps=1e-06, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """`0.5 * (log(var) + (input - target)**2 / var)`, with variances of at least `eps`."""
+    var = _variance(input, var)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    var = var + (var.detach().clamp_min(eps) - var.detach())  # the gradient passes the limit
+    gap = input - target
+    values = 0.5 * (var.log() + gap * gap / var)
+    if full:
+        values = values + 0.5 * math.log(2 * math.pi)
+    return reduced(values, {"none": 0, "mean": 1, "sum": 2}[reduction])
+
+
+@composite(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean)"
+    " -> Tensor",
+    autocast="float32",
+    method=False,
+)
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, reduction: int = NONE
+) -> Any:
+    """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
+    if input._data.dtype.kind == "b":
+        raise NO_BOOL_SUBTRACTION["bool"]
+    zeros = ops.zeros_like(input)
+    # torch writes the distances into memory of the input's type
+    distances = (margin - input).clamp_min(0).to(input.dtype)
+    far = ops.where(target != 1, distances, zeros)
+    near = ops.where(target != -1, input, zeros)
+    return reduced(far + near, reduction)
+
+
+@composite(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0,"
+    " bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    namespace="nn.functional",
+)
+def functional_hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Loss of distances: near for targets 1, at least `margin` apart for targets -1."""
+    code = reduction_of(size_average, reduce, reduction)
+    return ops.hinge_embedding_loss(input, target, margin, code)

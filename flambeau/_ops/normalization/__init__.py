@@ -1,0 +1,1 @@
+"""Batch, instance, layer, group and RMS norm; weights by length and direction."""

@@ -1,0 +1,1 @@
+"""Kernels of optimizer steps; `optim` launches them."""

@@ -1,0 +1,1 @@
+"""Max, average, power-average, adaptive and fractional pools."""

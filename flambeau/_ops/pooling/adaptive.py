@@ -1,0 +1,376 @@
+"""Adaptive and fractional pools, and `max_unpool`, which puts maxima back where they came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.settings import alert_not_deterministic
+from flambeau._ops.elementwise.bounds import beside
+from flambeau._ops.images import planes
+from flambeau._ops.launching.memory_formats import in_format_of
+from flambeau._ops.pooling import (
+    choice as pooling,
+)
+from flambeau._ops.pooling import (
+    fractional as fractional_pool,
+)
+from flambeau._ops.pooling import (
+    numpy_adaptive as adaptive_pool,
+)
+from flambeau._ops.pooling.windows import precision
+from flambeau._ops.reductions.sums import refuse
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import alias, composite, kernel
+
+Array = np.ndarray
+
+
+# ---- adaptive average pools
+
+
+def _adaptive_avg_rows(spatial: int) -> None:
+    name = f"adaptive_avg_pool{spatial}d"
+    node = f"AdaptiveAvgPool{spatial}DBackward0"
+
+    @kernel(f"_{name}(Tensor self, int[{spatial}] output_size) -> Tensor", node=node,
+            method=False, backward={
+        "self": lambda grad, self, self_shape: beside(
+            getattr(ops, f"_{name}_backward")(grad, self_shape[-spatial:]), self),
+    })  # fmt: skip
+    def pool(data: Array, output_size: Any) -> Array:
+        """The mean of each of `output_size` segments along every spatial dim."""
+        shape = adaptive_pool.adaptive_output_shape(name, data.shape, output_size)
+        if 0 in shape:
+            return np.zeros(shape, data.dtype)
+        found = pooling.adaptive_avg_pool(data, tuple(output_size))
+        return in_format_of(found, data) if spatial == 2 else found
+
+    @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor", function=False,
+            node=node.replace("0", "Backward0"), backward={
+        "grad_output": lambda grad, grad_output_shape: getattr(ops, f"_{name}")(
+            grad, grad_output_shape[-spatial:]),
+    })  # fmt: skip
+    def backward(grad_output: Array, size: Any) -> Array:
+        """Gradients spread evenly over their segments."""
+        adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad_output.shape])
+        return adaptive_pool.adaptive_avg_pool_backward(grad_output, tuple(size))
+
+    @composite(f"{name}(Tensor input, int[{spatial}] output_size) -> Tensor",
+               autocast=precision(spatial), namespace="nn.functional")  # fmt: skip
+    def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
+        """The mean of each of `output_size` segments along every spatial dim; None keeps a size."""
+        return _adaptive_average(name, spatial, input, _with_defaults(output_size, input, spatial))
+
+
+def _adaptive_average(name: str, spatial: int, input: Any, output: Any) -> Any:
+    adaptive_pool.adaptive_output_shape(name, input._data.shape, output)
+    if set(output) == {1} and input._data.size:
+        result = ops.mean(input, tuple(range(-spatial, 0)), True)
+        result._data = in_format_of(result._data, input._data)  # nobody else has its memory yet
+        return result
+    return getattr(ops, f"_{name}")(input, output)
+
+
+def _with_defaults(output_size: Any, input: Any, spatial: int) -> tuple[int, ...]:
+    """One size for each dim: a single one counts for all, None stands for the input's."""
+    if isinstance(output_size, int):
+        return (output_size,) * spatial
+    if input._data.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    have = input._data.shape[-len(output_size) :]
+    return tuple(
+        size if wanted is None else wanted for wanted, size in zip(output_size, have, strict=False)
+    )
+
+
+_adaptive_avg_rows(2)
+_adaptive_avg_rows(3)
+
+
+def _signal_size(function: str, output_size: Any) -> tuple[int, ...]:
+    if isinstance(output_size, int):
+        return (output_size,)
+    if len(output_size) != 1:
+        raise RuntimeError(
+            f"{function}() argument 'output_size' should contain one int (got {len(output_size)})"
+        )
+    return tuple(output_size)
+
+
+@composite("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False)
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`."""
+    output = _signal_size("adaptive_avg_pool1d", output_size)
+    adaptive_pool.adaptive_output_shape("adaptive_avg_pool1d", input._data.shape, output)
+    plane = ops.unsqueeze(input, -2)
+    return ops.squeeze(_adaptive_average("adaptive_avg_pool2d", 2, plane, (1, *output)), -2)
+
+
+alias("nn.functional.adaptive_avg_pool1d", "adaptive_avg_pool1d")
+
+
+# ---- adaptive max pools
+
+
+def _filled(name: str, grad: Any) -> Any:
+    """A gradient, unless it is empty."""
+    adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad._data.shape])
+    return grad
+
+
+def _adaptive_max_rows(spatial: int) -> None:
+    name = f"adaptive_max_pool{spatial}d"
+
+    @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
+            node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
+            autocast=precision(spatial), nondifferentiable=("result1",), backward={
+        "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
+            _filled(name, grad), result1, self_shape[-spatial:], False), self),
+    })  # fmt: skip
+    def pool(data: Array, output_size: Any) -> tuple[Array, Array]:
+        """The maximum of each segment and its position in its flattened plane."""
+        output = tuple(output_size)
+        shape = adaptive_pool.adaptive_output_shape(name, data.shape, output)
+        if 0 in shape:
+            return np.zeros(shape, data.dtype), np.zeros(shape, np.int64)
+        values, indices = pooling.adaptive_max_pool(data, output)
+        if spatial == 3:  # torch lays out volumes in the one way only
+            return np.ascontiguousarray(values), np.ascontiguousarray(indices)
+        return in_format_of(values, data), in_format_of(indices, data)
+
+
+_adaptive_max_rows(2)
+_adaptive_max_rows(3)
+
+
+@composite("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+           method=False)  # fmt: skip
+def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+    """The maximum of each segment of a signal `(N, C, L)` or `(C, L)`, and its position."""
+    output = _signal_size("adaptive_max_pool1d", output_size)
+    adaptive_pool.adaptive_output_shape("adaptive_max_pool1d", input._data.shape, output)
+    values, indices = ops.adaptive_max_pool2d(ops.unsqueeze(input, -2), (1, *output))
+    return ops.squeeze(values, -2), ops.squeeze(indices, -2)
+
+
+def _functional_adaptive_max(spatial: int) -> None:
+    name = f"adaptive_max_pool{spatial}d"
+    parameters = f"Tensor input, int[{spatial}] output_size, bool return_indices=False"
+
+    @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
+    def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """The maximum of each of `output_size` segments; with `return_indices` its position too."""
+        sizes = output_size if spatial == 1 else _with_defaults(output_size, input, spatial)
+        values, indices = getattr(ops, name)(input, sizes)
+        return (values, indices) if return_indices else values
+
+    @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
+               namespace="nn.functional")  # fmt: skip
+    def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """The maximum of each segment and its position in its plane."""
+        return adaptive_max_pool.body(input, output_size, True)
+
+
+for _spatial in (1, 2, 3):
+    _functional_adaptive_max(_spatial)
+
+
+# ---- fractional max pools
+
+
+def _fractional_rows(spatial: int) -> None:
+    name = f"fractional_max_pool{spatial}d"
+    size = f"int[{spatial}]"
+    parameters = (f"Tensor input, {size} kernel_size, {size}? output_size=None, "
+                  f"float[{spatial}]? output_ratio=None, bool return_indices=False, "
+                  "Tensor? _random_samples=None")  # fmt: skip
+
+    @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
+            " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
+            function=False, nondifferentiable=("result1",), autocast="cpu=float32",
+            constants={"random_samples": name}, backward={
+        "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
+            grad, result1, self_shape[-spatial:], False), self),
+    })  # fmt: skip
+    def pool(data: Array, kernel_size: Any, output_size: Any,
+             random_samples: Array) -> tuple[Array, Array]:  # fmt: skip
+        """The maximum of windows at random places and its position in its flattened plane."""
+        for argument, value in (("kernel_size", kernel_size), ("output_size", output_size)):
+            if len(value) != spatial:
+                raise RuntimeError(
+                    f"{name}: {argument} must either be a single Int or tuple of Ints"
+                )
+        output = tuple(output_size)
+        shape = fractional_pool.fractional_output_shape(data.shape, kernel_size, output)
+        batched = data.ndim == spatial + 2
+        images = data if batched else data[None]
+        _check_samples(images, random_samples, spatial)
+        values, indices = fractional_pool.fractional_max_pool(
+            images, tuple(kernel_size), output, random_samples[: len(images)]
+        )
+        return values.reshape(shape), indices.reshape(shape)
+
+    @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
+    def fractional(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                   return_indices: bool = False, _random_samples: Any = None) -> Any:  # fmt: skip
+        """Max pool over windows at random places (Graham 2014); sizes given or as a ratio."""
+        values, indices = _fractional(
+            name, spatial, input, kernel_size, output_size, output_ratio, _random_samples
+        )
+        return (values, indices) if return_indices else values
+
+    @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
+               namespace="nn.functional")  # fmt: skip
+    def with_indices(input: Any, kernel_size: Any, output_size: Any = None,
+                     output_ratio: Any = None, return_indices: bool = False,
+                     _random_samples: Any = None) -> Any:  # fmt: skip
+        """`fractional_max_pool` and the positions of the maxima."""
+        return _fractional(
+            name, spatial, input, kernel_size, output_size, output_ratio, _random_samples
+        )
+
+
+def _fractional(name: str, spatial: int, input: Any, kernel_size: Any, output_size: Any,
+                output_ratio: Any, samples: Any) -> Any:  # fmt: skip
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if output_size is None:
+        ratios = output_ratio
+        if not isinstance(ratios, (tuple, list)):
+            ratios = (ratios,) * spatial
+        if len(ratios) != spatial:
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+            )
+        sizes = input._data.shape[-spatial:]
+        output_size = [int(size * ratio) for size, ratio in zip(sizes, ratios, strict=True)]
+    if samples is None:
+        shape = input._data.shape
+        lead = (1 if len(shape) == spatial + 1 else shape[0], shape[-spatial - 1])
+        samples = ops.rand((*lead, spatial), dtype=input.dtype)
+    return getattr(ops, name)(input, kernel_size, output_size, samples)
+
+
+def _check_samples(images: Array, samples: Array, spatial: int) -> None:
+    if samples.dtype != images.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    if samples.shape[0] < images.shape[0]:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != images.shape[1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != spatial:
+        raise RuntimeError(
+            f"Expect _random_samples.size(2) equals to {spatial}; got {samples.shape[2]}."
+        )
+
+
+_fractional_rows(2)
+_fractional_rows(3)
+
+
+# ---- max_unpool
+
+
+def _check_unpool(data: Array, indices: Array, output_size: Any) -> None:
+    spatial = len(output_size)
+    name = f"max_unpooling{spatial}d"
+    if indices.dtype != np.int64:
+        got = f" but got: {dt.from_numpy_dtype(indices.dtype).scalar_name}" if spatial == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{got}")
+    if data.ndim not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"Input to {name} should be a {spatial + 1}d or {spatial + 2}d Tensor, but got a "
+            f"tensor with {data.ndim} dimensions."
+        )
+    if data.shape != indices.shape:
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(data.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+        )
+    for dim in range(1 if data.ndim == spatial + 2 else 0, data.ndim):
+        if data.shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but got {list(data.shape)} with dimension {dim} being empty."
+            )
+    refuse(data, "float", f"max_unpool{spatial}d")
+
+
+def _unpool_rows(spatial: int) -> None:
+    name = f"max_unpool{spatial}d"
+
+    @kernel(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
+            node=f"MaxUnpool{spatial}DBackward0", method=False, function=False,
+            autocast="cpu=float32", linear="self", backward={
+        "self": lambda grad, indices, output_size: ops._gather_planes(
+            grad, indices, len(output_size)),
+    })  # fmt: skip
+    def unpool(data: Array, indices: Array, output_size: Any) -> Array:
+        """Zeros of the given size with the values at their flat positions in each plane."""
+        alert_not_deterministic(f"max_unpooling{spatial}d_forward_out")
+        _check_unpool(data, indices, output_size)
+        found = planes.max_unpool(data, indices, tuple(output_size))
+        return in_format_of(found, data) if spatial == 2 else found
+
+
+_unpool_rows(2)
+_unpool_rows(3)
+
+
+def _functional_unpool(spatial: int) -> None:
+    size = f"int[{spatial}]"
+
+    @composite(f"max_unpool{spatial}d(Tensor input, Tensor indices, {size} kernel_size, "
+               f"{size}? stride=None, {size} padding=0, int[]? output_size=None) -> Tensor",
+               namespace="nn.functional")  # fmt: skip
+    def max_unpool(input: Any, indices: Any, kernel_size: Any, stride: Any = None,
+                   padding: Any = 0, output_size: Any = None) -> Any:  # fmt: skip
+        """Undo a max pool as far as possible: the maxima at their positions, zeros elsewhere."""
+        kernel_ = _each(kernel_size, spatial)
+        steps = kernel_ if stride is None else _each(stride, spatial)
+        output = _unpooled_size(input, kernel_, steps, _each(padding, spatial), output_size)
+        if spatial > 1:
+            return getattr(ops, f"max_unpool{spatial}d")(input, indices, output)
+        plane = ops.max_unpool2d(ops.unsqueeze(input, -1), ops.unsqueeze(indices, -1), (*output, 1))
+        return ops.squeeze(plane, -1)
+
+
+def _each(value: Any, spatial: int) -> tuple[int, ...]:
+    return (value,) * spatial if isinstance(value, int) else tuple(value)
+
+
+def _unpooled_size(input: Any, kernel_size: Any, stride: Any, padding: Any,
+                   output_size: Any) -> list[int]:  # fmt: skip
+    """The size before a pool: as it would be without a remainder, or one given close to that."""
+    sizes = input._data.shape
+    spatial = len(kernel_size)
+    default = [
+        (sizes[len(sizes) - spatial + d] - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
+        for d in range(spatial)
+    ]
+    if output_size is None:
+        return default
+    if len(output_size) == spatial + 2:
+        output_size = output_size[2:]
+    if len(output_size) != spatial:
+        raise ValueError(
+            f"output_size should be a sequence containing {spatial} or {spatial + 2} elements, but "
+            f"it has a length of '{len(output_size)}'"
+        )
+    for d in range(spatial):
+        low, high = default[d] - stride[d], default[d] + stride[d]
+        if not low < output_size[d] < high:
+            shown = ", ".join(map(str, output_size)) + ("," if spatial == 1 else "")
+            raise ValueError(
+                f'invalid output_size "({shown})" (dim {d} must be between {low} and {high})'
+            )
+    return list(output_size)
+
+
+for _spatial in (1, 2, 3):
+    _functional_unpool(_spatial)

@@ -1,0 +1,143 @@
+"""Products with conjugated factors, which are multiplied as they lie in memory.
+
+BLAS conjugates while it multiplies. NumPy never asks it to, so it is called here by its own name;
+where it is not found, the factor is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.products import blas
+
+
+class Conjugated(np.ndarray):
+    """The memory of a matrix or vector that stands for its conjugate in a product."""
+
+
+ROW_MAJOR = 101
+WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
+"""(transposed, conjugated) -> BLAS's number for it. The last is OpenBLAS's own."""
+LETTERS = {np.dtype(np.complex64): "c", np.dtype(np.complex128): "z"}
+NAME = "scipy_cblas_{}{}64_"
+"""What products are called in the OpenBLAS of NumPy's wheels."""
+WORD, SIZE, POINTER = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+ARRAY = [POINTER, SIZE]
+KINDS = {
+    "gemm": [WORD, WORD, WORD, SIZE, SIZE, SIZE, POINTER, *ARRAY, *ARRAY, POINTER, *ARRAY],
+    "gemv": [WORD, WORD, SIZE, SIZE, POINTER, *ARRAY, *ARRAY, POINTER, *ARRAY],
+}
+"""Two matrices, a matrix and a vector: the types of the parameters."""
+
+
+@cache
+def product_of(dtype: np.dtype[Any], kind: str = "gemm") -> Any:
+    """BLAS's product of a type; None where there is none."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+        function = getattr(library, NAME.format(LETTERS[dtype], kind))
+    except (AttributeError, KeyError, OSError, TypeError):
+        return None
+    function.argtypes = KINDS[kind]
+    function.restype = None
+    return function
+
+
+def values(data: np.ndarray) -> np.ndarray:
+    """What an array stands for."""
+    plain = data.view(np.ndarray)
+    return np.conjugate(plain) if data.__class__ is Conjugated else plain
+
+
+def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right` where one of them, or both, stand for their conjugates."""
+    if left.__class__ is right.__class__:
+        result = np.asarray(blas.multiply(left.view(np.ndarray), right.view(np.ndarray)))
+        return np.conjugate(result, out=result)
+    fits = left.dtype == right.dtype and left.size and right.size
+    if not fits or product_of(left.dtype) is None:
+        return blas.multiply(values(left), values(right))
+    if left.ndim + right.ndim == 3:  # noqa: PLR2004
+        return _with_vector(left, right)
+    rows = left[None, :] if left.ndim == 1 else left
+    columns = right[:, None] if right.ndim == 1 else right
+    if rows.shape[-1] != columns.shape[-2]:
+        return blas.multiply(values(left), values(right))  # which refuses
+    result = _batches(rows, columns)
+    if left.ndim == 1:
+        result = result[..., 0, :]
+    return result[..., 0] if right.ndim == 1 else result
+
+
+def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product of a matrix and a vector; the vector is copied if it is to be conjugated."""
+    matrix, vector = (left, values(right)) if left.ndim > 1 else (right.T, values(left))
+    if matrix.__class__ is not Conjugated or matrix.shape[1] != vector.size:
+        plain = values(matrix)
+        return blas.multiply(plain, vector) if left.ndim > 1 else blas.multiply(vector, plain.T)
+    memory, word, step = _operand(matrix)
+    vector = np.ascontiguousarray(vector)
+    lines = matrix.shape if word == WORDS[False, True] else matrix.shape[::-1]
+    result = np.empty(matrix.shape[0], matrix.dtype)
+    alpha, beta = np.ones(1, matrix.dtype), np.zeros(1, matrix.dtype)
+    arguments = (
+        ROW_MAJOR, word, *lines, alpha.ctypes.data, memory.ctypes.data, step, vector.ctypes.data, 1,
+        beta.ctypes.data, result.ctypes.data, 1,
+    )  # fmt: skip
+    _call(product_of(matrix.dtype, "gemv"), matrix.size, arguments)
+    return result
+
+
+def _call(function: Any, work: int, arguments: tuple[Any, ...]) -> None:
+    """`work`: multiply-adds."""
+    if blas.SHARED <= work < blas.HEAVY:
+        blas.alone(function, *arguments)
+    else:
+        function(*arguments)
+
+
+def _batches(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The products of matrices, whose batches broadcast."""
+    if right.ndim == 2 and left.ndim > 2 and left.flags.c_contiguous:
+        flat = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
+        return _batches(flat, right).reshape(*left.shape[:-1], right.shape[1])
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    result = np.empty((*batch, left.shape[-2], right.shape[-1]), left.dtype)
+    left = np.broadcast_to(left, (*batch, *left.shape[-2:]), subok=True)
+    right = np.broadcast_to(right, (*batch, *right.shape[-2:]), subok=True)
+    for place in np.ndindex(batch):
+        _one(left[place], right[place], result[place])
+    return result
+
+
+def _one(left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
+    """The product of two matrices, written to row-major memory."""
+    (rows, depth), columns = left.shape, right.shape[1]
+    (one, words_left, step_left), (two, words_right, step_right) = map(_operand, (left, right))
+    alpha = np.ones(1, left.dtype)
+    beta = np.zeros(1, left.dtype)
+    arguments = (
+        ROW_MAJOR, words_left, words_right, rows, columns, depth, alpha.ctypes.data,
+        one.ctypes.data, step_left, two.ctypes.data, step_right, beta.ctypes.data,
+        result.ctypes.data, max(columns, 1),
+    )  # fmt: skip
+    _call(product_of(left.dtype), rows * depth * columns, arguments)
+
+
+def _operand(data: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """A matrix as BLAS takes it: its memory, how it is to be read, and the step between lines."""
+    conjugated = data.__class__ is Conjugated
+    for transposed in (False, True):
+        lines = data.T if transposed else data
+        step = lines.strides[0] // data.itemsize
+        in_lines = lines.shape[1] == 1 or lines.strides[1] == data.itemsize
+        whole = not lines.strides[0] % data.itemsize
+        apart = lines.shape[0] == 1 or (step >= lines.shape[1] and whole)
+        if in_lines and apart:
+            return data, WORDS[transposed, conjugated], max(step, lines.shape[1])
+    return np.ascontiguousarray(data), WORDS[False, conjugated], data.shape[1]

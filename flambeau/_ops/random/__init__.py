@@ -1,0 +1,1 @@
+"""Random tensors from PyTorch's streams, and dropout."""

@@ -1,0 +1,464 @@
+"""Random tensors from torch's streams: the same seed gives the same numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import modes, random_fill, random_integer, random_sample
+from flambeau._core.device import refuse_pinned
+from flambeau._core.generator import Generator as CoreGenerator
+from flambeau._core.generator import default_generator
+from flambeau._core.layout import contiguous_format
+from flambeau._ops.elementwise.arithmetic import zero_like
+from flambeau._ops.factories.filled import _like, filled, finish, of_out, options, room, shape_of
+from flambeau._ops.table import outputs
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, default_title, kernel
+from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
+from flambeau._ops.table.schema import REQUIRED
+from flambeau._runtime import choice
+from flambeau._tensor.bits import writes
+from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau.autograd.graph import Node
+from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
+from flambeau.autograd.tangents import overwrite
+
+_OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
+            "Device? device=None, bool? pin_memory=None, bool? requires_grad=None")  # fmt: skip
+
+
+class Generator(CoreGenerator):
+    """A random stream; `torch.Generator`. States are uint8 tensors in torch's format."""
+
+    __slots__ = ()
+
+    def get_state(self) -> Any:
+        return wrap(super().get_state())
+
+    def set_state(self, state: Any) -> Generator:
+        super().set_state(state._data if isinstance(state, Tensor) else state)
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.device,), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state: Any) -> None:
+        """The state as files hold it: the seed, an offset that only CUDA has, and all the rest."""
+        self.set_state(state[2])
+
+
+def _kernels(out: np.ndarray, work: str = "random") -> Any:
+    """The compiled kernels where they fill such an array faster, else None."""
+    if not choice.compiled(work, out.size):
+        return None
+    kernels = _templates()
+    return kernels if kernels.fits(out) else None
+
+
+@cache
+def _templates() -> Any:
+    from flambeau._ops.random import launch as kernels
+
+    return kernels
+
+
+random_fill.Compiled.kernels = staticmethod(_kernels)
+
+
+def _stream(generator: Any, name: str = "") -> CoreGenerator:
+    if generator is None:
+        return default_generator
+    if isinstance(generator, CoreGenerator):
+        return generator
+    name = name or sys._getframe(1).f_code.co_name
+    raise TypeError(
+        f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}"
+    )
+
+
+# ---- the default stream
+
+
+def manual_seed(seed: int) -> CoreGenerator:
+    """Start the default stream anew; returns its generator."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Start the default stream from the system's randomness; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default stream was started with."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default stream, a uint8 tensor."""
+    return wrap(CoreGenerator.get_state(default_generator))
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the default stream from a state."""
+    if not isinstance(new_state, Tensor):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+    CoreGenerator.set_state(default_generator, new_state._data)
+
+
+# ---- new tensors
+
+
+def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
+    """The memory to fill: new, or that of `out`, in its own type and order."""
+    if out is None:
+        return np.empty(shape_of(size, name), options(dtype, layout, device))
+    options(of_out(name, out, dtype, layout), layout, device)
+    data = room(out, shape_of(size, name))
+    outputs.check_overlap(data)
+    return data
+
+
+def _finished(data: np.ndarray, out: Any, requires_grad: bool) -> Tensor:
+    return finish(data, requires_grad) if out is None else filled(out, requires_grad)
+
+
+@composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", method=False)
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+         layout: Any = None, device: Any = None, pin_memory: bool = False,
+         requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Uniform numbers from [0, 1)."""
+    if pin_memory is not False:
+        refuse_pinned("rand", pin_memory)
+    data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
+    random_fill.uniform_(data, 0.0, 1.0, _stream(generator))
+    return _finished(data, out, requires_grad)
+
+
+@composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", method=False)
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+          layout: Any = None, device: Any = None, pin_memory: bool = False,
+          requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers with mean 0 and standard deviation 1."""
+    if pin_memory is not False:
+        refuse_pinned("randn", pin_memory)
+    data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
+    random_fill.normal_(data, 0.0, 1.0, _stream(generator))
+    return _finished(data, out, requires_grad)
+
+
+@composite(f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", method=False)
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
+            out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+            pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    if pin_memory is not False:
+        refuse_pinned("randint", pin_memory)
+    if args and isinstance(args[-1], (tuple, list)):
+        *args, size = args  # type: ignore[assignment]
+    bounds = [int(a) for a in args]
+    if high is not None:
+        bounds.append(int(high))
+    if low is not None:
+        bounds.insert(0, int(low))
+    if size is None or not 1 <= len(bounds) <= 2:
+        raise TypeError("randint() received an invalid combination of arguments")
+    first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
+    wanted = dt.int64 if dtype is None and out is None else dtype
+    data = _target("randint", (size,), out, wanted, layout, device)
+    random_integer.random_from_to_(data, first, last, _stream(generator))
+    return _finished(data, out, requires_grad)
+
+
+@composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """The integers from 0 to n - 1 in random order."""
+    if pin_memory is not False:
+        refuse_pinned("randperm", pin_memory)
+    wanted = of_out("randperm", out, dtype, layout)
+    numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
+    return finish(random_sample.randperm(n, numpy_dtype, _stream(generator)), requires_grad, out)
+
+
+_LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
+
+
+@composite(f"rand_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+              device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+              memory_format: Any = None) -> Tensor:  # fmt: skip
+    """Uniform numbers from [0, 1) in the shape of a tensor."""
+    if pin_memory is not False:
+        refuse_pinned("rand_like", pin_memory)
+    data = _like(input, dtype, layout, device, memory_format)
+    return finish(random_fill.uniform_(data, 0.0, 1.0, _stream(generator)), requires_grad)
+
+
+@composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+               device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+               memory_format: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers in the shape of a tensor."""
+    if pin_memory is not False:
+        refuse_pinned("randn_like", pin_memory)
+    data = _like(input, dtype, layout, device, memory_format)
+    return finish(random_fill.normal_(data, 0.0, 1.0, _stream(generator)), requires_grad)
+
+
+@composite(f"randint_like(Tensor self, int low, int high, {_LIKE}) -> Tensor", method=False)
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
+                 generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False, requires_grad: bool = False,
+                 memory_format: Any = None) -> Tensor:  # fmt: skip
+    """Integers from [low, high) in the shape of a tensor."""
+    if pin_memory is not False:
+        refuse_pinned("randint_like", pin_memory)
+    bounds = [int(a) for a in (low, *args, high) if a is not None]
+    first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
+    data = _like(input, dtype, layout, device, memory_format)
+    random_integer.random_from_to_(data, first, last, _stream(generator))
+    return finish(data, requires_grad)
+
+
+@composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
+           method=False)  # fmt: skip
+def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
+           dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+           requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers of one mean and standard deviation."""
+    if pin_memory is not False:
+        refuse_pinned("normal", pin_memory)
+    data = _target("normal", (size,), out, dtype, layout, device)
+    random_fill.normal_(data, float(mean), float(std), _stream(generator))
+    return _finished(data, out, requires_grad)
+
+
+@composite(
+    "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    order=1,
+    node="NormalBackward1",
+    backward={"mean": zero_like},
+)
+def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
+    """Normal numbers, each with its own mean."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return _noise(mean, mean._data.shape, generator).mul_(std).add_(mean)
+
+
+@composite(
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    method=False,
+    out=True,
+    order=2,
+    node="NormalBackward2",
+    backward={"std": zero_like},
+)
+def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
+    """Normal numbers, each with its own standard deviation."""
+    _check_deviations(std)
+    return _noise(std, std._data.shape, generator).mul_(std).add_(mean)
+
+
+@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+           method=False, out=True, order=3, node="NormalBackward3",
+           backward={"mean": zero_like, "std": zero_like})  # fmt: skip
+def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
+    """Normal numbers, each with its own mean and standard deviation; the means give the type."""
+    _check_deviations(std)
+    shape = broadcast_shape([mean._data.shape, std._data.shape])
+    return _noise(mean, shape, generator).mul_(std).add_(mean)
+
+
+def _check_deviations(std: Tensor) -> None:
+    if std._data.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if std._data.size and (std._data < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
+    data = np.empty(shape, like._data.dtype)
+    return wrap(random_fill.normal_(data, 0.0, 1.0, _stream(generator)))
+
+
+@composite(
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    out=True,
+    out_type=outputs.ANY,
+    backward={"self": zero_like},
+)
+def bernoulli(input: Tensor, generator: Any) -> Tensor:
+    """0 or 1, each 1 with the probability that the tensor has in its place."""
+    result = ops.empty_like(input, memory_format=contiguous_format)
+    random_fill.bernoulli_tensor_(result._data, input._data, _stream(generator))
+    return result  # type: ignore[no-any-return]
+
+
+@composite(
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    order=1,
+    underived=True,
+)
+def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
+    """0 or 1 in the shape of a tensor, 1 with probability `p`."""
+    if isinstance(p, Tensor):
+        if p._data.ndim:
+            raise TypeError("bernoulli(): argument 'p' (position 1) must be float, not Tensor")
+        p = float(p)
+    result = ops.empty_like(input, memory_format=contiguous_format)
+    _fill_bernoulli(result._data, p, generator)
+    return result  # type: ignore[no-any-return]
+
+
+def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
+    if isinstance(p, Tensor):
+        chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
+        random_fill.bernoulli_tensor_(data, chances._data, _stream(generator))
+    else:
+        random_fill.bernoulli_(data, float(p), _stream(generator))
+
+
+@kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
+        "Generator? generator=None) -> Tensor", out=True,
+        out_type="multinomial expects {want} tensor out, got: {have}")  # fmt: skip
+def multinomial(
+    weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
+) -> np.ndarray:
+    """Indices drawn with probability proportional to the weights in each row."""
+    return random_sample.multinomial(weights, num_samples, replacement, _stream(generator))
+
+
+@kernel("poisson(Tensor self, Generator? generator=None) -> Tensor", method=False, backward={
+    "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
+def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
+    """Counts with the given rates."""
+    return random_sample.poisson(rates, _stream(generator))
+
+
+# ---- in place
+
+
+class Overwritten(Node):
+    """The history of a tensor filled with random numbers: zeros for all that came before."""
+
+    __slots__ = ("shapes",)
+
+    def __init__(self, inputs: list[Tensor]) -> None:
+        super().__init__(*[edge_of(tensor) for tensor in inputs])
+        self.shapes = [tensor._data.shape for tensor in inputs]
+
+    def apply(self, grad: Tensor) -> tuple[Any, ...]:
+        return tuple([grad.new_zeros(shape) for shape in self.shapes])  # type: ignore[attr-defined]
+
+
+@writes
+def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *rest: Any) -> Tensor:
+    """Fill the first input's memory, and record that as `title`."""
+    inputs = (target, *rest)
+    tensors = [value for value in inputs if isinstance(value, Tensor)]
+    recorded = wants_grad(tensors)
+    check_inplace(target, recorded)
+    outputs.check_overlap(target._data)
+    fill(target._data)
+    if modes.watch.results and modes.stacks.levels:
+        overwrite(target, None)
+    if not recorded:
+        bump(target)
+        return target
+    node = type(title, (Overwritten,), {"__slots__": (), "title": title})(tensors)
+    bump(target)
+    rebase(target, node)
+    return target
+
+
+def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], doc: str) -> None:
+    title = default_title(name)
+
+    def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
+        values = _bound(name, parameters, args, kwargs)
+        stream = _stream(generator, name)
+        return _overwrite(self, title, lambda data: fill(data, *values, stream))
+
+    method_.__name__ = name
+    method_.__doc__ = doc
+    setattr(Tensor, name, method_)
+
+
+def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> list[Any]:
+    """The values of all parameters, or torch's error for arguments that do not fit."""
+    if len(args) > len(parameters):
+        raise TypeError(f"{name}() takes from 0 to {len(parameters)} positional arguments but "
+                        f"{len(args)} were given")  # fmt: skip
+    values = {**parameters, **dict(zip(parameters, args, strict=False))}
+    for key, value in kwargs.items():
+        if key not in parameters:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        if key in list(parameters)[: len(args)]:
+            raise TypeError(f"{name}() got multiple values for argument '{key}'")
+        values[key] = value
+    for position, (key, value) in enumerate(values.items(), 1):
+        if value is REQUIRED:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "{key}"')
+        if isinstance(value, (str, list, tuple)):
+            raise TypeError(f"{name}(): argument '{key}' (position {position}) must be float, not "
+                            f"{type(value).__name__}")  # fmt: skip
+    return list(values.values())
+
+
+_inplace(
+    "uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
+)
+_inplace("normal_", random_fill.normal_, {"mean": 0.0, "std": 1.0}, "Normal numbers.")
+_inplace(
+    "exponential_",
+    random_fill.exponential_,
+    {"lambd": 1.0},
+    "Numbers from the exponential distribution with rate `lambd`.",
+)
+_inplace(
+    "cauchy_",
+    random_fill.cauchy_,
+    {"median": 0.0, "sigma": 1.0},
+    "Numbers from the Cauchy distribution.",
+)
+_inplace(
+    "log_normal_",
+    random_fill.log_normal_,
+    {"mean": 1.0, "std": 2.0},
+    "Numbers whose logarithm is normal.",
+)
+_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED}, "Trials until the first success.")
+
+
+@method
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """0 or 1, each 1 with probability `p` (a number or a tensor)."""
+    title = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
+    return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, generator), p)
+
+
+@method
+def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
+    """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
+    bounds = [*args, *[kwargs[k] for k in ("from", "to") if k in kwargs]]
+    stream = _stream(generator)
+    if not bounds:
+        return _overwrite(
+            self, "RandomBackward2", lambda data: random_integer.random_(data, stream)
+        )
+    title = "RandomBackward1" if len(bounds) == 1 else "RandomBackward0"
+    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
+    return _overwrite(
+        self, title, lambda data: random_integer.random_from_to_(data, low, high, stream)
+    )

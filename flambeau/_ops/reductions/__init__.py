@@ -1,0 +1,1 @@
+"""Sums, means, extremes, moments, norms, counts: one number of many."""

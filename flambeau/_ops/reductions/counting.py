@@ -1,0 +1,358 @@
+"""Counts: `histc`, `histogram`, `histogramdd`, `bincount`, `unique`, `unique_consecutive`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.factories.ranges import spaced
+from flambeau._ops.reductions.sums import FLOAT64, INT64, finished, refuse, working_array, write
+from flambeau._ops.sorting.sort import order
+from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.result_types import result_type_of
+from flambeau._ops.table.unformulated import recorded
+from flambeau._runtime import cpu
+from flambeau._tensor.tensor import Tensor, wrap
+
+# ---- histograms
+
+
+def _limits(data: np.ndarray, low: float, high: float, name: str) -> tuple[float, float]:
+    """The range of the bins: that of the elements where none is given, never of width 0."""
+    if low == high and data.size:  # NaN counts as both: it is what argmin and argmax find
+        low, high = float(data.item(data.argmin())), float(data.item(data.argmax()))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _bin_places(values: np.ndarray, edges: np.ndarray, uniform: bool) -> np.ndarray:
+    """The bin of each value, -1 outside; the last bin holds its upper edge."""
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    if uniform:
+        places = _even_places(np.where(inside, values, edges[0]), edges)
+    else:
+        places = np.minimum(np.searchsorted(edges, values, "right") - 1, len(edges) - 2)
+    return np.where(inside, places, -1)
+
+
+def _even_places(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The bin of each value between evenly spaced edges: a guess, corrected by the edges beside."""
+    last = len(edges) - 2
+    with cpu.quiet():
+        guess = (values - edges[0]) * ((last + 1) / (edges[-1] - edges[0]))
+        places = guess.astype(INT64)
+    np.minimum(np.maximum(places, 0, out=places), last, out=places)
+    places -= values < edges.take(places)
+    places += values >= edges[1:].take(places)
+    return np.minimum(places, last, out=places)
+
+
+def _check_ends(data: np.ndarray, low: float, high: float) -> None:
+    """Torch's error for ends of the range that a type of integers does not hold; of equal elements
+    the range is one wider on both sides."""
+    info = np.iinfo(data.dtype)
+    if low == high and data.size:
+        low, high = float(data.min()), float(data.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if low < info.min or high > info.max:
+        raise RuntimeError(
+            f"value cannot be converted to type {data.dtype.name}_t without overflow"
+        )
+
+
+@kernel("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True)
+def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
+    """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
+    elements, where both are equal). Elements outside and NaN do not count.
+    """
+    if data.dtype.kind in "iu":
+        _check_ends(data, float(min), float(max))
+    refuse(data, "float", "linspace_cpu" if data.dtype.kind == "b" else "histogram_cpu")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    values = working_array(data).reshape(-1)
+    low, high = _limits(values, float(min), float(max), "torch.histc")
+    edges = spaced(low, high, bins + 1, values.dtype).astype(values.dtype, copy=False)
+    inside = values >= edges[0]
+    inside &= values <= edges[-1]
+    if np.count_nonzero(inside) < values.size:
+        values = values[inside]
+    return finished(np.bincount(_even_places(values, edges), minlength=bins), data.dtype)
+
+
+def _explicit_edges(bins: Any) -> np.ndarray:
+    if bins._data.ndim != 1:
+        raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension, but got "
+                           f"{bins._data.ndim} dimensions in the bins tensor for dimension "
+                           "0")  # fmt: skip
+    return bins._data
+
+
+def _edges(column: np.ndarray, bins: Any, limits: Any, dim: int) -> tuple[np.ndarray, bool]:
+    """(edges, whether they are evenly spaced) of one dim."""
+    if isinstance(bins, Tensor):
+        return _explicit_edges(bins), False
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension "
+                           f"{dim}")  # fmt: skip
+    low, high = (0.0, 0.0) if limits is None else limits
+    if limits is None:
+        low, high = (float(column.min()), float(column.max())) if column.size else (0.0, 1.0)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd(): dimension {dim}'s range [{low:g}, {high:g}] is "
+                           "not finite")  # fmt: skip
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low:g} "
+                           f"max {high:g} for dimension {dim}")  # fmt: skip
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = spaced(low, high, bins + 1, column.dtype)
+    return edges.astype(column.dtype, copy=False), True
+
+
+def _count_points(points: np.ndarray, bins: Sequence[Any], limits: Any, weight: Any,
+                  density: bool) -> tuple[np.ndarray, list[np.ndarray]]:  # fmt: skip
+    """The weighted counts of points (rows) in a grid of bins."""
+    edges, places = [], []
+    for dim in range(points.shape[1]):
+        column = points[:, dim]
+        span = None if limits is None else limits[2 * dim : 2 * dim + 2]
+        edge, uniform = _edges(column, bins[dim], span, dim)
+        edges.append(edge)
+        places.append(_bin_places(column, edge, uniform))
+    shape = [len(edge) - 1 for edge in edges]
+    inside = np.logical_and.reduce([place >= 0 for place in places])
+    counts = np.zeros(shape, points.dtype)
+    found = tuple([place[inside] for place in places])
+    np.add.at(counts, found, 1 if weight is None else weight.reshape(-1)[inside])
+    if density:
+        counts = counts / counts.sum()
+        for dim, edge in enumerate(edges):
+            width = np.diff(edge).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+            counts = counts / width
+    return counts, edges
+
+
+def _c_name(tensor: Any) -> str:
+    """`float`, `double`: what C calls the type."""
+    return str(tensor.dtype.scalar_name).lower()
+
+
+def _check_weight(input: Any, weight: Any, shape: tuple[int, ...]) -> None:
+    """`shape`: that of the input with a last dim for coordinates."""
+    if weight is None:
+        return
+    if weight.dtype is not input.dtype:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and "
+                           "weight tensor should have the same dtype, but got input"
+                           f"({_c_name(input)}), and weight({_c_name(weight)})")  # fmt: skip
+    if weight._data.shape != shape[:-1]:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the "
+                           "same shape as the input tensor excluding its innermost dimension, but "
+                           f"got input with shape {list(shape)} and weight with shape "
+                           f"{list(weight.shape)}")  # fmt: skip
+
+
+_histogram = result_type_of("histogram", ("hist", "bin_edges"))
+_histogramdd = result_type_of("histogramdd", ("hist", "bin_edges"))
+
+
+@composite(
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, "
+    "Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+)
+def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None,
+              density: bool = False, out: Any = None) -> Any:  # fmt: skip
+    """Counts (or with `weight`, sums of weights) of elements in bins, and the bins' edges. `bins`
+    is a number of equal bins or a tensor of edges; `density` scales the integral to 1.
+    """
+    data = input._data
+    refuse(data, "float", "histogramdd")
+    if isinstance(bins, Tensor) and bins.dtype is not input.dtype:
+        raise RuntimeError("torch.histogramdd(): input tensor and bins tensors should have the "
+                           f"same dtype, but got input with dtype {input.dtype.scalar_name} and "
+                           f"bins for dimension 0 with dtype {bins.dtype.scalar_name}")  # fmt: skip
+    _check_weight(input, weight, (*data.shape, 1))
+    points = data.reshape(-1, 1)
+    weights = None if weight is None else weight._data
+    with cpu.quiet():
+        counts, edges = _count_points(points, [bins], range, weights, density)
+    result = _histogram((wrap(finished(counts, data.dtype)), wrap(np.array(edges[0]))))
+    return write(histogram, out, recorded(result, (input, bins, weight), "histogram"))
+
+
+@composite(
+    "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    method=False,
+)
+def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
+                density: bool = False) -> Any:  # fmt: skip
+    """The counts of points in a grid; the last dim of the input holds a point's coordinates."""
+    data = input._data
+    if data.ndim < 2:
+        raise RuntimeError("torch.histogramdd(): input tensor should have at least 2 dimensions, "
+                           f"but got {data.ndim}")  # fmt: skip
+    refuse(data, "float", "histogramdd")
+    width = data.shape[-1]
+    each = [bins] * width if isinstance(bins, int) else list(bins)
+    if len(each) != width:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost "
+                           "dimension of the input.")  # fmt: skip
+    if range is not None and len(range) != 2 * width:
+        raise RuntimeError(f"torch.histogramdd(): for a {width}-dimensional histogram range should "
+                           f"have {2 * width} elements, but got {len(range)}")  # fmt: skip
+    points = data.reshape(math.prod(data.shape[:-1]), width)
+    _check_weight(input, weight, data.shape)
+    weights = None if weight is None else weight._data
+    with cpu.quiet():
+        counts, edges = _count_points(points, each, range, weights, density)
+    hist = wrap(finished(counts, data.dtype))
+    if isinstance(each[0], Tensor):
+        recorded(hist, (input, each, weight), "_histogramdd_from_bin_tensors")
+        return _histogramdd((hist, tuple(each)))
+    recorded(hist, (input, weight), "_histogramdd_from_bin_cts")
+    tensors = [wrap(np.array(edge)) for edge in edges]
+    found = tuple(recorded(tensors, (input, weight), "_histogramdd_bin_edges"))
+    return _histogramdd((hist, found))
+
+
+@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", underived=True)
+def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
+    """How often each non-negative integer occurs, or the sum of its weights."""
+    refuse(data, "int", "bincount_cpu")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if data.ndim != 1 or (data.size and data.item(data.argmin()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if not data.size:  # torch looks at no weights then
+        return np.zeros(minlength, INT64)
+    if weights is None:
+        return finished(np.bincount(data, minlength=minlength), INT64)
+    if weights.shape != data.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    kind = weights.dtype if weights.dtype == np.float32 else FLOAT64
+    return finished(np.bincount(data, weights.astype(FLOAT64), minlength), kind)
+
+
+# ---- unique elements
+
+
+def _boundaries(rows: np.ndarray) -> np.ndarray:
+    """Where a row differs from the one before it; the first always does."""
+    changed = np.ones(len(rows), bool)
+    if len(rows) > 1:
+        different = rows[1:] != rows[:-1]
+        changed[1:] = different.any(tuple(range(1, rows.ndim)))
+    return changed
+
+
+class _Groups:
+    """Rows put into groups of equals: the first row, the size and the members of each."""
+
+    def __init__(self, rows: np.ndarray, places: np.ndarray | None) -> None:
+        arranged = rows if places is None else rows[places]
+        changed = _boundaries(arranged)
+        self.starts = np.flatnonzero(changed)
+        self.values = arranged[self.starts]
+        group = np.cumsum(changed) - 1
+        self.inverse = np.empty(len(rows), INT64)
+        self.inverse[slice(None) if places is None else places] = group
+        self.counts = np.diff(np.append(self.starts, len(rows)))
+
+
+def _row_order(rows: np.ndarray) -> np.ndarray:
+    """The order that sorts rows lexicographically."""
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+    if flat.shape[1] == 1:
+        return order(flat[:, 0], 0, False)
+    return np.lexsort(flat.T[::-1]) if flat.shape[1] else np.arange(len(rows))
+
+
+def _sorted_values(input: Any) -> Tensor:
+    """The different elements in order: all that a plain `unique` needs."""
+    ordered = np.sort(working_array(input._data.reshape(-1)))
+    return wrap(finished(ordered[_boundaries(ordered)], input._data.dtype))
+
+
+def _unique(input: Any, dim: int | None, consecutive: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """(values, inverse, counts) of all elements or of slices along a dim."""
+    data = input._data
+    label = "unique_consecutive" if consecutive else "unique"
+    refuse(data, "bool int float", label if dim is None else f"{label}_dim")
+    if dim is None:
+        rows, shape = data.reshape(-1), data.shape
+    else:
+        dim = wrap_dim(dim, data.ndim)
+        rows = np.moveaxis(data, dim, 0) if data.ndim else data.reshape(1)
+        shape = (len(rows),)
+    with cpu.quiet():
+        comparable = working_array(rows)
+        groups = _Groups(comparable, None if consecutive else _row_order(comparable))
+    values = finished(groups.values, data.dtype)
+    if dim is not None and data.ndim:
+        values = np.moveaxis(values, 0, dim)
+    return (wrap(values), wrap(groups.inverse.reshape(shape)),
+            wrap(finished(groups.counts, INT64)))  # fmt: skip
+
+
+def _chosen(found: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
+    chosen = [found[0]]
+    chosen += [found[1]] if inverse else []
+    chosen += [found[2]] if counts else []
+    return tuple(chosen) if len(chosen) > 1 else chosen[0]
+
+
+def _check_zero_sizes(data: np.ndarray, dim: int | None) -> None:
+    if dim is not None and not data.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if dim is None or data.size:
+        return
+    if data.shape.count(0) > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+    if data.shape[wrap_dim(dim, data.ndim)]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+
+
+@composite(
+    "unique(Tensor self, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
+)
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
+           return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
+    """The different elements (or slices along a dim), in order; on request, for each element the
+    place of its value, and how often each value occurs.
+    """
+    _check_zero_sizes(input._data, dim)
+    if dim is None and not return_inverse and not return_counts:
+        refuse(input._data, "bool int float", "unique")
+        return recorded(_sorted_values(input), (input,), "_unique2", "Unique2Backward0")
+    found = _unique(input, dim, False)
+    name, title = ("_unique2", "Unique2") if dim is None else ("unique_dim", "UniqueDim")
+    recorded(found, (input,), name, f"{title}Backward0")
+    return _chosen(found, return_inverse, return_counts)
+
+
+@composite(
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+    "int? dim=None) -> (Tensor, Tensor, Tensor)"
+)
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:  # fmt: skip
+    """The elements (or slices along a dim) that differ from the one before."""
+    _check_zero_sizes(input._data, dim)
+    found = _unique(input, dim, True)
+    recorded(found, (input,), "unique_consecutive", "UniqueConsecutiveBackward0")
+    return _chosen(found, return_inverse, return_counts)

@@ -1,0 +1,382 @@
+"""Order statistics and moments: `median`, `mode`, `kthvalue`, `quantile`, `cov`, `corrcoef`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.reductions.extrema import (
+    check_not_empty,
+    evenly_backward,
+    selected_backward,
+    take_along,
+)
+from flambeau._ops.reductions.sums import INT64, finished, refuse, working_array, write
+from flambeau._ops.scans.cumulative import is_recorded
+from flambeau._ops.sorting.sort import order
+from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, reduction
+from flambeau._tensor.tensor import Tensor, wrap
+
+
+def _prepare(data: np.ndarray, dim: int, name: str) -> int:
+    dim = wrap_dim(dim, data.ndim)
+    if data.ndim:
+        check_not_empty(data, (dim,), f"{name}()")
+    return dim
+
+
+def _pick(data: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """(values, indices) of one element per row; `indices` has size 1 along `dim`."""
+    values = take_along(data, indices, dim)
+    if not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return finished(values, data.dtype), finished(indices, INT64)
+
+
+def _single(data: np.ndarray) -> Any:
+    """The results for a 0-dim tensor."""
+    return data.copy(), np.zeros((), INT64)
+
+
+def _selected(grad: Any, indices: Any, self_shape: Any, dim: int, keepdim: bool) -> Any:
+    return selected_backward(grad, indices, self_shape, dim, keepdim)
+
+
+# ---- median, kthvalue, mode
+
+
+def _missing(data: np.ndarray) -> np.ndarray:
+    return np.isnan(data) if data.dtype.kind in "fV" else np.zeros(data.shape, bool)
+
+
+def _median_index(data: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
+    """The index of the lower median of each row. A NaN is every row's median unless ignored."""
+    indices = order(data, dim, False)
+    absent = _missing(data)
+    count = data.shape[dim] - np.add.reduce(absent, dim, INT64, keepdims=True)
+    middle = np.maximum((count - 1) // 2, 0)
+    if not ignore_nan:
+        first_nan = np.argmax(take_along(absent, indices, dim), dim, keepdims=True)
+        middle = np.where(count < data.shape[dim], first_nan, middle)
+    return take_along(indices, middle, dim)
+
+
+def _median_of_all(data: np.ndarray, ignore_nan: bool) -> np.ndarray:
+    refuse(data, "int float", "median_cpu")
+    if not data.size:
+        lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else np.nan
+        return finished(lowest, data.dtype)
+    flat = working_array(data).flatten()
+    count = flat.size
+    if data.dtype.kind in "fV":
+        count -= int(np.count_nonzero(flat != flat))  # noqa: PLR0124  NaN, which is put last
+    middle = max(count - 1, 0) // 2 if count == flat.size or ignore_nan else -1
+    flat.partition(middle)
+    return finished(flat[middle], data.dtype)
+
+
+def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
+    dim = _prepare(data, dim, name)
+    refuse(data, "int float", "median_out_impl" if data.ndim else "median_cpu")
+    if not data.ndim:
+        return _single(data)
+    return _pick(data, _median_index(data, dim, name == "nanmedian"), dim, keepdim)
+
+
+@reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward})
+def median(data: np.ndarray) -> np.ndarray:
+    """The median of all elements: the lower of two middle ones."""
+    return _median_of_all(data, False)
+
+
+@reduction(
+    "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    order=1,
+    node="MedianBackward1",
+    nondifferentiable=("indices",),
+    backward={"self": _selected},
+)
+def median_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """The lower medians along a dim, and an index of each."""
+    return _median_along(data, dim, keepdim, "median")
+
+
+@reduction(
+    "nanmedian(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward}
+)
+def nanmedian(data: np.ndarray) -> np.ndarray:
+    """The median of the elements that are not NaN."""
+    return _median_of_all(data, True)
+
+
+@reduction(
+    "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    order=1,
+    node="NanmedianBackward1",
+    nondifferentiable=("indices",),
+    backward={"self": _selected},
+)
+def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """The medians along a dim of the elements that are not NaN."""
+    return _median_along(data, dim, keepdim, "nanmedian")
+
+
+@reduction(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)"
+    " -> (Tensor values, Tensor indices)",
+    out_type="output values must be of same type as input",
+    out_apart=True,
+    nondifferentiable=("indices",),
+    backward={"self": _selected},
+)
+def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
+    """The k-th smallest elements along a dim, counted from 1, and their indices."""
+    if isinstance(k, bool):
+        raise TypeError("kthvalue(): argument 'k' must be int, not bool")
+    dim = _prepare(data, dim, "kthvalue")
+    if not 1 <= k <= (data.shape[dim] if data.ndim else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension "
+                           f"{dim}")  # fmt: skip
+    refuse(data, "int float", "kthvalue_cpu")
+    if not data.ndim:
+        return _single(data)
+    indices = order(data, dim, False)[(slice(None),) * dim + (slice(k - 1, k),)]
+    return _pick(data, indices, dim, keepdim)
+
+
+@reduction(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out_type="expected scalar type '{want}' but got '{have}' for {part} output",
+    nondifferentiable=("indices",),
+    backward={"self": _selected},
+)
+def mode(data: np.ndarray, dim: int, keepdim: bool) -> Any:
+    """The most frequent elements along a dim (the smallest of several), and an index of each."""
+    dim = _prepare(data, dim, "mode")
+    refuse(data, "bool int float", "mode_cpu")
+    if not data.ndim:
+        return _single(data)
+    indices = order(data, dim, False)
+    rows = np.moveaxis(take_along(data, indices, dim), dim, -1)
+    last = np.argmax(_run_lengths(rows), -1)[..., None]
+    return _pick(data, take_along(indices, np.moveaxis(last, -1, dim), dim), dim, keepdim)
+
+
+def _run_lengths(rows: np.ndarray) -> np.ndarray:
+    """For each element of sorted rows, how many equal ones there are up to it."""
+    positions = np.arange(rows.shape[-1])
+    starts = np.zeros(rows.shape, INT64)
+    starts[..., 1:] = np.where(rows[..., 1:] != rows[..., :-1], positions[1:], 0)
+    return positions - np.maximum.accumulate(starts, -1)
+
+
+# ---- quantiles
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _as_quantiles(input: Any, q: Any) -> Any:
+    if isinstance(q, Tensor):
+        return q
+    if not 0 <= q <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+    return wrap(np.array(q, input._data.dtype))
+
+
+def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
+    if not input._data.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if q._data.ndim > 1:
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+    if input.dtype.name not in ("float32", "float64"):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if q.dtype is not input.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint"
+                           f" or nearest, but got {interpolation}")  # fmt: skip
+    if np.count_nonzero((q._data >= 0) & (q._data <= 1)) < q._data.size:
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+
+
+def _places(count: Any, q: Any, interpolation: str) -> tuple[Any, Any, Any]:
+    """(lower rank, upper rank, weight of the upper) of each quantile among `count` numbers."""
+    rank = q * count
+    if interpolation == "lower":
+        rank = ops.floor(rank)
+    elif interpolation == "higher":
+        rank = ops.ceil(rank)
+    elif interpolation == "nearest":
+        rank = ops.round(rank)
+    lower = ops.floor(rank.detach())
+    upper = ops.ceil(rank.detach())
+    if interpolation == "midpoint":
+        return lower.long(), upper.long(), (lower != upper).to(rank.dtype) * 0.5
+    return lower.long(), upper.long(), rank - lower
+
+
+def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str,
+              ignore_nan: bool) -> Any:  # fmt: skip
+    q = _as_quantiles(input, q)
+    _check_quantile(input, q, interpolation)
+    ndim = input._data.ndim
+    position = None if dim is None else wrap_dim(dim, ndim)
+    rows = input.reshape(-1) if position is None or not ndim else input.movedim(position, -1)
+    sorted_rows: Any
+    if is_recorded(rows):
+        sorted_rows = ops.sort(rows, -1)[0]
+    else:
+        sorted_rows = wrap(np.sort(rows._data, -1))  # in a fifth of the time without places
+    count = rows._data.shape[-1] - 1
+    if ignore_nan:
+        absent = ops.isnan(sorted_rows.detach()).sum(-1, True)
+        values = _interpolated(sorted_rows, ops.clamp(count - absent, min=0), q, interpolation)
+    else:
+        last = sorted_rows.detach().narrow(-1, count, 1)  # NaN comes last
+        values = _interpolated(sorted_rows, count, q, interpolation, ops.isnan(last))
+    return _arranged(values, q, position, keepdim, ndim)
+
+
+def _interpolated(sorted_rows: Any, count: Any, q: Any, interpolation: str,
+                  at_end: Any = None) -> Any:  # fmt: skip
+    """Quantiles of sorted rows, as the last dim; the last element where `at_end` says so."""
+    lower, upper, weight = _places(count, q.reshape(-1), interpolation)
+    if at_end is not None:
+        lower = ops.where(at_end, count, lower)
+        upper = ops.where(at_end, count, upper)
+    shape = (*sorted_rows._data.shape[:-1], q._data.size)
+    low = ops.gather(sorted_rows, -1, lower.expand(shape))
+    if interpolation in ("lower", "higher", "nearest"):
+        return low
+    high = ops.gather(sorted_rows, -1, upper.expand(shape))
+    return ops.lerp(low, high, weight.expand(shape))
+
+
+def _arranged(values: Any, q: Any, position: int | None, keepdim: bool, ndim: int) -> Any:
+    """Quantiles from the last dim to the first (left out for a single number)."""
+    if keepdim:
+        shape = [*values._data.shape[:-1]]
+        if position is None:
+            shape = [1] * ndim
+        elif ndim:
+            shape.insert(position, 1)
+        values = values.movedim(-1, 0).reshape([q._data.size, *shape])
+    elif values._data.ndim > 1:
+        values = values.movedim(-1, 0)
+    return values if q._data.ndim else values.squeeze(0)
+
+
+_QUANTILE = ('(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, '
+             'str interpolation="linear") -> Tensor')  # fmt: skip
+_OF_INPUT = "quantile() out tensor must be same dtype as the input tensor"
+
+
+@composite(f"quantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
+def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
+             interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
+    """The q-th quantiles of everything or along a dim; several `q` come first in the result."""
+    return write(quantile, out, _quantile(input, q, dim, keepdim, interpolation, False))
+
+
+@composite(f"nanquantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
+def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
+                interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
+    """The quantiles of the elements that are not NaN."""
+    return write(nanquantile, out, _quantile(input, q, dim, keepdim, interpolation, True))
+
+
+# ---- covariance
+
+
+def _check_weights(weights: Any, count: int, name: str, real: bool) -> None:
+    if weights is None:
+        return
+    if weights._data.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got "
+                           f"{name} with {weights._data.ndim} dimensions")  # fmt: skip
+    if (weights._data.dtype.kind in "fV") != real or weights._data.dtype.kind in "bc":
+        wanted = "floating point" if real else "integral"
+        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with "
+                           f"{weights.dtype.scalar_name} dtype")  # fmt: skip
+    if weights._data.size != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
+                           f"observations in the input but got {weights._data.size} != "
+                           f"{count}")  # fmt: skip
+    if count and weights._data.min() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@composite(
+    "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
+)
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariance matrix of variables (rows) over observations (columns)."""
+    ndim = input._data.ndim
+    if ndim > 2:
+        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input "
+                           f"with {ndim} dimensions")  # fmt: skip
+    if input._data.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = input if ndim == 2 else input.reshape(1, -1)
+    count = rows._data.shape[1]
+    _check_weights(fweights, count, "fweights", False)
+    _check_weights(aweights, count, "aweights", True)
+    weights = fweights if aweights is None else aweights
+    if fweights is not None and aweights is not None:
+        weights = fweights * aweights
+    return _covariance(rows, weights, aweights, correction)
+
+
+NO_FREEDOM = ("cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
+              "number of observations.")  # fmt: skip
+
+
+def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
+    count = rows._data.shape[1]
+    if not count:
+        shape = (rows._data.shape[0],) * 2 if rows._data.shape[0] != 1 else ()
+        value = 0.0 if correction < 0 else float("nan")
+        if value:
+            warnings.warn(NO_FREEDOM, UserWarning, stacklevel=3)
+        return ops.full(shape, value, dtype=(rows + 0.0).dtype)
+    total = count if weights is None else weights.sum()
+    if weights is not None and not total._data.item():
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    average = (
+        rows.sum(1, True) / count if weights is None else (rows * weights).sum(1, True) / total
+    )
+    if weights is None or aweights is None or correction == 0:
+        normalizer = total - correction
+    else:
+        normalizer = total - correction * (weights * aweights).sum() / total
+    if float(normalizer if isinstance(normalizer, int) else normalizer._data) <= 0:
+        warnings.warn(NO_FREEDOM, UserWarning, stacklevel=3)
+        normalizer = 0 if isinstance(normalizer, int) else ops.zeros_like(normalizer)
+    centered = rows - average
+    weighted = centered if weights is None else centered * weights
+    product = ops.matmul(centered, ops.conj(weighted.transpose(0, 1)))
+    return (product / normalizer).squeeze()
+
+
+@composite("corrcoef(Tensor self) -> Tensor")
+def corrcoef(input: Any) -> Any:
+    """The matrix of correlation coefficients of variables (rows): covariances scaled to [-1, 1]."""
+    if input._data.ndim > 2:
+        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an "
+                           f"input with {input._data.ndim} dimensions")  # fmt: skip
+    matrix = ops.cov(input)
+    if not matrix._data.ndim:
+        return matrix / matrix
+    variances = matrix.diagonal()
+    if variances._data.dtype.kind == "c":
+        variances = ops.real(variances)
+    deviations = ops.sqrt(variances)
+    scaled = matrix / deviations.unsqueeze(-1) / deviations.unsqueeze(0)
+    if scaled._data.dtype.kind == "c":
+        real, imaginary = ops.real(scaled), ops.imag(scaled)
+        return ops.complex(ops.clamp(real, -1, 1), ops.clamp(imaginary, -1, 1))
+    return ops.clamp(scaled, -1, 1)

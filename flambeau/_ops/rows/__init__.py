@@ -1,0 +1,1 @@
+"""Row formulas: what softmax, normalisation, losses and reductions compute along a dim."""

@@ -1,0 +1,1 @@
+"""Sorted order, the first elements of it, and search in it."""

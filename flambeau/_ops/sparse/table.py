@@ -1,0 +1,72 @@
+"""What dense operators do with a sparse tensor: a function from this table, or torch's error.
+
+    @on_sparse("add.Tensor")
+    def add(first, second): ...
+
+A function is filed under the full name of a row, with `_` after the name for the form in place,
+and gets the row's arguments in the order of its schema. `method` gives sparse tensors a method of
+their own, where Tensor's is no row.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flambeau._tensor.sparse import SparseTensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+TABLE: dict[str, Callable[..., Any]] = {}
+FILES = ("entries", "elementwise", "arithmetic", "products", "reductions", "shapes", "methods")
+
+
+def on_sparse(*names: str) -> Callable[[Function], Function]:
+    """File a function under the names of rows."""
+
+    def file(function: Function) -> Function:
+        for name in names:
+            TABLE[name] = function
+        return function
+
+    return file
+
+
+def method(function: Function) -> Function:
+    """Give sparse tensors a method of the function's name."""
+    setattr(SparseTensor, function.__name__, function)
+    return function
+
+
+def load() -> None:
+    """Import every file of the package."""
+    for name in FILES:
+        importlib.import_module(f"flambeau._ops.sparse.{name}")
+
+
+def call(name: str, values: tuple[Any, ...], out: Any = None) -> Any:
+    """The result for arguments of which one is sparse.
+
+    Raises:
+        NotImplementedError: the table has no such row, or the result should go to `out`.
+    """
+    load()
+    function = TABLE.get(name)
+    if function is None or out is not None:
+        raise refusal(f"{name}.out" if function else name) from None
+    return function(*values)
+
+
+OWN_ROWS = re.compile("^_clamp_(both|low|high)(_tensors?)?")
+"""Operators that are rows of ours behind one of torch's."""
+
+
+def refusal(name: str) -> NotImplementedError:
+    """Torch's error for an operator that sparse tensors do not have."""
+    name = OWN_ROWS.sub("clamp", name)
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend. "
+        "Tensor.to_dense() makes a dense copy."
+    )

@@ -1,0 +1,324 @@
+"""From schemas to Python signatures, and from wrong arguments to torch's error texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core.device import device
+from flambeau._core.layout import _Constant
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.schema import REQUIRED, Argument
+from flambeau._tensor.tensor import Tensor
+
+NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}
+"""NumPy's names for parameters, accepted beside torch's."""
+
+
+def python_name(op: Op, argument: Argument) -> str:
+    """The parameter's name in Python: `self` is `input` in functions."""
+    known = NAMES.get((op.name, argument.name))
+    if known is not None:
+        return known
+    return {"self": "input", "from": "from_", "lambda": "lambda_"}.get(argument.name, argument.name)
+
+
+NAMES = {
+    ("linalg_cholesky_ex", "A"): "input", ("linalg_eigh", "A"): "input",
+    ("linalg_eigvalsh", "A"): "input", ("linalg_ldl_factor_ex", "A"): "input",
+    ("linalg_solve_triangular", "A"): "input", ("vector_norm", "self"): "x",
+    ("special_airy_ai", "self"): "x", ("special_spherical_bessel_j0", "self"): "x",
+    ("special_scaled_modified_bessel_k0", "self"): "x",
+    ("special_scaled_modified_bessel_k1", "self"): "x",
+}  # fmt: skip
+"""Parameters that are called otherwise than in the schema."""
+
+
+def takes_size_list(op: Op) -> bool:
+    """Whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional is a list."""
+    rest = [a for a in op.schema.arguments if a.name != "self" and not a.keyword_only]
+    return len(rest) == 1 and rest[0].is_list and rest[0].type == "int" and (
+        rest[0].length is None and op.name not in ("sum", "mean")
+    )  # fmt: skip
+
+
+def signature_text(op: Op, extra: str = "", *, earlier: bool = True) -> str:
+    """The parameter list of the generated function; defaults are `default_<name>`. `earlier`: with
+    those of earlier forms."""
+    parts = []
+    keyword_only = False
+    for argument in op.schema.arguments:
+        name = python_name(op, argument)
+        if argument.keyword_only and not keyword_only:
+            keyword_only = True
+            parts += [f"{more}=None" for more in earlier_parameters(op)] if earlier else []
+            parts.append("*")
+        if argument.default is REQUIRED:
+            parts.append(name)
+        else:
+            parts.append(f"{name}=default_{name}")
+    if extra:
+        parts += ([] if keyword_only else ["*"]) + [extra]
+    return ", ".join(parts)
+
+
+def earlier_numbers(op: Op) -> list[str]:
+    """The numbers that an earlier form of a row takes by position: see `earlier_forms`."""
+    if op.namespace or op.name not in EARLIER:
+        return []
+    return [a.name for a in op.schema.arguments if a.keyword_only and a.type == "Scalar"]
+
+
+def earlier_parameters(op: Op) -> list[str]:
+    """Names of further parameters, so that earlier forms bind."""
+    return [f"earlier{place + 1}" for place in range(len(earlier_numbers(op)))]
+
+
+EARLIER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm")
+"""Rows that once took their numbers by position."""
+
+
+def defaults(op: Op) -> dict[str, Any]:
+    """The values behind `default_<name>` in the generated text."""
+    return {
+        f"default_{python_name(op, a)}": a.default
+        for a in op.schema.arguments
+        if a.default is not REQUIRED
+    }
+
+
+# ---- checking values against a schema
+
+
+def fits(argument: Argument, value: Any) -> bool:
+    """Whether a value may stand for a parameter."""
+    if value is None:
+        return argument.optional or argument.default is None
+    if argument.is_list:
+        return _fits_list(argument, value)
+    return _fits_one(argument.type, value)
+
+
+def _fits_list(argument: Argument, value: Any) -> bool:
+    if argument.length is not None and _fits_one(argument.type, value) and (
+        not isinstance(value, Tensor)
+    ):  # fmt: skip
+        return True
+    if not isinstance(value, (list, tuple)):
+        return False
+    if argument.type == "Tensor":
+        return all(isinstance(item, Tensor) or (item is None and argument.gaps) for item in value)
+    return all(_fits_one(argument.type, item) for item in value[:1])
+
+
+def with_dtypes(op: Op, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The values with element types in the place of Python's types; None if there are none."""
+    kinds = [argument.type for argument in op.schema.arguments]
+    found = tuple(
+        dt.as_dtype(value) if kind == "ScalarType" else value
+        for kind, value in zip(kinds, values, strict=False)
+    )
+    changed = any(new is not old for new, old in zip(found, values, strict=True))
+    return found if changed else None
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number: Python's, NumPy's or a tensor's, but no bool."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and value._data.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and not value.requires_grad
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether a value is a number, and no tensor."""
+    return not isinstance(value, Tensor) and _is_number(value)
+
+
+def _is_real(value: Any) -> bool:
+    return _is_number(value) and not isinstance(value, complex)
+
+
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, Tensor),
+    "Scalar": _is_number,
+    "int": is_integer,
+    "float": _is_real,
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "ScalarType": lambda v: isinstance(v, dt.dtype) or v in (float, int, bool, complex),
+    "Layout": lambda v: isinstance(v, _Constant),
+    "MemoryFormat": lambda v: isinstance(v, _Constant),
+    "Device": lambda v: isinstance(v, (device, str, int)),
+    "Generator": lambda v: hasattr(v, "manual_seed"),
+}
+
+
+def _fits_one(kind: str, value: Any) -> bool:
+    return bool(CHECKS[kind](value))
+
+
+def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+    """The arguments in schema order, or None where they do not fit."""
+    arguments = op.schema.arguments
+    positional = [a for a in arguments if not a.keyword_only]
+    if len(args) > len(positional):
+        args = _packed(op, positional, args)
+    if args is None:
+        return None
+    values = dict(zip((a.name for a in positional), args, strict=False))
+    names = {python_name(op, a): a.name for a in arguments}
+    for key, value in kwargs.items():
+        name = names.get(key, "self" if key == "self" else None) or _numpy_alias(key, names)
+        if name is None or name in values:
+            return None
+        values[name] = value
+    return _complete(op, values)
+
+
+def _numpy_alias(key: str, names: dict[str, str]) -> str | None:
+    for ours, theirs in NUMPY_NAMES.items():
+        if key == theirs and ours in names:
+            return ours
+    return None
+
+
+def _packed(op: Op, positional: list[Argument], args: tuple[Any, ...]) -> Any:
+    """`x.permute(0, 1)`: loose ints gathered into the one list parameter."""
+    if not takes_size_list(op) or not all(is_integer(a) for a in args[len(positional) - 1 :]):
+        return None
+    return (*args[: len(positional) - 1], args[len(positional) - 1 :])
+
+
+def takes_number(op: Op, position: int) -> bool:
+    """Whether a number may stand for the tensor at a position."""
+    return op.numbers in ("both", "all") or (op.numbers == "other" and position > 0)
+
+
+def fits_at(op: Op, position: int, value: Any) -> bool:
+    """Whether a value may stand for the argument at a position, numbers for tensors included."""
+    argument = op.schema.arguments[position]
+    if argument.is_tensor and takes_number(op, position) and is_plain_number(value):
+        return True
+    return fits(argument, value)
+
+
+def _complete(op: Op, values: dict[str, Any]) -> list[Any] | None:
+    complete = []
+    for position, argument in enumerate(op.schema.arguments):
+        if argument.name not in values:
+            if argument.default is REQUIRED:
+                return None
+            complete.append(argument.default)
+            continue
+        value = values[argument.name]
+        if not fits_at(op, position, value):
+            return None
+        complete.append(values[argument.name])
+    return complete
+
+
+# ---- errors
+
+
+def require_tensor(function: str, name: str, position: int, value: Any) -> None:
+    """Torch's TypeError where a parameter has to be a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                        f"not {plain_type_name(value)}")  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """How messages name a value's type."""
+    if isinstance(value, Tensor):
+        return "Tensor"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(type_name(item) for item in value[:3])
+        return f"{type(value).__name__} of ({inner})" if value else type(value).__name__
+    return plain_type_name(value)
+
+
+def plain_type_name(value: Any) -> str:
+    """The name of a value's class; NumPy's with their module."""
+    prefix = "numpy." if isinstance(value, (np.generic, np.ndarray)) else ""
+    if isinstance(value, (dt.dtype, device, _Constant)):
+        prefix = "torch."
+    return f"{prefix}{type(value).__name__}"
+
+
+def argument_error(op: Op, values: list[Any]) -> TypeError | None:
+    """Torch's TypeError for the first value that does not fit, or None if all do."""
+    for position, (argument, value) in enumerate(zip(op.schema.arguments, values, strict=True)):
+        if not fits(argument, value):
+            return type_error(op, position, value)
+    return None
+
+
+def type_error(op: Op, position: int, value: Any) -> TypeError:
+    """Torch's TypeError for a value that does not fit the argument at a position."""
+    argument = op.schema.arguments[position]
+    place = f"(position {position + 1}) " if not argument.keyword_only else ""
+    wanted = type_text(argument)
+    element = _wrong_element(argument, value)
+    if element is not None and argument.is_tensor:
+        return TypeError(f"expected Tensor as element {element[0]} in argument {position}, but "
+                         f"got {type(element[1]).__name__}")  # fmt: skip
+    if element is not None:
+        return TypeError(
+            f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+            f"but found element of type {type_name(element[1])} at pos {element[0]}"
+        )
+    return TypeError(
+        f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+        f"not {plain_type_name(value)}"
+    )
+
+
+def _wrong_element(argument: Argument, value: Any) -> tuple[int, Any] | None:
+    if not argument.is_list or not isinstance(value, (list, tuple)):
+        return None
+    for position, item in enumerate(value):
+        if not _fits_one(argument.type, item):
+            return position, item
+    return None
+
+
+_WORDS = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout",
+          "MemoryFormat": "torch.memory_format", "Device": "torch.device",
+          "Generator": "torch.Generator"}  # fmt: skip
+
+
+def type_text(argument: Argument) -> str:
+    word = _WORDS.get(argument.type, argument.type)
+    return f"tuple of {word}s" if argument.is_list else word
+
+
+def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any) -> TypeError:
+    """Torch's error for arguments that fit none of several overloads."""
+    got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
+    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), "
+             "but expected one of:"]  # fmt: skip
+    lines += [f" * ({_overload_text(op)})" for op in ops]
+    return TypeError("\n".join(lines))
+
+
+def _overload_text(op: Op) -> str:
+    parts = []
+    keyword_only = False
+    for argument in op.schema.arguments:
+        if argument.keyword_only and not keyword_only:
+            keyword_only = True
+            parts.append("*")
+        default = "" if argument.default is REQUIRED else f" = {argument.default}"
+        parts.append(f"{type_text(argument)} {python_name(op, argument)}{default}")
+    return ", ".join(parts)

@@ -1,0 +1,69 @@
+"""What operators do with tensors that have a conjugate or negative bit: see `_tensor/bits.py`.
+
+`run` is where all rows come to that did not find an array. Methods of Tensor that are no rows are
+in `bit_methods.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._ops.table.op import Op
+from flambeau._tensor.bits import among, like, on_memory, reading, writing
+from flambeau._tensor.tensor import Tensor, memory_of
+
+
+def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace: Any) -> Any:
+    """A row's result where the tensors `found` have bits.
+
+    `inplace`: the function that was called, if that was the form in place.
+    """
+    from flambeau._ops.table.dispatch import Plain
+    from flambeau._ops.table.outputs import write_out
+
+    if inplace is not None:
+        with writing([values[0]]), reading(found):
+            return inplace(*values)
+    plain = PLAIN.setdefault(op, Plain(op))
+    if op.kind == "view":
+        source = values[0]
+        with on_memory([source]), reading(found):
+            made = plain(*values)
+        return like(source, made) if op.turn is None else made
+    if op.bits is not None:
+        result = op.bits(plain, *values)
+        if result is not NotImplemented:
+            return result if out is None else write_out(op, out, result, values)
+    arguments = zip(op.schema.arguments, values, strict=False)
+    targets = [value for argument, value in arguments if argument.written and value is not None]
+    with taking_memory(_factors(op, values)), writing(targets), reading(among(values)):
+        result = plain(*values)
+    return result if out is None else write_out(op, out, result, values)
+
+
+def _factors(op: Op, values: tuple[Any, ...]) -> list[Tensor]:
+    """Conjugate views that are nothing but factors of a product."""
+    if not op.factors:
+        return []
+    named = zip([argument.name for argument in op.schema.arguments], values, strict=False)
+    given = [(name, value) for name, value in named if isinstance(value, Tensor)]
+    others = [value for name, value in given if name not in op.factors]
+    return [
+        value
+        for name, value in given
+        if value._conjugated and not value._negated and not any(value is one for one in others)
+    ]
+
+
+class taking_memory(on_memory):
+    """Products see the memory of these conjugate views, and that it is to be conjugated."""
+
+    def array(self, tensor: Tensor) -> Any:
+        from flambeau._ops.products.conjugated import Conjugated
+
+        return memory_of(tensor).view(Conjugated)
+
+
+PLAIN: dict[Op, Callable[..., Any]] = {}
+"""The functions of rows without the test for modes, which have had their say."""

@@ -1,0 +1,86 @@
+"""Dims as users give them: negative, single, tuples; and torch's errors about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dim from 0 to ndim - 1; 0-dim tensors count as having one dim."""
+    length = ndim or 1
+    if -length <= dim < length:
+        return dim + length if dim < 0 else dim
+    raise IndexError(
+        f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], "
+        f"but got {dim})"
+    )
+
+
+def size_at(data: Any, dim: int) -> int:
+    """The size of a dim that has to be there, or torch's errors of `size(dim)`."""
+    if not data.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return data.shape[wrap_dim(dim, data.ndim)]  # type: ignore[no-any-return]
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dims, each once. None and () stand for all dims."""
+    if dims.__class__ is tuple and len(dims) == 1 and dims[0].__class__ is int:
+        dims = dims[0]  # how generated functions hand on a single dim
+    if dims.__class__ is int:
+        dim = wrap_dim(dims, ndim)
+        return (dim,) if ndim else ()
+    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
+        return tuple(range(ndim))
+    if isinstance(dims, str):
+        raise TypeError(f"dims have to be ints, not {dims!r}")
+    if isinstance(dims, int) or not isinstance(dims, (tuple, list, Sequence)):
+        dims = (int(dims),)
+    wrapped = tuple([wrap_dim(int(dim), ndim) for dim in dims])
+    for dim in wrapped:
+        if wrapped.count(dim) > 1:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+    return wrapped if ndim else ()
+
+
+def check_index(index: int, size: int, dim: int) -> int:
+    """An index into a dim of `size`, made non-negative."""
+    if -size <= index < size:
+        return index + size if index < 0 else index
+    raise IndexError(
+        f"select(): index {index} out of range for tensor of size ... at dimension {dim}"
+    )
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """A shape with its -1 filled in, or torch's errors."""
+    sizes = [int(size) for size in shape]
+    known = 1
+    unknown = None
+    for position, size in enumerate(sizes):
+        if size == -1:
+            if unknown is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = position
+        elif size < 0:
+            raise RuntimeError(
+                f"invalid shape dimension {size} at index {position} of shape {sizes}"
+            )
+        else:
+            known *= size
+    if unknown is None:
+        if known != numel:
+            raise RuntimeError(f"shape '{sizes}' is invalid for input of size {numel}")
+        return tuple(sizes)
+    if known == 0:
+        if numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {sizes} because the unspecified "
+                "dimension size -1 can be any value and is ambiguous"
+            )
+        raise RuntimeError(f"shape '{sizes}' is invalid for input of size {numel}")
+    if numel % known:
+        raise RuntimeError(f"shape '{sizes}' is invalid for input of size {numel}")
+    sizes[unknown] = numel // known
+    return tuple(sizes)

@@ -1,0 +1,492 @@
+"""The call path: one readable function per row, generated from a template.
+
+    bind (Python's own, from the schema) -> watch (modes, if any is active) -> run -> record
+
+`FLAMBEAU_DEBUG=source` prints the text of each function as it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import modes
+from flambeau._ops.table import binder, bits, earlier_forms, overrides, pointwise, renamed
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.outputs import check_out, inplace_array, write_out
+from flambeau._ops.table.recording import build as build_recorder
+from flambeau._ops.table.recording import compile_function
+from flambeau._ops.table.result_types import result_type_of
+from flambeau._ops.table.schema import REQUIRED
+from flambeau._runtime import cpu
+from flambeau._tensor.bits import Bits, among, set_bits
+from flambeau._tensor.sparse import NotStrided
+from flambeau._tensor.tensor import Tensor, new, wrap
+from flambeau.autograd.history import (
+    bump,
+    check_inplace,
+    join_family,
+    limit_view,
+    rewritten,
+    views_of,
+)
+
+DEBUG = frozenset(os.environ.get("FLAMBEAU_DEBUG", "").split("|"))
+SCALAR_LIMIT = 4096
+
+
+class Recorder:
+    """The recording functions of a row, made when a call is first recorded."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        function = build_recorder(self.op, inplace=name == "inplace")
+        setattr(self, name, function)
+        return function
+
+
+def base_scope(op: Op) -> dict[str, Any]:
+    """Names that generated functions use."""
+    return {
+        "op": op, "body": op.body, "new": new, "Tensor": Tensor, "wrap": wrap,
+        "ndarray": np.ndarray, "watch": modes.watch, "grad_state": modes.grad,
+        "rewritten": rewritten, "enter_quiet": cpu.enter_quiet,
+        "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET, "recorder": Recorder(op),
+        "join_family": join_family, "limit_view": limit_view,
+        "views_of": views_of, "explain": explain, "watched": watched, "otherwise": otherwise,
+        "NotStrided": NotStrided, "set_bits": set_bits,
+        "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
+        "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
+        "asarray": np.asarray, "AttributeError": AttributeError, "TypeError": TypeError,
+        "Exception": Exception,
+        "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback,
+        "required": required, "in_earlier_form": earlier_forms.in_earlier_form,
+        **binder.defaults(op),
+    }  # fmt: skip
+
+
+def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
+    """Torch's TypeError if an argument has the wrong type, else the error itself: types are looked
+    at before anything else in torch, and here when something fails."""
+    found = binder.argument_error(op, list(values))
+    return found or error
+
+
+def otherwise(
+    op: Op, values: tuple[Any, ...], error: Exception, out: Any = None, *, inplace: Any = None
+) -> Any:
+    """The result where the arrays of dense tensors were not found: that of values or memory for
+    tensors with a bit, that of the form for sparse tensors, if one is among the arguments. Else the
+    error, in torch's words if it is a TypeError.
+
+    `inplace`: the function that was called, if that was the form in place.
+    """
+    if Bits.exist:
+        found = among((*values, out))
+        if found:
+            return bits.run(op, values, found, out, inplace)
+    if not isinstance(error, NotStrided):
+        plain = binder.with_dtypes(op, values)
+        if plain is not None:
+            result = CONVERTED.setdefault(op.full_name, Plain(op))(*plain)
+            return result if out is None else write_out(op, out, result, plain)
+        taken, result = overrides.taken_over(op, values, out, inplace=inplace is not None)
+        if taken:
+            return result
+        raise explain(op, values, error) from None
+    from flambeau._ops.sparse import table
+
+    head, dot, overload = op.full_name.partition(".")
+    prefix = f"{op.namespace}_" if op.namespace in ("linalg", "special", "fft") else ""
+    name = f"{prefix}{head}{'_' if inplace else ''}{dot}{overload}"
+    return table.call(name, values, out)
+
+
+def size_list(sizes: Any) -> Any:
+    """`view(2, 3)` and `view((2, 3))` alike."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        return sizes[0]
+    return sizes
+
+
+def named_sizes(op: Op, sizes: Any, named: dict[str, Any]) -> Any:
+    """The sizes of `x.view(size=(2, 3))`; what other names there are is an error."""
+    wanted = _size_name(op)
+    if not sizes and len(named) == 1:
+        for name in (wanted, binder.NUMPY_NAMES.get(wanted)):
+            if name in named:
+                return named[name]
+        if op.fallback and "dtype" in named:
+            return (named["dtype"],)
+    if not named:
+        raise TypeError(f'{op.public}() missing 1 required positional arguments: "{wanted}"')
+    name = next((name for name in named if name != wanted), wanted)
+    raise TypeError(f"{op.public}() got an unexpected keyword argument '{name}'")
+
+
+def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
+    """The result of the overload for arguments of other types, or this one's error."""
+    from flambeau._ops.table.namespace import get
+
+    if isinstance(error, NotStrided):
+        return otherwise(op, values, error)
+    taken, result = overrides.taken_over(op, values)
+    if taken:
+        return result
+    result = get(op.fallback)(*values)
+    if result is NotImplemented:
+        raise explain(op, values, error) from None
+    return result
+
+
+CONVERTED: dict[str, Plain] = {}
+"""Functions that were called with Python types for element types."""
+Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool], Any]
+WATCHERS: list[Watcher] = []
+"""What stands between a call and its operator: each returns NotImplemented or the result."""
+
+
+def watched(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool = True
+) -> Any:
+    """A call while a mode is active: modes may take it over; then it runs as usual.
+
+    `functional` says that the result is new memory: the call is not in place, and has no `out=`.
+    """
+    observers = modes.stacks.observers
+    if not observers:
+        return taken_over(op, plain, values, functional)
+    name = f"{op.namespace}.{op.public}" if op.namespace else op.public.lstrip("_")
+    seen = [observer.before(name, values, functional) for observer in observers]
+    try:
+        result = taken_over(op, plain, values, functional)
+    except BaseException:
+        for observer in observers:
+            observer.failed()
+        raise
+    for observer, what in zip(observers, seen, strict=True):
+        observer.after(name, values, result, what)
+    return result
+
+
+def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+    """The result of the first mode that has one, or of the operator."""
+    for watcher in WATCHERS:
+        result = watcher(op, plain, values, functional)
+        if result is not NotImplemented:
+            return result
+    places = modes.watch.places
+    return plain(*values) if places is None else places.run(op, plain, values)
+
+
+def make(op: Op) -> Callable[..., Any]:
+    """The public function of a row."""
+    if op.kind == "composite" and not op.backward:
+        function = renamed.public_function(op, _watched_body(op) if op.autocast else op.body)
+        places = modes.watch.places
+        return function if places is None else places.around(function)  # type: ignore[no-any-return]
+    if op.kind == "pointwise":
+        from flambeau._ops.table.elementwise_path import make_pointwise
+
+        return make_pointwise(op)
+    function = compile_text(op, call_text(op), op.public)
+    function.plain = Plain(op)
+    return finish(function, op)
+
+
+def _watched_body(op: Op) -> Callable[..., Any]:
+    """The body of a composite, whose arguments autocast may change."""
+    from flambeau._ops.table import autocast
+
+    return autocast.around(op)
+
+
+class Plain:
+    """The same function without the test for active modes, made when first needed."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.function: Callable[..., Any] | None = None
+
+    def __call__(self, *values: Any) -> Any:
+        if self.function is None:
+            self.function = compile_text(self.op, call_text(self.op, plain=True), "plain")
+        return self.function(*values)
+
+
+def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
+    """Compile the text of a row's function."""
+    if "source" in DEBUG:
+        sys.stderr.write(text + "\n")
+    name = name.rpartition(".")[2]
+    scope = base_scope(op)
+    if len(op.schema.returns) > 1:
+        scope["results"] = result_type(op)
+    scope["plain"] = Plain(op)
+    return compile_function(op.full_name, text, scope, name)  # type: ignore[no-any-return]
+
+
+def finish(function: Callable[..., Any], op: Op) -> Callable[..., Any]:
+    """Give a generated function the row's name and docstring."""
+    function.__doc__ = op.doc
+    function.__qualname__ = function.__name__
+    function.__module__ = "torch" + (f".{op.namespace}" if op.namespace else "")
+    function.op = op  # type: ignore[attr-defined]
+    return function
+
+
+def result_type(op: Op) -> Any:
+    """What makes the named tuple of several results: `torch.return_types.max(values, indices)`."""
+    names = op.schema.returns
+    if not all(names):
+        return tuple_of
+    return result_type_of(op.name if op.namespace else op.public, names)._make
+
+
+def tuple_of(results: Any) -> tuple[Any, ...]:
+    """Several unnamed results."""
+    return tuple(results)
+
+
+# ---- the template
+
+
+def call_text(op: Op, *, plain: bool = False) -> str:
+    """The text of a row's function."""
+    names = [binder.python_name(op, a) for a in op.schema.arguments]
+    listed = ", ".join(names)
+    name = "plain" if plain else op.public.rpartition(".")[2]
+    sizes = binder.takes_size_list(op) and not plain
+    lines = [f"def {name}({_parameters(op, sizes, plain)}):"]
+    if sizes:
+        name_ = _size_name(op)
+        lines += [
+            f"    if len({name_}) == 1:",
+            f"        {name_} = size_list({name_})",
+            f"    elif named or not {name_}:",
+            f"        {name_} = named_sizes(op, {name_}, named)",
+        ]
+    elif not plain:
+        lines += numpy_name_lines(op) + earlier_forms.lines(op, "out" if op.out else "")
+    if not plain:
+        functional = ", out is None" if op.out else ""
+        lines += ["    if watch.active:",
+                  f"        result = watched(op, plain, ({listed},){functional})",
+                  *(["        return result if out is None else "
+                     f"write_out(op, out, result, ({listed},))"]
+                    if op.out else ["        return result"])]  # fmt: skip
+    for argument in op.schema.arguments:
+        if argument.is_tensor and argument.is_list and op.kind != "composite":
+            # a tensor iterates over its rows: it would pass for a list
+            lines += [f"    if {argument.name}.__class__ is Tensor:",
+                      f"        raise explain(op, ({listed},), None)"]  # fmt: skip
+    lines += _run_lines(op, listed, bool(op.out) and not plain)
+    lines += _record_lines(op, listed)
+    if op.turn is not None:
+        lines.append(f"    set_bits(result, *op.turn({names[0]}))")
+    if op.out and not plain:
+        lines += ["    if out is not None:",
+                  f"        return write_out(op, out, result, ({listed},))"]  # fmt: skip
+    lines.append("    return result")
+    return "\n".join(lines) + "\n"
+
+
+def _size_name(op: Op) -> str:
+    return next(binder.python_name(op, a) for a in op.schema.arguments if a.is_list)
+
+
+def _parameters(op: Op, sizes: bool, plain: bool) -> str:
+    if not (plain or sizes):
+        return public_parameters(op, "out=None" if op.out else "")
+    extra = "out=None" if op.out and not plain else ""
+    text = binder.signature_text(op, extra, earlier=not plain)
+    if sizes:
+        name = _size_name(op)
+        head, _, tail = text.partition(name)
+        tail = tail.removeprefix(f"=default_{name}")
+        return f"{head}*{name}{tail.replace(', *,', ',')}, **named"
+    return text.replace("*, ", "") if plain else text
+
+
+def public_parameters(op: Op, last: str = "") -> str:
+    """The parameter list of a function that takes NumPy's names, too. Where one of those may stand
+    for a parameter that has to be given, what has to be given after it has a default as well."""
+    extra = [f"{binder.NUMPY_NAMES[name]}=None" for name in _numpy_names(op)]
+    text = binder.signature_text(op, ", ".join([*extra, last] if last else extra))
+    if not _required_dim(op):
+        return text
+    head, _, tail = text.partition("dim,")
+    positional, star, named = tail.partition(" *,")
+    given = [p if "=" in p or not p else f"{p}=None" for p in positional.split(", ")]
+    given = [p.replace(",=None", "=None,") for p in given]
+    return f"{head}dim=None,{', '.join(given)}{star}{named}"
+
+
+def _numpy_names(op: Op) -> list[str]:
+    """Parameters that also go by NumPy's names."""
+    names = [argument.name for argument in op.schema.arguments]
+    return [name for name in binder.NUMPY_NAMES if name in names]
+
+
+def _required_dim(op: Op) -> bool:
+    """Whether `dim` has no default, so that `axis` has to stand in."""
+    return any(a.name == "dim" and a.default is REQUIRED for a in op.schema.arguments)
+
+
+def numpy_name_lines(op: Op) -> list[str]:
+    """The text that reads NumPy's names."""
+    lines = []
+    for name in _numpy_names(op):
+        given = binder.NUMPY_NAMES[name]
+        if name == "dim" and _required_dim(op):
+            lines += ["    if dim is None:", "        dim = required(op, axis)"]
+        else:
+            lines += [f"    if {given} is not None:", f"        {name} = {given}"]
+    return lines
+
+
+def required(op: Op, axis: Any) -> Any:
+    """`dim` given by NumPy's name, or torch's error that it is missing."""
+    if axis is None:
+        raise TypeError(f'{op.public}() missing 1 required positional arguments: "dim"')
+    return axis
+
+
+def _run_lines(op: Op, listed: str, takes_out: bool) -> list[str]:
+    call = f"body({', '.join(argument_text(op, a) for a in op.schema.arguments)})"
+    if op.kind == "composite":
+        return [
+            f"    recorded = wants_grad(({listed},))",
+            "    if recorded:",
+            "        grad_state.enabled = False",
+            "    try:",
+            f"        result = {call}",
+            "    finally:",
+            "        if recorded:",
+            "            grad_state.enabled = True",
+        ]
+    if op.kind == "view":
+        return _view_lines(op, call, listed)
+    lines = [
+        "    token = enter_quiet(QUIET)",
+        "    try:",
+        f"        computed = {call}",
+        "    except (AttributeError, TypeError) as error:",
+        f"        return otherwise(op, ({listed},), error{', out' if takes_out else ''})",
+        "    except Exception as error:",
+        f"        raise explain(op, ({listed},), error)",
+        "    finally:",
+        "        leave_quiet(token)",
+    ]
+    return lines + _wrap_lines(op)
+
+
+def _view_lines(op: Op, call: str, listed: str) -> list[str]:
+    """Run a view: nothing is computed, so NumPy's warnings are no matter."""
+    lines = [
+        "    try:",
+        f"        computed = {call}",
+        "    except (AttributeError, TypeError) as error:",
+        *(
+            [f"        return fallback(op, ({listed},), error)"]
+            if op.fallback
+            else [f"        return otherwise(op, ({listed},), error)"]
+        ),
+    ]
+    source = binder.python_name(op, op.schema.arguments[0])
+    if op.schema.return_types[0].endswith("[]"):
+        return [*lines, f"    result = views_of({source}, computed)"]
+    lines += ["    result = new(Tensor)", "    result._data = computed"]
+    if not op.backward:  # no gradient is defined: as `detach`, another tensor over the same memory
+        root = f"{source} if {source}._root is None else {source}._root"
+        return [*lines, f"    result._root = {root}"]
+    return [
+        *lines,
+        f"    if {source}._root is None:",
+        f"        result._root = result._base = {source}",
+        f"        if {source}._version_count:",
+        f"            result._view_version = {source}._version_count",
+        "    else:",
+        f"        join_family({source}, result)",
+    ]
+
+
+def _wrap_lines(op: Op) -> list[str]:
+    if len(op.schema.returns) > 1:
+        return ["    result = results([None if part is None else wrap(part) for part in computed])"]
+    if op.schema.return_types[0] == "Tensor":
+        found = "computed if computed.__class__ is ndarray else asarray(computed)"
+        return ["    result = new(Tensor)", f"    result._data = {found}"]
+    if op.schema.return_types[0].endswith("[]"):
+        return ["    result = tuple([wrap(part) for part in computed])"]
+    return ["    result = computed"]
+
+
+def argument_text(op: Op, argument: Any) -> str:
+    """The text that hands one argument to the row's body: ndarrays for tensors."""
+    name = binder.python_name(op, argument)
+    if argument.is_tensor and op.kind != "composite":
+        if argument.is_list:
+            return f"[None if t is None else t._data for t in {name}]"
+        return f"None if {name} is None else {name}._data" if argument.optional else f"{name}._data"
+    if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
+        return f"{name}.item() if isinstance({name}, Tensor) else {name}"
+    if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
+        return f"({name},) * {argument.length} if isinstance({name}, (int, float)) else {name}"
+    return name
+
+
+def _record_lines(op: Op, listed: str) -> list[str]:
+    if op.kind == "view":
+        return _view_record_lines(op, listed)
+    results = "*result" if len(op.schema.returns) > 1 else "result"
+    call = f"recorder.call({listed}, {results})"
+    if op.kind == "composite":
+        return ["    if recorded:", f"        {call}"] if op.backward else []
+    flags = [_flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+    return result_lines(call if op.backward else None, flags, op.schema.return_types == ("Tensor",))
+
+
+def result_lines(call: str | None, flags: list[str], is_tensor: bool = True) -> list[str]:
+    """What is done with a result of inputs that have one of `flags`: `call` records it, or it
+    becomes an inference tensor. Outside of inference mode the latter costs nothing."""
+    mark = "    result._inference = True"
+    if call is None:
+        test = "    if watch.results and grad_state.enabled is None:"
+        return [test, f"    {mark}"] if is_tensor else []
+    return [
+        f"    if {' or '.join([*flags, 'watch.results'])}:",
+        "        enabled = grad_state.enabled",
+        "        if enabled:",
+        f"            {call}",
+        *(["        elif enabled is None:", f"        {mark}"] if is_tensor else []),
+    ]
+
+
+def _view_record_lines(op: Op, listed: str) -> list[str]:
+    """Record a view, and note why in-place writes to it may be limited."""
+    source = binder.python_name(op, op.schema.arguments[0])
+    several = op.schema.return_types[0].endswith("[]")
+    if not op.backward:
+        return []
+    lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count "
+             "or not grad_state.enabled:"]  # fmt: skip
+    if not several:
+        lines.append(f"        limit_view({source}, result)")
+    lines += ["        if grad_state.enabled:", f"            recorder.call({listed}, result)"]
+    return lines
+
+
+def _flag_text(op: Op, argument: Any) -> str:
+    name = binder.python_name(op, argument)
+    if argument.is_list:
+        return f"any([t is not None and t._requires_grad for t in {name}])"
+    if argument.optional:
+        return f"({name} is not None and {name}._requires_grad)"
+    return f"{name}._requires_grad"

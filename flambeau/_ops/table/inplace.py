@@ -1,0 +1,198 @@
+"""In-place forms of rows that are not pointwise: `cumsum_`, `index_add_`, `scatter_`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._ops.table import binder, dispatch, earlier_forms, outputs, pointwise
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.recording import Plan
+from flambeau._runtime import cpu
+from flambeau._tensor.bits import require_array
+from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
+
+
+def make_kernel_inplace(op: Op) -> Callable[..., Any]:
+    """The in-place form: the row's result written to its first argument."""
+    if op.in_place is not None:
+        return dispatch.finish(op.in_place, op)
+    name = f"{op.public.rpartition('.')[2]}_"
+    names = [binder.python_name(op, a) for a in op.schema.arguments]
+    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op),
+             "check_overlap": outputs.check_overlap}  # fmt: skip
+    parameters = dispatch.public_parameters(op)
+    listed = ", ".join(names)
+    lines = [
+        f"def {name}({parameters}):",
+        *dispatch.numpy_name_lines(op),
+        *earlier_forms.lines(op, inplace=True),
+        "    try:",
+        *(_quick_lines(op, names) if op.write else ()),
+        f"        return inplace({listed})",
+        "    except (AttributeError, TypeError) as error:",
+        f"        return otherwise(op, ({listed},), error, inplace=inplace)",
+        "",
+    ]
+    function = dispatch.compile_function(f"{op.full_name} inplace", "\n".join(lines), scope, name)
+    return dispatch.finish(function, op)
+
+
+def _quick_lines(op: Op, names: list[str]) -> list[str]:
+    """Write at once where there is nothing to record and nothing that forbids it: the tensor owns
+    its memory, and no tensor has a history. It takes half the time of the general way."""
+    first, listed = names[0], ", ".join(names)
+    flags = [dispatch._flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
+    checks = []
+    if op.name not in REPEATABLE:
+        checks.append(f"            check_overlap({first}._data)")
+    if op.name in APART:
+        checks.append(f"            inplace.check_apart(({listed},))")
+    return [
+        f"        if {first}._root is None and not ({' or '.join(flags)} or watch.results",
+        f"                or {first}._inference):",
+        *checks,
+        f"            inplace.write({listed})",
+        f"            {first}._version_count += 1",
+        f"            return {first}",
+    ]
+
+
+APART = frozenset(
+    ("index_add", "index_copy", "index_fill", "index_reduce", "scatter", "scatter_add",
+     "scatter_reduce")
+)  # fmt: skip
+"""Rows whose operands may not lie in the memory that they write to."""
+
+
+REPEATABLE = frozenset(("fill", "zero", "masked_fill", "index_fill", "index_put"))
+"""Rows that may write one place several times: every write is the same."""
+
+
+class KernelInplace:
+    """Runs a row, then writes its result to the first argument and records that."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        written = op.written
+        self.recorder = dispatch.Recorder(written) if written.backward else None
+        self.plain = dispatch.Plain(op) if op.kind != "composite" else positional(op)
+        self.write = write_function(op) if op.write else None
+        self.repeatable = op.name in REPEATABLE
+        self.apart = op.name in APART
+        self.needs_before = bool(written.backward) and Plan(written).uses_self()
+        names = [argument.name for argument in op.schema.arguments]
+        self.dtype_at = names.index("dtype") - 1 if op.follows_out else -1
+
+    def __call__(self, target: Tensor, *rest: Any) -> Tensor:
+        if target._stored is not None:
+            require_array(target)
+        if modes.watch.results and modes.stacks.levels:
+            values = (target, *rest)
+            return dispatch.taken_over(self.op, self._run, values, functional=False)  # type: ignore[no-any-return]
+        return self._run(target, *rest)
+
+    def _run(self, target: Tensor, *rest: Any) -> Tensor:
+        values = (target, *rest)
+        recorded = pointwise.wants_grad(values)
+        check_inplace(target, recorded)
+        if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
+            rest = self._in_own_type(target, rest)
+            values = (target, *rest)
+        if not self.repeatable:
+            outputs.check_overlap(target._data)
+        if self.write is not None:
+            return self._write(values, recorded and self.recorder is not None)
+        if self.recorder is None and recorded and self.op.kind == "composite":
+            return self._through_copy(values)
+        enabled = modes.grad.enabled
+        modes.grad.enabled = False
+        try:
+            result = self.plain(*values)
+        finally:
+            modes.grad.enabled = enabled
+        if not recorded or self.recorder is None:
+            outputs.inplace_array(target, result._data, repeatable=self.repeatable)
+            bump(target)
+            return target
+        before = snapshot(target)
+        if modes.watch.saving:
+            rest = tuple(from_before(target, rest))
+        outputs.inplace_array(target, result._data, repeatable=self.repeatable)
+        self.recorder.inplace(before, *rest, target)
+        return target
+
+    def _in_own_type(self, target: Tensor, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What computes in the type of `out` computes in the target's."""
+        asked, own = rest[self.dtype_at], target.dtype
+        if asked is not None and asked is not own:
+            have, want = [outputs.C_NAMES[t.scalar_name] for t in (own, asked)]
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {have} and output tensor "
+                               f"dtype {want} should match")  # fmt: skip
+        return (*rest[: self.dtype_at], own, *rest[self.dtype_at + 1 :])
+
+    def _write(self, values: tuple[Any, ...], recorded: bool) -> Tensor:
+        """A writer: it changes the target's own memory."""
+        target: Tensor = values[0]
+        if self.apart:
+            self.check_apart(values)
+        before = target
+        if recorded and self.needs_before:
+            before = snapshot(target)
+        rest = values[1:]
+        if recorded and modes.watch.saving:
+            rest = tuple(from_before(target, rest))
+        self.write(*values)  # type: ignore[misc]
+        if recorded:
+            self.recorder.inplace(before, *rest, target)  # type: ignore[union-attr]
+        else:
+            bump(target)
+        return target
+
+    def check_apart(self, values: tuple[Any, ...]) -> None:
+        """Operands from the target's own memory are an error, after the row's own checks."""
+        target, *rest = values
+        try:
+            outputs.check_no_overlap(target._data, [v._data for v in outputs.tensors_in(rest)])
+        except RuntimeError:
+            self.plain(wrap(cpu.copy(target._data)), *rest)
+            raise
+
+    def _through_copy(self, values: tuple[Any, ...]) -> Tensor:
+        """A composite without formulas: its recorded result is copied into the target."""
+        target: Any = values[0]
+        result = self.plain(snapshot(target), *values[1:])
+        return target.copy_(result)  # type: ignore[no-any-return]
+
+
+def positional(op: Op) -> Callable[..., Any]:
+    """The body of a composite, called with all arguments by position."""
+    names = [argument.name for argument in op.schema.arguments if argument.keyword_only]
+    if not names:
+        return op.body
+    count = len(op.schema.arguments) - len(names)
+
+    def call(*values: Any) -> Any:
+        return op.body(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+    return call
+
+
+def write_function(op: Op) -> Callable[..., None]:
+    """A function of tensors that lets a writer change the memory of the first."""
+    names = ", ".join(binder.python_name(op, a) for a in op.schema.arguments)
+    arguments = ", ".join(dispatch.argument_text(op, a) for a in op.schema.arguments)
+    text = (
+        f"def write({names}):\n"
+        "    token = enter_quiet(QUIET)\n"
+        "    try:\n"
+        f"        op.write({arguments})\n"
+        "    except (AttributeError, TypeError) as error:\n"
+        f"        raise explain(op, ({names},), error) from None\n"
+        "    finally:\n"
+        "        leave_quiet(token)\n"
+    )
+    scope = dispatch.base_scope(op)
+    return dispatch.compile_function(f"{op.full_name} write", text, scope, "write")  # type: ignore[no-any-return]

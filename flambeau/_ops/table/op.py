@@ -1,0 +1,279 @@
+"""Rows: one operator each, and the registry that holds them.
+
+    @kernel("mm(Tensor self, Tensor mat2) -> Tensor", backward={...})
+    def mm(self, mat2): ...
+
+Kinds differ in what the body gets:
+
+* `pointwise`: expressions (`flambeau._compiler.expr`), traced once and rendered for each dtype;
+* `kernel` and `reduction`: ndarrays in, new ndarrays out (a tuple for several results);
+* `rows`: a formula over the rows along a dim (`_ops/table/rows.py`);
+* `view`: an ndarray in, a view of it out;
+* `composite`: tensors and public operators; without `backward` it needs no recording of its own;
+* `factory`: no tensors; an ndarray out.
+
+`backward` maps a parameter (or a tuple of parameters that share work) to its formula. A formula's
+own parameters say what is saved: parameters of the row, `result` or the results' names, `x_shape`
+and `x_dtype` for a tensor x, `grad` (or, for several results, `grads` with zeros where none came
+back, or `given` with None there), and `wanted`, a tuple of bools for formulas of several
+parameters. Forward mode turns these formulas round (`tangents`); a row may say `linear="self"` or
+give a formula of its own, `tangent=lambda tangent, self, result: ...`.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+from flambeau._ops.table import loading
+from flambeau._ops.table.schema import Schema, parse
+
+Body = Callable[..., Any]
+Backward = dict[Any, Callable[..., Any]]
+
+
+SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
+
+
+class Op:
+    """One row of the operator table."""
+
+    module: str  # the module of rows that it stands in
+    formula: Any = None  # of the kind `rows`: the formula over a row, see `_ops/table/rows.py`
+    in_place: Any = None  # its in-place form, where that is no write of the result
+    bits: Any = (
+        None  # what it makes of tensors with a bit, where that is not as in `_ops.table.bits`
+    )
+    write: Any = None  # a function: writes the result into the first argument: see `writers.writer`
+
+    def __init__(self, schema: str, kind: str, body: Body, *, backward: Backward | None = None,
+                 node: str | None = None, node_whole: str | None = None,
+                 node_inplace: str | None = None, backward_inplace: Backward | None = None,
+                 dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
+                 underived: bool = False, composed: bool = False,
+                 public_node: Callable[[Any], Any] | None = None,
+                 constants: dict[str, str] | None = None,
+                 inplace: bool = False, out: bool = False,
+                 out_type: str | Callable[[Any], str] = "",
+                 out_apart: bool = False, follows_out: bool = False,
+                 turn: Callable[[Any], tuple[bool, bool]] | None = None,
+                 elementwise: bool = False, factors: tuple[str, ...] = (), linear: str = "",
+                 tangent: Callable[..., Any] | None = None,
+                 method: bool | None = None, function: bool = True, namespace: str = "",
+                 public: str | None = None, promote: str = "default", autocast: str | None = None,
+                 nondifferentiable: tuple[str, ...] = (), dtypes: str = "",
+                 order: int = 0, label: str = "", fallback: str = "", numbers: str = "",
+                 exact_number: bool | None = None,
+                 refusals: dict[str, Exception] | None = None,
+                 check: Callable[[Any], None] | None = None) -> None:  # fmt: skip
+        self.text = schema
+        head = schema[: schema.index("(")]
+        self.name, _, self.overload = head.partition(".")
+        self.kind = kind
+        self.body = body
+        self.composed = composed  # whether torch records several operators instead
+        self.public_node = public_node  # what makes torch's nodes of its node, once a user looks
+        self.underived = underived  # no derivative is defined: see `unformulated`
+        self.backward = self._refusals() if underived else backward
+        self.constants = constants or {}  # what may not require grad -> the function that says so
+        self.node = node or default_title(self.name)
+        self.node_whole = node_whole  # the node's name where `dim` is None: torch has two overloads
+        self.node_inplace = node_inplace  # the node's name after an in-place call, if another
+        self.backward_inplace = backward_inplace  # formulas that only the in-place form has
+        self.dispensable = dispensable  # results that formulas get as None once they were changed
+        self.saved_for = saved_for or {}  # argument of a joint formula -> whose gradient needs it
+        self.inplace = inplace
+        self.out = out
+        self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`
+        self.follows_out = follows_out  # whether it computes in the type of `out`
+        # whether it goes over elements as rows of the pointwise kind do: see `outputs.write_out`
+        self.elementwise = elementwise or kind == "pointwise"
+        # For views: the conjugate and negative bits of the result, from those of the tensor.
+        self.turn = turn
+        # Arguments that are nothing but factors: of conjugate views, products take the memory.
+        self.factors = factors
+        self.declared_linear = tuple(linear.split())  # see `linear`
+        self.tangent = tangent  # forward mode's formula, where backward's cannot be turned round
+        self.out_apart = out_apart  # whether `out=` may lie nowhere in the inputs' memory
+        starts_with_self = SELF_FIRST.match(schema, schema.index("(") + 1) is not None
+        self.method = starts_with_self if method is None else method
+        self.function = function
+        self.namespace = namespace
+        self.public = public or self.name
+        self.promote = promote
+        self.autocast = autocast  # the precision it chooses in a region: see `_ops.table.autocast`
+        self.nondifferentiable = nondifferentiable
+        self.dtypes = dtypes
+        self.order = order
+        self.label = label or self.name
+        self.fallback = fallback  # the public name to try with arguments of other types
+        self.check_operands = check  # raises for combinations of types that torch refuses
+        self.refusals = refusals or {}  # errors of their own for "bool", "int", "float", "complex"
+        # Which tensor operands may be numbers: "none", "other" (all but the first), "both" (but not
+        # all at once) or "all".
+        self.numbers = numbers or ("other" if kind == "pointwise" else "none")
+        # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
+        # tensors of half types, as in products and quotients, or is rounded to the half type. By
+        # default what the schema calls a Tensor is rounded, and a Scalar is not.
+        self.exact_number = exact_number
+
+    def _refusals(self) -> Backward:
+        """Where formulas would be: an operator without derivative records its calls, too."""
+        return dict.fromkeys([a.name for a in self.schema.arguments if a.is_tensor], _no_formula)
+
+    @cached_property
+    def rounds(self) -> tuple[bool, ...]:
+        """For each argument: whether a single number is rounded to the half type of tensors."""
+        arguments = self.schema.arguments
+        if self.exact_number is False:
+            return (True,) * len(arguments)
+        tensors = [argument.type == "Tensor" for argument in arguments]
+        if self.exact_number:
+            tensors[1] = False
+        return tuple(tensors)
+
+    @cached_property
+    def linear(self) -> tuple[str, ...]:
+        """Operands in each of which the result is linear: those that the row names, or its factors
+        if it has no other operands, as the addend of `addmm`."""
+        tensors = tuple(a.name for a in self.schema.arguments if a.is_tensor)
+        return self.declared_linear or (self.factors if tensors == self.factors else ())
+
+    def check(self) -> None:
+        """Formulas may only name what exists; called when the operator is first built."""
+        if not self.backward:
+            return
+        known = {argument.name for argument in self.schema.arguments}
+        if "result" in known:
+            raise ValueError(f"{self.text}: 'result' is what formulas call the result")
+        for key in self.backward:
+            for name in key if isinstance(key, tuple) else (key,):
+                if name not in known:
+                    raise ValueError(f"{self.text}: no parameter {name!r} for a formula")
+
+    @property
+    def written(self) -> Op:
+        """The row as its in-place form is recorded."""
+        if self.backward_inplace is None:
+            return self
+        op = copy.copy(self)
+        op.backward = self.backward_inplace
+        return op
+
+    @property
+    def schema(self) -> Schema:
+        """The parsed schema."""
+        return parse(self.text)
+
+    @property
+    def full_name(self) -> str:
+        """`sum.dim_IntList`."""
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def doc(self) -> str:
+        """The docstring of the row."""
+        return inspect.getdoc(self.body) or ""
+
+    def __repr__(self) -> str:
+        return f"<Op {self.full_name}>"
+
+
+def _no_formula(grad: Any) -> Any:
+    raise NotImplementedError("an operator without derivative has no formula to call")
+
+
+REGISTRY: dict[str, Op] = {}
+"""Every row, by full name."""
+LISTENERS: list[Callable[[Op], None]] = []
+"""Who wants to be told of each further row."""
+ALIASES: dict[str, str] = {}
+"""Further public names of operators: {"absolute": "abs"}."""
+ALIAS_MODULES: dict[str, str] = {}
+"""The module that each alias was declared in."""
+
+
+class Table(dict[str, list[Op]]):
+    """Public name -> its rows. A name's modules are imported when it is first asked for."""
+
+    def __missing__(self, name: str) -> list[Op]:
+        loading.load(name)
+        return dict.__getitem__(self, name) if dict.__contains__(self, name) else _absent(name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or loading.is_indexed(str(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401  (dict's get would not load)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*loading.indexed_names(), *dict.keys(self)]))
+
+
+def _absent(name: str) -> list[Op]:
+    raise KeyError(name)
+
+
+BY_NAME = Table()
+"""The overloads of each public name ("softmax", "linalg.inv", "nn.functional.gelu")."""
+
+
+def default_title(name: str) -> str:
+    """The node's name as users see it: masked_fill gives MaskedFillBackward0."""
+    words = [word[:1].upper() + word[1:] for word in name.split("_") if word]
+    return "".join(words) + "Backward0"
+
+
+def register(op: Op) -> Op:
+    """Add a row to the table."""
+    key = f"{op.namespace}.{op.full_name}" if op.namespace else op.full_name
+    if key in REGISTRY:
+        raise ValueError(f"two rows for {key}")
+    REGISTRY[key] = op
+    public = f"{op.namespace}.{op.public}" if op.namespace else op.public
+    BY_NAME.setdefault(public, []).append(op)
+    op.module = _module_of_rows()
+    for listener in LISTENERS:
+        listener(op)
+    return op
+
+
+def _module_of_rows() -> str:
+    """The module of rows that is being imported, as the index calls it."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = loading.module_of_rows(frame.f_globals["__name__"])
+        if name:
+            return name
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def alias(new: str, old: str) -> None:
+    """A further public name for an operator: its function, method and in-place form."""
+    ALIASES[new] = old
+    ALIAS_MODULES[new] = _module_of_rows()
+    BY_NAME[new] = BY_NAME[old]
+
+
+def _kind(kind: str, **defaults: Any) -> Callable[..., Callable[[Body], Op]]:
+    def row(schema: str, **options: Any) -> Callable[[Body], Op]:
+        def add(body: Body) -> Op:
+            return register(Op(schema, kind, body, **{**defaults, **options}))
+
+        return add
+
+    return row
+
+
+pointwise = _kind("pointwise", inplace=True, out=True)
+reduction = _kind("kernel", out=True)
+kernel = _kind("kernel")
+view = _kind("view")
+factory = _kind("factory", method=False)
+composite = _kind("composite")

@@ -1,0 +1,192 @@
+"""Where `__torch_function__` comes in between callers and operators: see `_tensor/overriding.py`.
+
+Rows are asked where they do not find an array (`taken_over`). Composites are written with public
+operators, and would show those: once a class takes part, their calls are redirected to `through`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._ops.table import binder, loading
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.redirection import Redirection
+from flambeau._tensor import conversion, overriding
+from flambeau._tensor.overriding import PLAIN, asked
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.backward import grad
+
+
+def taken_over(
+    op: Op, values: tuple[Any, ...], out: Any = None, *, inplace: bool = False
+) -> tuple[bool, Any]:
+    """Whether a class among the arguments takes a row's call over, and the result."""
+    found = overriding.overloaded((*values, out))
+    if not found:
+        return False, None
+    args, kwargs = as_called(op, values)
+    if out is not None:
+        kwargs["out"] = out
+    return True, overriding.handle(public_function(op, inplace), found, args, kwargs)
+
+
+def public_function(op: Op, inplace: bool = False) -> Callable[..., Any]:
+    """What users call a row by."""
+    from flambeau._ops.table import namespace
+
+    name = f"{op.namespace}.{op.public}" if op.namespace else op.public
+    return namespace.get_inplace(name) if inplace else namespace.get(name)
+
+
+def as_called(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A row's arguments as a call would give them: by position as far as possible, no defaults."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument, value in zip(op.schema.arguments, values, strict=False):
+        if value is argument.default or (
+            type(value) is type(argument.default) and value == argument.default
+        ):
+            continue
+        by_position = not argument.keyword_only and len(args) == op.schema.arguments.index(argument)
+        if by_position:
+            args.append(value)
+        else:
+            kwargs[binder.python_name(op, argument)] = value
+    return tuple(args), kwargs
+
+
+# ---- composites
+
+_composites = Redirection()
+
+
+def through(
+    function: Callable[..., Any],
+    before: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """A composite's call: taken over, or as ever."""
+    if overriding.state.off:
+        return before(*args, **kwargs)
+    taken, result = asked(function, args, kwargs)
+    return result if taken else before(*args, **kwargs)
+
+
+def _guard(name: str, function: Any) -> None:
+    """Redirect a function that is the body of a composite."""
+    rows = getattr(function, "ops", None) or [getattr(function, "op", None)]
+    if name in UNGUARDED or all(op is not None and op.kind != "composite" for op in rows):
+        return
+    if not name.startswith("Tensor.") and not name.endswith("_"):
+        _composites.add(function, partial(through, function), unless=PLAIN)
+
+
+UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray"))
+"""Functions that nobody takes over."""
+
+
+def guard_composites() -> None:
+    """Redirect all composites, also those that are built later."""
+    from flambeau._ops.table import namespace
+
+    for name, function in [*namespace._functions.items(), ("grad", grad)]:
+        _guard(name, function)
+    loading.on_build.append(_guard)
+
+
+overriding.first_class.append(guard_composites)
+
+
+def redispatched(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """A function's result, without asking for the function itself."""
+    if hasattr(function, "op") or hasattr(function, "ops"):  # nothing inside of a row is asked
+        return overriding.disabled(function, (), args, kwargs)
+    overriding.state.skipping = True
+    return function(*args, **kwargs)
+
+
+# ---- modes
+
+
+class Watched:
+    """All functions, redirected for as long as a mode is on in some thread."""
+
+    redirection = Redirection()
+    modes = 0
+    lock = threading.Lock()
+
+
+def watch_all() -> None:
+    """A mode begins."""
+    with Watched.lock:
+        Watched.modes += 1
+        if Watched.modes == 1:
+            for name, function in _everything():
+                _watch(name, function)
+            loading.on_build.append(_watch)
+
+
+def watch_no_more() -> None:
+    """A mode is over."""
+    with Watched.lock:
+        Watched.modes -= 1
+        if not Watched.modes:
+            loading.on_build.remove(_watch)
+            Watched.redirection.end()
+
+
+def _everything() -> Iterator[tuple[str, Any]]:
+    from flambeau._ops.table import namespace
+
+    yield from list(namespace._functions.items())
+    for name, function in list(namespace._inplace.items()):
+        yield f"{name}_", function
+    yield from (("tensor", conversion.tensor), ("grad", grad))
+    for name, value in list(vars(Tensor).items()):
+        yield f"Tensor.{name}", value
+
+
+def _watch(name: str, function: Any) -> None:
+    """Let modes see a function, or a property that is read."""
+    own = name.rpartition(".")[2]
+    if own in overriding.IGNORED or (own.startswith("_") and not own.endswith("__")):
+        return
+    called = overriding.CALLED.get(own)
+    if called is not None and called != own and name.startswith("Tensor."):
+        public = getattr(Tensor, called)  # what users know it by
+        Watched.redirection.add(function, partial(operator_by_mode, public))
+    elif isinstance(function, property):
+        Watched.redirection.add(function.fget, partial(by_mode, function.__get__))
+    else:
+        Watched.redirection.add(function, partial(by_mode, function))
+
+
+def by_mode(
+    function: Callable[..., Any],
+    before: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """A call while modes are on: what the innermost of this thread makes of it."""
+    if not modes.stacks.function_modes:
+        return before(*args, **kwargs)
+    found = overriding.overloaded((*args, *kwargs.values()))
+    return overriding.handle(function, found, args, kwargs)
+
+
+def operator_by_mode(
+    function: Callable[..., Any],
+    before: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The same for one of Python's operators, which may leave it to the other operand."""
+    try:
+        return by_mode(function, before, args, kwargs)
+    except TypeError:
+        return NotImplemented

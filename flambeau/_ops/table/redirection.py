@@ -1,0 +1,137 @@
+"""Functions whose calls go elsewhere for a while, whoever holds a reference to them.
+
+Traces and recordings have to see `torch.relu(x)`, `x.relu()`, `F.relu(x)` and a `relu` that a file
+has imported by name, and an operator may not pay for it while nobody looks. All of them are Python
+functions, so it is a function's code that is exchanged for one line that hands its arguments over,
+and put back afterwards. Several may look at once, and stop in any order: each hands on to who was
+there before, the first of them to the function's own code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+Through = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+"""What is called instead: with a function that does what was done before, and the arguments."""
+
+_befores: dict[FunctionType, list[FunctionType]] = {}
+"""For each redirected function: what was done before each redirection, the newest last."""
+_lock = threading.Lock()
+
+
+class Redirection:
+    """Functions that are redirected together, and together left alone again."""
+
+    def __init__(self) -> None:
+        self.befores: dict[FunctionType, FunctionType] = {}
+
+    def add(self, function: Any, through: Through, unless: Any = None) -> None:
+        """Redirect a function, once; what is no Python function is left alone.
+
+        `unless`: a set of classes; calls with arguments of these alone are not redirected.
+        """
+        if not isinstance(function, FunctionType) or function in self.befores:
+            return
+        with _lock:
+            before = self.befores[function] = _copy(function)
+            _befores.setdefault(function, []).append(before)
+            _keep_signature(function, before)
+            function.__code__ = _line(through, before, unless)
+
+    def end(self) -> None:
+        """Leave all functions alone."""
+        with _lock:
+            for function, before in self.befores.items():
+                _take_out(function, before)
+            self.befores.clear()
+
+
+def _take_out(function: FunctionType, before: FunctionType) -> None:
+    """Let whoever came next, or the function itself, do what was done before."""
+    befores = _befores[function]
+    place = befores.index(before)
+    following = befores[place + 1] if place + 1 < len(befores) else function
+    following.__code__ = before.__code__
+    del befores[place]
+    if not befores:
+        del _befores[function]
+        if getattr(function, "__wrapped__", None) in _copies:
+            _copies.discard(function.__wrapped__)  # type: ignore[attr-defined]
+            del function.__wrapped__  # type: ignore[attr-defined]
+
+
+_copies: set[FunctionType] = set()
+"""What `inspect` is told to look at instead of redirected functions."""
+
+
+def _keep_signature(function: FunctionType, before: FunctionType) -> None:
+    """Let `inspect` find the parameters that the function had."""
+    if not hasattr(function, "__wrapped__"):
+        before.__annotations__ = function.__annotations__
+        function.__wrapped__ = before  # type: ignore[attr-defined]
+        _copies.add(before)
+
+
+def _copy(function: FunctionType) -> FunctionType:
+    """A function with the same code, for whatever happens to the other's."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__,
+                        function.__defaults__, function.__closure__)  # fmt: skip
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _line(through: Through, before: FunctionType, unless: Any) -> CodeType:
+    """Code that calls `through`, for a function with just as many closure cells."""
+    values = {"through": through, "before": before, "map": map, "type": type}
+    if unless is not None:
+        values["known"] = unless.issuperset
+    code = before.__code__
+    template = _template(unless is not None, len(code.co_freevars))
+    constants = tuple(
+        values.get(constant, constant) if isinstance(constant, str) else constant
+        for constant in template.co_consts
+    )
+    return template.replace(co_consts=constants, co_name=code.co_name,
+                            co_freevars=code.co_freevars)  # fmt: skip
+
+
+@cache
+def _template(has_known: bool, cells: int) -> CodeType:
+    """The line, compiled as a function that closes over so many variables: what reads a frame's
+    variables (debuggers, pytest) relies on the first instruction, which puts the cells there."""
+    names = "".join(f"cell{number:05}, " for number in range(cells))
+    text = (_LINE_UNLESS if has_known else _LINE).format(cells=names)
+    scope: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), scope)
+    template: CodeType = scope["around"](*[None] * cells).__code__
+    # No variable of the function's own can have such a name, nor be taken for one of these.
+    return template.replace(co_varnames=tuple(f".{name}" for name in template.co_varnames))
+
+
+_LINE = """
+def around({cells}):
+    def line(*args, **kwargs):
+        through = "through"
+        return through("before", args, kwargs)
+        ({cells})
+    return line
+"""
+
+_LINE_UNLESS = """
+def around({cells}):
+    def line(*args, **kwargs):
+        known = "known"
+        before = "before"
+        every = "map"  # constants: the function's module may have a `type` of its own
+        kind = "type"
+        if known(every(kind, args)) and (not kwargs or known(every(kind, kwargs.values()))):
+            return before(*args, **kwargs)
+        through = "through"
+        return through(before, args, kwargs)
+        ({cells})
+    return line
+"""

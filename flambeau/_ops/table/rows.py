@@ -1,0 +1,111 @@
+"""The kind `rows`: operators that are a formula over the rows along `dim`.
+
+    @rows("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", label="softmax")
+    def softmax(x):
+        weight = exp(x - amax(x))
+        return weight * (1 / total(weight))
+
+The formula is all there is: small tensors run it as NumPy calls (`_compiler/row_numpy.py`), large
+ones as kernels (`rows/launch.py`), scripts join it with what stands around it
+(`jit/optimise/fusion/rules.py`). Its parameters are the schema's tensors in order, all of one
+shape. The schema's type is that of the result: `dtype` casts the operand before, `input_dtype` the
+result after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.fuse import Formula
+from flambeau._compiler.row_numpy import formula_of_arrays
+from flambeau._core import dtype as dt
+from flambeau._ops.launching.precision import narrow, refuse, widen
+from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.op import Body, Op, register
+
+BLOCK = 1 << 16
+"""Elements of a part of a large input: several passes over it stay in the cache."""
+HALVES = dt.NUMPY_HALVES
+
+
+def rows(schema: str, *, label: str = "", **options: Any) -> Callable[[Body], Op]:
+    """Register an operator whose body is a formula; `label`: what torch calls it in errors."""
+
+    def row(function: Body) -> Op:
+        op = Op(schema, "rows", function, label=label, **options)
+        kinds = dict.fromkeys(signature(function).parameters, "full")
+        op.formula = formula = Formula(function, kinds)
+        casts_first = op.schema.arguments[-1].name == "dtype"
+        op.body = _of_one(formula, label) if casts_first else _of_several(formula)
+        op.body.__doc__ = function.__doc__
+        return register(op)
+
+    return row
+
+
+def _of_one(formula: Formula, label: str) -> Body:
+    """The body for one operand, whose type is checked, and cast to what is asked for."""
+    form = formula_of_arrays(formula)
+
+    def body(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
+        result = data.dtype if dtype is None else dtype.numpy_dtype
+        dim = wrap_dim(dim, data.ndim)
+        if result.kind not in "fV":
+            if not data.size:  # torch has nothing to compute, whatever the type
+                return np.empty(data.shape, result)
+            last = "_lastdim" if dim >= data.ndim - 1 else ""
+            raise refuse(f"{label}{last}_kernel_impl", result)
+        if result in HALVES and data.dtype != result:
+            data = narrow(data, result)
+        kernels = fused("softmax", data, result) if data.ndim else None
+        if kernels is not None:
+            return kernels.along_dim(formula, (data,), dim, result)
+        working = np.dtype(np.float32) if result in HALVES else result
+        if data.dtype != working:
+            data = data.astype(working)
+        return _finished(_computed(form, dim, (data,)), result)
+
+    return body
+
+
+def _of_several(formula: Formula) -> Body:
+    """The body for operands of one shape: gradients."""
+    form = formula_of_arrays(formula)
+
+    def body(*values: Any) -> np.ndarray:
+        *arrays, dim, input_dtype = values
+        result = input_dtype.numpy_dtype
+        first = arrays[0]
+        dim = wrap_dim(dim, first.ndim)
+        kernels = fused("softmax", *arrays) if first.ndim else None
+        if kernels is not None:
+            return kernels.along_dim(formula, tuple(arrays), dim, result)
+        return _finished(_computed(form, dim, tuple([widen(a) for a in arrays])), result)
+
+    return body
+
+
+def _finished(values: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
+    return values if values.dtype == result else narrow(values, result)
+
+
+def _computed(form: Callable[..., Any], dim: int, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The formula of arrays by NumPy, in parts along the first dim that stay in the cache."""
+    first = arrays[0]
+    if not first.size:
+        return np.empty(first.shape, first.dtype)
+    if not first.ndim:
+        return form(0, *[array.reshape(1) for array in arrays]).reshape(())
+    if first.size <= BLOCK or dim == 0:
+        return form(dim, *arrays)
+    values = np.empty(first.shape, first.dtype)
+    step = max(BLOCK * first.shape[0] // first.size, 1)
+    for start in range(0, first.shape[0], step):
+        block = slice(start, start + step)
+        values[block] = form(dim, *[array[block] for array in arrays])
+    return values

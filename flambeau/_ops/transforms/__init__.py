@@ -1,0 +1,1 @@
+"""What operators do under transforms of functions: tangents of forward mode."""

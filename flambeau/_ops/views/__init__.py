@@ -1,0 +1,1 @@
+"""Other shapes over the same memory, and writing into what a view shows."""

@@ -1,0 +1,265 @@
+"""Tensors cut into tuples of views: `split`, `chunk`, `unbind` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.namespace import ops
+from flambeau._ops.table.op import composite, view
+from flambeau._tensor.tensor import Tensor, new, storage_of
+from flambeau.autograd.tangents import hand_on
+
+
+@view(
+    "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+    backward={"self": lambda grads, dim: ops.stack(grads, dim)},
+)
+def unbind(data: np.ndarray, dim: int) -> list[np.ndarray]:
+    """All positions along a dim, as a tuple of views."""
+    if data.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    dim = wrap_dim(dim, data.ndim)
+    first = data if dim == 0 else data.transpose((dim, *[d for d in range(data.ndim) if d != dim]))
+    return [first[position, ...] for position in range(len(first))]
+
+
+def _pieces(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
+    """Pieces of one size along a dim; the last may be smaller."""
+    if data.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size="
+                           f"{split_size}")  # fmt: skip
+    dim = wrap_dim(dim, data.ndim)
+    length = data.shape[dim]
+    if split_size == 0 and length:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension "
+                           f"size of {length}")  # fmt: skip
+    before = (slice(None),) * dim
+    starts = range(0, max(length, 1), max(split_size, 1))
+    return [data[(*before, slice(start, start + split_size))] for start in starts]
+
+
+def _pieces_of_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
+    """Pieces of the given sizes along a dim."""
+    if data.ndim == 0:
+        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, data.ndim)
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, "
+                           f"but got split_sizes={list(split_sizes)}")  # fmt: skip
+    if sum(split_sizes) != data.shape[dim]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {data.shape[dim]} (input "
+            f"tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}"
+        )
+    before = (slice(None),) * dim
+    pieces, start = [], 0
+    for size in split_sizes:
+        pieces.append(data[(*before, slice(start, start + size))])
+        start += size
+    return pieces
+
+
+def _joined(grads: Any, dim: int) -> Any:
+    return ops.cat(grads, dim)
+
+
+@view(
+    "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
+    public="_split_size",
+    method=False,
+    function=False,
+    node="SplitBackward0",
+    backward={"self": _joined},
+)
+def split_size(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
+    """Pieces of `split_size` along a dim; the last may be smaller."""
+    return _pieces(data, split_size, dim)
+
+
+@view(
+    "split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+    backward={"self": _joined},
+)
+def split_with_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
+    """Pieces of the given sizes along a dim."""
+    return _pieces_of_sizes(data, split_sizes, dim)
+
+
+@composite("split(Tensor(a) self, int[] split_size_or_sections, int dim=0) -> Tensor(a)[]")
+def split(input: Any = None, split_size_or_sections: Any = None, dim: int = 0, *,
+          split_size: Any = None, tensor: Any = None) -> Any:  # fmt: skip
+    """Pieces of one size (the last may be smaller), or of the given sizes, along a dim. The
+    function calls its first argument `tensor`, the method its second one `split_size`."""
+    input = tensor if input is None else input
+    wanted = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(wanted, (int, np.integer)):
+        return ops._split_size(input, wanted, dim)
+    return ops.split_with_sizes(input, wanted, dim)
+
+
+def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
+    """How long each of `chunks` pieces is, and the dim's length."""
+    data = input._data
+    if data.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    length = data.shape[wrap_dim(dim, data.ndim)]
+    return -(-length // chunks), length
+
+
+def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: Any) -> Any:
+    if not isinstance(chunks, (int, np.integer)):
+        raise TypeError(
+            f"chunk(): argument 'chunks' (position 1) must be int, not {type(chunks).__name__}"
+        )
+    size, length = _chunk_size(input, chunks, dim)
+    if size == 0 and length == 0:
+        return pieces_of_sizes(input, [0] * chunks, dim)
+    return pieces(input, size, dim)
+
+
+@composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` pieces of equal size; the last may be smaller."""
+    return _chunk(input, chunks, dim, ops._split_size, ops.split_with_sizes)
+
+
+# ---- unsafe: the pieces do not count as views
+
+
+@view(
+    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    public="_unsafe_split",
+    method=False,
+    function=False,
+    node="UnsafeSplitBackward0",
+    backward={"self": _joined},
+)
+def unsafe_split_(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
+    """The pieces of `unsafe_split`, still marked as views."""
+    return _pieces(data, split_size, dim)
+
+
+@view(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    public="_unsafe_split_with_sizes",
+    method=False,
+    function=False,
+    node="UnsafeSplitWithSizesBackward0",
+    backward={"self": _joined},
+)
+def unsafe_sizes_(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
+    """The pieces of `unsafe_split_with_sizes`, still marked as views."""
+    return _pieces_of_sizes(data, split_sizes, dim)
+
+
+def _unrelated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """The same pieces with version counts of their own: writes to them concern nobody else."""
+    loose = []
+    for part in parts:
+        piece = new(Tensor)
+        piece._data, piece._storage = part._data, storage_of(part)
+        piece._node, piece._requires_grad = part._node, part._requires_grad
+        if part._tangents is not None:
+            hand_on(part, piece)
+        loose.append(piece)
+    return tuple(loose)
+
+
+@composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]")
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
+    """`split` whose pieces may be written to, if the tensor is not used again."""
+    return _unrelated(ops._unsafe_split(input, split_size, dim))
+
+
+@composite("unsafe_split_with_sizes.public(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """`split_with_sizes` whose pieces may be written to, if the tensor is not used again."""
+    return _unrelated(ops._unsafe_split_with_sizes(input, split_sizes, dim))
+
+
+@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """`chunk` whose pieces may be written to, if the tensor is not used again."""
+    return _chunk(input, chunks, dim, ops.unsafe_split, ops.unsafe_split_with_sizes)
+
+
+# ---- cuts at positions
+
+
+def _cuts(length: int, sections: int) -> list[int]:
+    """Where `sections` nearly equal pieces begin, the longer ones first."""
+    if sections <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    size, longer = divmod(length, sections)
+    return [part * size + min(part, longer) for part in range(1, sections)]
+
+
+@composite("tensor_split(Tensor(a -> *) self, int[] indices_or_sections, int dim=0) -> Tensor(a)[]")
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
+                 sections: Any = None, indices: Any = None,
+                 tensor_indices_or_sections: Any = None) -> Any:  # fmt: skip
+    """Pieces cut at the given positions, or a number of nearly equal pieces."""
+    given = [indices_or_sections, sections, indices, tensor_indices_or_sections]
+    wanted: Any = next((value for value in given if value is not None), None)
+    if input._data.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
+                           "tensor with 0 dims")  # fmt: skip
+    dim = wrap_dim(dim, input._data.ndim)
+    if isinstance(wanted, Tensor):
+        wanted = _cuts_of_tensor(wanted)
+    length = input._data.shape[dim]
+    if isinstance(wanted, (int, np.integer)):
+        wanted = _cuts(length, int(wanted))
+    starts, ends = [0, *wanted], [*wanted, length]
+    cut = ops.slice
+    return tuple([cut(input, dim, a, b) for a, b in zip(starts, ends, strict=True)])
+
+
+def _cuts_of_tensor(wanted: Tensor) -> Any:
+    data = wanted._data
+    if data.dtype != np.int64:
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
+                           f"long, but got {wanted.dtype.scalar_name}")  # fmt: skip
+    if data.ndim > 1:
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-"
+                           f"dimensional or one-dimensional tensor, but got a tensor with "
+                           f"{data.ndim} dims")  # fmt: skip
+    return data.tolist()
+
+
+def _directed(name: str, least: int, dim_of: Callable[[int], int], doc: str) -> None:
+    """`hsplit`, `vsplit` and `dsplit`: `tensor_split` along a fixed dim, evenly."""
+
+    def function(input: Tensor, *positions: Any, sections: Any = None, indices: Any = None,
+                 indices_or_sections: Any = None) -> Any:  # fmt: skip
+        first = positions[0] if len(positions) == 1 else positions or None
+        given = [first, indices_or_sections, sections, indices]
+        wanted = next((value for value in given if value is not None), None)
+        ndim = input._data.ndim
+        if ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, "
+                               f"but got a tensor with {ndim} dimensions!")  # fmt: skip
+        dim = dim_of(ndim)
+        length = input._data.shape[dim]
+        if isinstance(wanted, (int, np.integer)) and wanted > 0 and length % wanted:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                f"dimension {length} is not divisible by the split_size {wanted}!"
+            )
+        return tensor_split.body(input, wanted, dim)
+
+    function.__name__, function.__doc__ = name, doc
+    composite(f"{name}(Tensor(a -> *) self, int[] indices_or_sections) -> Tensor(a)[]")(function)
+
+
+_directed("hsplit", 1, lambda ndim: 0 if ndim == 1 else 1, "Pieces side by side: along dim 1.")
+_directed("vsplit", 2, lambda ndim: 0, "Pieces one above another: along dim 0.")
+_directed("dsplit", 3, lambda ndim: 2, "Pieces in depth: along dim 2.")

@@ -1,0 +1,56 @@
+"""Element types that DLPack knows and NumPy's DLPack does not: bfloat16 and floats of 8 bits.
+
+A capsule points to a C structure that says, among other things, which type elements have. NumPy
+makes and reads capsules of unsigned integers of the same size; only the type is written over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+
+UNSIGNED = 1
+CODES = {
+    dt.bfloat16: 4, dt.float8_e4m3fn: 10, dt.float8_e4m3fnuz: 11, dt.float8_e5m2: 12,
+    dt.float8_e5m2fnuz: 13, dt.float8_e8m0fnu: 14,
+}  # fmt: skip
+"""How the standard numbers these types."""
+DTYPES = {(code, dtype.itemsize * 8): dtype for dtype, code in CODES.items()}
+HEADS = {b"dltensor": 20, b"dltensor_versioned": 32 + 20}
+"""Bytes before the type in each kind of capsule: its code and its bits."""
+
+_name_of = ctypes.pythonapi.PyCapsule_GetName
+_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def exported(data: np.ndarray, dtype: dt.dtype, **asked: Any) -> Any:
+    """A capsule over an array of such a type."""
+    capsule = data.view(f"u{data.itemsize}").__dlpack__(**asked)
+    _type_in(capsule)[0] = CODES[dtype]
+    return capsule
+
+
+def disguised(capsule: Any) -> Any:
+    """The type of a capsule's elements, which are unsigned integers from now on; None where
+    NumPy knows the type, or where this is no capsule that nobody has taken yet."""
+    if _name_of(capsule) not in HEADS:
+        return None
+    kind = _type_in(capsule)
+    found = DTYPES.get((kind[0], kind[1]))
+    if found is not None:
+        kind[0] = UNSIGNED
+    return found
+
+
+def _type_in(capsule: Any) -> Any:
+    """Where a capsule says what its elements are: two bytes that may be written."""
+    name = _name_of(capsule)
+    start = _pointer_of(capsule, name) + HEADS[name]
+    return (ctypes.c_uint8 * 2).from_address(start)

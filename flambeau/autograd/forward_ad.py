@@ -1,0 +1,156 @@
+"""`torch.autograd.forward_ad`: derivatives carried along with values.
+
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, direction)
+        value, derivative = forward_ad.unpack_dual(f(dual))
+
+A dual number of Clifford (1873): the derivative of the result in that direction, of the same shape
+as the result, in one pass and without a graph. What operators do with the directions, tangents, is
+in `_ops/transforms/tangents.py`; `torch.func.jvp` nests levels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flambeau._core import modes
+from flambeau._tensor.tensor import Tensor, constructors
+from flambeau.autograd.grad_mode import _Region
+from flambeau.autograd.tangents import Level, new_level
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+           "unpack_dual"]  # fmt: skip
+
+NO_LEVEL = (
+    "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+    "enter_dual_level() first."
+)
+NOT_THE_LAST = (
+    "Trying to exit a forward AD level that was not the last one that was created. This is not "
+    "supported."
+)
+TAKEN = (
+    "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+    "{} is not supported."
+)
+OTHER_SIZE = (
+    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+    "this is not supported. Tensor is of size {} while the given forward gradient is of size {}."
+)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value, and its derivative or None."""
+
+    primal: Any
+    tangent: Any
+
+
+class _Public:
+    """The one level that users enter themselves, and whether tangents are carried at all."""
+
+    level: Level | None = None
+    enabled = True
+
+
+def enter_dual_level() -> int:
+    """Begin to carry tangents; gives the number of the level.
+
+    Raises:
+        RuntimeError: there is one already; `torch.func.jvp` nests.
+    """
+    if _Public.level is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _Public.level = new_level()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Carry no tangents any longer: those that there are are forgotten."""
+    found = _Public.level
+    if level not in (None, 0) and found is not None:
+        raise RuntimeError(NOT_THE_LAST)
+    if found is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    _Public.level = None
+    found.end()
+
+
+class dual_level(_Region):
+    """A region in which dual tensors exist; a context manager, or around a function."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`, of the same shape, from here on.
+
+    Raises:
+        ValueError: one of them is not of floating point or complex type.
+        RuntimeError: there is no level, or the shapes differ.
+    """
+    found = _level(level)
+    if found is None:
+        raise RuntimeError(NO_LEVEL)
+    for name, given in (("primal", tensor), ("tangent", tangent)):
+        if not (given.is_floating_point() or given.is_complex()):
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {given.dtype}"
+            )
+    if found.tangent(tensor) is not None:
+        raise RuntimeError(TAKEN.format(0))
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+    dual: Tensor = tensor.view_as(tensor)
+    found.put(dual, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor without its tangent, and the tangent; None where there is none."""
+    found = _level(level)
+    if found is None:
+        return UnpackedDualTensor(tensor, None)
+    tangent = found.tangent(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    with found.apart():
+        primal = tensor.view_as(tensor)
+    found.put(primal, None)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def _level(number: int | None) -> Level | None:
+    return _Public.level if number in (None, 0) else None
+
+
+class _set_fwd_grad_enabled(_Region):
+    """Whether tangents are carried; at once, and as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.before = list(modes.stacks.levels)
+        if not mode:
+            modes.stacks.levels = []
+
+    def again(self) -> _set_fwd_grad_enabled:
+        return _set_fwd_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        modes.stacks.levels = self.before
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return _Public.level is None or bool(modes.stacks.levels)
+
+
+constructors["tangent"] = lambda tensor: (
+    None if _Public.level is None else _Public.level.tangent(tensor)
+)
