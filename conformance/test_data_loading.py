@@ -324,3 +324,47 @@ def test_errors(place: int) -> None:
     theirs, ours = (outcome(wrong_calls(lib)[place]) for lib in BOTH)
     assert isinstance(theirs[0][0], type)
     assert ours == theirs
+
+
+class Restarting:
+    """Batches of indices that begin anew with every `iter`, as Lightning's wrapper does."""
+
+    def __init__(self) -> None:
+        self.started = self.next = 0
+
+    def __iter__(self) -> Restarting:
+        self.started += 1
+        self.next = 0
+        return self
+
+    def __next__(self) -> list[int]:
+        if self.next == 6:
+            raise StopIteration
+        self.next += 2
+        return [self.next - 2, self.next - 1]
+
+    def __len__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("lib", BOTH, ids=["torch", "flambeau"])
+def test_a_batch_sampler_is_started_once(lib: Any, workers: int) -> None:
+    sampler = Restarting()
+    loader = lib.utils.data.DataLoader(range(6), batch_sampler=sampler, num_workers=workers)
+    for passes in (1, 2):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3], [4, 5]]
+        assert workers or sampler.started == passes  # both look at it twice to send work ahead
+
+
+def test_a_pass_that_goes_on_starts_its_batch_sampler_once() -> None:
+    def loader() -> Any:
+        return flambeau.utils.data.DataLoader(range(6), batch_sampler=Restarting())
+
+    first = loader()
+    batches = iter(first)
+    next(batches)
+    rest = loader()
+    rest.load_state_dict(first.state_dict())
+    assert [batch.tolist() for batch in rest] == [[2, 3], [4, 5]]
+    assert rest.batch_sampler.started == 1

@@ -146,6 +146,16 @@ def _states(loader: Any) -> list[Any]:
     return [ops.as_tensor(stream.get_state()) for stream in _streams(loader)]
 
 
+def _in_turn(source: Iterator[Any]) -> Iterator[Any]:
+    """What an iterator gives, without another `iter(source)`: a sampler may begin anew by it."""
+    while True:
+        try:
+            index = next(source)
+        except StopIteration:
+            return
+        yield index
+
+
 def _digest(index: Any) -> int:
     return zlib.crc32(repr(index).encode())
 
@@ -172,6 +182,7 @@ class ByIndex(Progress):
         """
         told, self.told = self.told, None
         self.streams = _states(self.loader)
+        source = _in_turn(source)
         if told is None:
             return self._noting(source)
         streams = _streams(self.loader)
@@ -190,11 +201,11 @@ class ByIndex(Progress):
         return chain(start[self.given :], source)
 
     def _noting(self, source: Iterator[Any]) -> Iterator[Any]:
+        self.first = None
         for index in source:
-            self.first = _digest(index)
+            if self.first is None:
+                self.first = _digest(index)
             yield index
-            break
-        yield from source
 
     def state(self) -> dict[str, Any]:
         """Batches given, and what the order was drawn from."""
