@@ -98,7 +98,9 @@ def _finished(values: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
 
 
 def _computed(form: Callable[..., Any], dim: int, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The formula of arrays by NumPy, in parts along the first dim that stay in the cache."""
+    """The formula of arrays by NumPy, in parts along the first dim that stay in the cache. As from
+    a kernel, the result lies in rows, however the arrays lie."""
+    arrays = tuple([a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays])
     first = arrays[0]
     if not first.size:
         return np.empty(first.shape, first.dtype)
