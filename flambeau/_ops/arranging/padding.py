@@ -257,6 +257,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found "
                 f"element of type {type(size).__name__} at pos {position}"
             )
+    pad = [int(size) for size in pad]
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     ndim = input._data.ndim

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ _flip_one("fliplr", 1)
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:
     """The elements moved along dims; those that fall off the end come back at the start."""
+    shifts = [index(shift) for shift in shifts]
     result = np.empty(data.shape, data.dtype)
     if not dims and len(shifts) == 1:
         target, data = result.reshape(-1), data.reshape(-1)
@@ -121,7 +123,7 @@ def _moved_blocks(shape: tuple[int, ...], shifts: Sequence[int],
 
 
 def _negated(shifts: Any) -> Any:
-    return -shifts if isinstance(shifts, int) else [-shift for shift in shifts]
+    return -shifts if isinstance(shifts, int) else [-int(shift) for shift in shifts]
 
 
 @kernel(

@@ -17,9 +17,9 @@ def expand_ints(name: str, value: int | Ints, spatial: int) -> tuple[int, ...]:
     if isinstance(value, int):
         return (value,) * spatial
     if len(value) == 1:
-        return tuple(value) * spatial
+        return (index(value[0]),) * spatial
     if len(value) == spatial:
-        return tuple(value)
+        return tuple(map(index, value))
     raise RuntimeError(
         f"expected {name} to be a single integer value or a list of {spatial} values to match "
         f"the convolution dimensions, but got {name}={list(value)}"

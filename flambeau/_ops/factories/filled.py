@@ -19,7 +19,8 @@ from flambeau._ops.copying.copies import format_strides, write_number
 from flambeau._ops.table import outputs
 from flambeau._ops.table.dispatch import size_list
 from flambeau._ops.table.op import composite
-from flambeau._ops.table.scalars import filling
+from flambeau._ops.table.pointwise import number_of
+from flambeau._ops.table.scalars import filling, type_name
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import about_memory, put
 from flambeau._tensor.sparse import NotStrided
@@ -303,24 +304,28 @@ def full(
     """A tensor filled with a number; without `dtype`, the number's own type."""
     if pin_memory is not False:
         refuse_pinned("full", pin_memory)
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()  # type: ignore[attr-defined]
     if not isinstance(size, (tuple, list)):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not "
                         f"{type(size).__name__}")  # fmt: skip
-    if fill_value is None:
-        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not NoneType")
+    fill_value = _number("full", fill_value)
     dtype = of_out("full", out, dtype, layout)
     if dtype is None:
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
     data = np.empty(shape_of((size,), "full"), numpy_dtype)
-    write_number(data, _plain(fill_value))
+    write_number(data, fill_value)
     return finish(data, requires_grad, out)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+def _number(function: str, value: Any) -> Any:
+    """What to fill with as a Python number; TypeError if it is none."""
+    if isinstance(value, Tensor):
+        return value.item()  # type: ignore[attr-defined]
+    number = number_of(value)
+    if number is None:
+        raise TypeError(f"{function}(): argument 'fill_value' (position 2) must be Number, not "
+                        f"{type_name(value)}")  # fmt: skip
+    return number
 
 
 def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
@@ -431,7 +436,7 @@ def full_like(
     if pin_memory is not False:
         refuse_pinned("full_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    data[...] = filling(_plain(fill_value), data.dtype)
+    data[...] = filling(_number("full_like", fill_value), data.dtype)
     return finish(data, requires_grad)
 
 
@@ -517,7 +522,7 @@ def new_full(
         refuse_pinned("new_full", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
     data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
-    data[...] = filling(_plain(fill_value), numpy_dtype)
+    data[...] = filling(_number("new_full", fill_value), numpy_dtype)
     return finish(data, requires_grad)
 
 

@@ -176,14 +176,19 @@ def _sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, A
     if size is not None:
         return _sizes(size, spatial), None
     if not isinstance(scale_factor, (tuple, list)):
-        return None, [scale_factor] * len(spatial)
+        return None, [_plain(scale_factor)] * len(spatial)
     if len(scale_factor) != len(spatial):
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, but got input "
             f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. "
             + SIZE_WORDS.format("scale_factor", "s", "s", "s")
         )
-    return None, list(scale_factor)
+    return None, [_plain(factor) for factor in scale_factor]
+
+
+def _plain(factor: Any) -> Any:
+    """NumPy's numbers as Python's; anything else as it is."""
+    return factor.item() if isinstance(factor, np.generic) else factor
 
 
 def _is_size(value: Any) -> bool:

@@ -317,6 +317,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
 def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, name: str,
               find: Any) -> Tensor:  # fmt: skip
     check_available(device)
+    row, col, offset = int(row), int(col), int(offset)
     if layout not in (None, lay.strided):
         raise NotImplementedError(f"Could not run 'aten::{name}' with the layout {layout}.")
     for word, size in (("row", row), ("col", col)):

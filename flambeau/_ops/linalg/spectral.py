@@ -491,7 +491,7 @@ def _powers(x: Any, count: int) -> Any:
 
 def _columns(x: Any, N: int | None) -> int:
     if N is not None:
-        return N
+        return int(N)
     return x._data.shape[-1] if x._data.ndim else 1
 
 
@@ -500,7 +500,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Powers of a vector's elements in columns, falling unless `increasing`."""
     if x._data.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x._data.size if N is None else N
+    count = x._data.size if N is None else int(N)
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     x = x.long() if x._data.dtype.kind in "iub" else x

@@ -76,8 +76,8 @@ def _adaptive_average(name: str, spatial: int, input: Any, output: Any) -> Any:
 
 def _with_defaults(output_size: Any, input: Any, spatial: int) -> tuple[int, ...]:
     """One size for each dim: a single one counts for all, None stands for the input's."""
-    if isinstance(output_size, int):
-        return (output_size,) * spatial
+    if isinstance(output_size, (int, np.integer)):
+        return (int(output_size),) * spatial
     if input._data.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     have = input._data.shape[-len(output_size) :]
@@ -91,8 +91,8 @@ _adaptive_avg_rows(3)
 
 
 def _signal_size(function: str, output_size: Any) -> tuple[int, ...]:
-    if isinstance(output_size, int):
-        return (output_size,)
+    if isinstance(output_size, (int, np.integer)):
+        return (int(output_size),)
     if len(output_size) != 1:
         raise RuntimeError(
             f"{function}() argument 'output_size' should contain one int (got {len(output_size)})"
@@ -341,7 +341,7 @@ def _functional_unpool(spatial: int) -> None:
 
 
 def _each(value: Any, spatial: int) -> tuple[int, ...]:
-    return (value,) * spatial if isinstance(value, int) else tuple(value)
+    return (value,) * spatial if isinstance(value, (int, np.integer)) else tuple(value)
 
 
 def _unpooled_size(input: Any, kernel_size: Any, stride: Any, padding: Any,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import index
 
+import numpy as np
+
 from flambeau._ops.launching.windows import Ints, extent
 
 Shape = Sequence[int]
@@ -35,8 +37,8 @@ def pool_numbers(
 
     Raises TypeError for numbers that are not whole.
     """
-    if isinstance(value, int):
-        return (value,) * spatial
+    if isinstance(value, (int, np.integer)):
+        return (int(value),) * spatial
     if len(value) == 0 and default is not None:
         return tuple(default)
     if len(value) == 1:

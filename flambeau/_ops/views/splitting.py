@@ -119,7 +119,7 @@ def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: A
         raise TypeError(
             f"chunk(): argument 'chunks' (position 1) must be int, not {type(chunks).__name__}"
         )
-    size, length = _chunk_size(input, chunks, dim)
+    size, length = _chunk_size(input, int(chunks), dim)
     if size == 0 and length == 0:
         return pieces_of_sizes(input, [0] * chunks, dim)
     return pieces(input, size, dim)
