@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import flambeau
+from conformance.side_by_side import assert_same, attempt, compare, plain
 
 torch = pytest.importorskip("torch")
 
@@ -139,3 +142,71 @@ def _alike(ours: Any, theirs: Any) -> bool:
     one, two = [np.array(eval(told[-1])) for told, _ in (ours, theirs)]  # noqa: S307
     same = (ours[0][:3], ours[1]) == (theirs[0][:3], theirs[1])
     return same and bool(np.allclose(one, two, rtol=1e-6))
+
+
+class Half:
+    """A number by its `__float__` alone."""
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+class Three:
+    def __index__(self) -> int:
+        return 3
+
+
+NUMBER_LIKE = [Fraction(1, 2), Decimal(1), Half(), Three(), 1j, b"a"]
+ELEMENTS = [None, "float32", "float64", "int32", "bool", "complex64", "float16", "bfloat16"]
+
+
+@pytest.mark.parametrize("kind", ELEMENTS)
+@pytest.mark.parametrize("value", NUMBER_LIKE, ids=lambda value: type(value).__name__)
+def test_what_is_almost_a_number(value: Any, kind: str | None) -> None:
+    if isinstance(value, bytes) and kind:
+        pytest.skip("PyTorch takes bytes for sequences, if a type is given; here they are refused")
+
+    def kept(t: Any, data: Any) -> Any:
+        made = attempt(t.tensor, data, dtype=None if kind is None else getattr(t, kind))
+        return str(made) if kind == "bfloat16" else made
+
+    def text(found: Any) -> Any:
+        plain_one = plain(found)
+        if kind == "int32" and isinstance(value, complex) and "raised" in plain_one:
+            return plain_one["raised"]
+        return plain_one
+
+    for data in (value, [value], [[value, 2]]):
+        assert_same(text(kept(flambeau, data)), text(kept(torch, data)), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_bounds_of_spaced_integers(name: str, kind: str) -> None:
+    def program(t: Any) -> Any:
+        bounds = [(-3, 3, 4), (0, 300, 5), (3, -3, 7), (0.5, 9.7, 6), (0, 1, 1), (-1.5, 1.5, 4)]
+        return [attempt(getattr(t, name), *b, dtype=getattr(t, kind)) for b in bounds]
+
+    compare(program)
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_take_numbers_that_fit(part: str) -> None:
+    values = [0, 1.5, True, 1j, 2 + 0j, np.float64(2), np.complex128(1j), [1, 2], "a", None,
+              np.ones(2)]  # fmt: skip
+
+    def program(t: Any) -> Any:
+        z = t.tensor([1 + 2j, 3 + 4j])
+        return [(attempt(setattr, z, part, value), z.clone()) for value in values]
+
+    compare(program)
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint8", "bool", "float64", "float16"])
+@pytest.mark.parametrize("source", ["float32", "float64", "bfloat16", "int32"])
+def test_sums_without_nan_in_other_types(source: str, kind: str) -> None:
+    def program(t: Any) -> Any:
+        x, wanted = t.tensor([1.5, 2.75, 44.0]).to(getattr(t, source)), getattr(t, kind)
+        return [attempt(getattr(t, name), x, dtype=wanted) for name in ("nansum", "nanmean")]
+
+    compare(program)

@@ -128,11 +128,24 @@ def _from_python(data: Any, wanted: Any) -> np.ndarray:
         return elements_under(data, element).copy()
     shape = _shape_of(data)
     flat: list[Any] = []
-    types: set[dt.dtype] = set()
+    types: set[Any] = set()
     _flatten(data, shape, 0, flat, types)
+    strange = next((kind for kind in types if isinstance(kind, type)), None)
+    if strange is not None:
+        _need_float(strange, wanted)
     if wanted is None:
         wanted = reduce(promote_types, types or {dt.default_dtype()}).numpy_dtype
     return _fill(flat, wanted).reshape(shape)
+
+
+def _need_float(kind: type, wanted: Any) -> None:
+    """A class of numbers that has no element type of its own, as `Fraction`, needs to be told one,
+    and one that its `__float__` fits."""
+    name = f"decimal.{kind.__name__}" if kind.__module__ == "decimal" else kind.__name__
+    if wanted is None:
+        raise RuntimeError(f"Could not infer dtype of {name}")
+    if wanted.kind in "biu" and not hasattr(kind, "__index__"):
+        raise TypeError(f"'{name}' object cannot be interpreted as an integer")
 
 
 def _shape_of(data: Any) -> tuple[int, ...]:
@@ -165,7 +178,7 @@ def _is_sequence(data: Any) -> bool:
 
 
 def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any],
-             types: set[dt.dtype]) -> None:  # fmt: skip
+             types: set[Any]) -> None:  # fmt: skip
     """Put the numbers in `flat`, and the element types that they stand for in `types`."""
     if depth == len(shape):
         if _is_sequence(data):
@@ -204,20 +217,22 @@ def _number(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
         return value.item()
     for converter in ("__index__", "__float__", "__complex__"):
-        if hasattr(value, converter) and not isinstance(value, str):
+        if hasattr(value, converter):
             return getattr(value, converter)()
-    if isinstance(value, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
-def _dtype_of(item: Any) -> dt.dtype:
-    """The element type that an item stands for."""
+def _dtype_of(item: Any) -> dt.dtype | type:
+    """The element type that an item stands for; its class if it stands for none."""
     if isinstance(item, Tensor):
         return item.dtype
     if isinstance(item, (np.generic, np.ndarray)):
         return dt.from_numpy_dtype(item.dtype)
-    return dtype_of_number(_number(item))
+    if isinstance(item, (bool, int, float, complex)):
+        return dtype_of_number(item)
+    return type(item)
 
 
 def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
@@ -230,6 +245,8 @@ def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
                 return np.array([_wrapped(v, wanted) for v in flat], np.uint64).astype(wanted)
             return converted([float(v) for v in flat], wanted)
         except TypeError:
+            if any(isinstance(value, complex) for value in flat):
+                raise TypeError("must be real number, not complex") from None
             return np.array(flat).astype(wanted)
 
 

@@ -13,6 +13,7 @@ from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, pointwise, view
 from flambeau._ops.table.outputs import FOUND
+from flambeau._ops.table.scalars import scalar_array
 from flambeau._runtime.cpu import address, owner_of
 from flambeau._tensor.bits import among
 from flambeau._tensor.tensor import Tensor, method
@@ -57,11 +58,19 @@ def imag(input: Tensor) -> Any:
 
 
 def _set_real(self: Tensor, value: Any) -> None:
-    real.body(self).copy_(value)
+    _assign(real.body(self), value)
 
 
 def _set_imag(self: Tensor, value: Any) -> None:
-    imag.body(self).copy_(value)
+    _assign(imag.body(self), value)
+
+
+def _assign(part: Any, value: Any) -> None:
+    """Write a tensor, or a number that has to fit, to a part."""
+    if isinstance(value, Tensor):
+        part.copy_(value)
+    else:
+        part.fill_(scalar_array(value, part._data.dtype).item())
 
 
 Tensor.real = property(lambda self: real.body(self), _set_real)  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from flambeau._core.device import refuse_pinned
 from flambeau._ops.factories.filled import OPTIONS, finish, of_out, options
 from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.op import composite
+from flambeau._ops.table.scalars import checked_number
 from flambeau._tensor.tensor import Tensor
 
 VECTOR_BYTES = 32
@@ -243,8 +244,14 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     steps = _checked_steps("linspace", steps)
     dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
+    start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
     data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
     return finish(data, requires_grad, out, counted=True)
+
+
+def _within(numpy_dtype: Any, value: Any) -> Any:
+    """A bound as a number of an integer type, which it has to fit into; of others as it is."""
+    return int(checked_number(value, numpy_dtype)) if numpy_dtype.kind in "iu" else value
 
 
 @composite(
@@ -261,8 +268,11 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     steps = _checked_steps("logspace", steps)
     dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
+    for value in (start, end):
+        _within(numpy_dtype, value)
     if numpy_dtype.kind in "iu" and steps > 1:  # a single number is not rounded before the power
-        exponents = spaced(int(start), int(end), steps, np.dtype(np.float64))
+        first, last = _within(numpy_dtype, start), _within(numpy_dtype, end)
+        exponents = spaced(first, last, steps, np.dtype(np.float64))
     else:
         exponents = spaced(start, end, steps, numpy_dtype)
     with np.errstate(all="ignore"):

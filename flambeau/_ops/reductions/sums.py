@@ -230,6 +230,8 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     """The sum with NaN counted as 0."""
     if data.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtype.numpy_dtype.kind in "biu":  # these have no NaN
+        return sum.body(data, dim, keepdim, dtype)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
@@ -332,6 +334,12 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if input._data.dtype.kind in "biu":
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
                            f"got {input.dtype.scalar_name}")  # fmt: skip
+    wanted = None if dtype is None else dt.as_dtype(dtype)
+    if wanted is not None and wanted.numpy_dtype.kind in "biu":
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating "
+            f"point or complex dtype. Got: {wanted.scalar_name}"
+        )
     count = ops.sum(ops.logical_not(ops.isnan(input.detach())), dim, keepdim)
     result = ops.nansum(input, dim, keepdim, dtype=dtype) / count
     return write(nanmean, out, result)
