@@ -106,11 +106,79 @@ def python_types_for_dtypes(t: Any) -> Any:
     return [told(kind) for kind in (float, int, bool, complex)]
 
 
+def losses_without_classes(t: Any) -> Any:
+    found = []
+    for reduction in ("mean", "sum", "none"):
+        for name in ("cross_entropy", "nll_loss"):
+            loss = getattr(t.nn.functional, name)
+            scores = t.zeros(2, 0).requires_grad_()
+            ignored = loss(scores, t.full((2,), -100), reduction=reduction)
+            ignored.sum().backward()
+            found += [ignored, scores.grad, attempt(loss, scores, t.zeros(2).long())]
+    return found
+
+
+def softmax_lies_in_rows(t: Any) -> Any:
+    x = t.randn(2, 3, 4, 4)
+    orders = [x.permute(2, 0, 3, 1), x.to(memory_format=t.channels_last), x[:, ::2], x[0, 0].t()]
+    names = ("softmax", "log_softmax")
+    return [
+        (result := getattr(each, name)(dim), result.stride())
+        for each in orders for name in names for dim in range(each.dim())
+    ]  # fmt: skip
+
+
+def samples_of_classes_that_lie_in_columns(t: Any) -> Any:
+    logits = t.arange(24.0).reshape(4, 6).sin().t()
+    t.manual_seed(1)
+    return t.distributions.Categorical(logits=logits).sample((3,))
+
+
+def layers_without_channels(t: Any) -> Any:
+    found = []
+    for rank in (1, 2, 3):
+        x = t.ones(2, 0, *(5,) * rank).requires_grad_()
+        weight = t.ones(3, 0, *(3,) * rank).requires_grad_()
+        bias = t.ones(3).requires_grad_()
+        result = getattr(t.nn.functional, f"conv{rank}d")(x, weight, bias)
+        result.sum().backward()
+        found += [result, x.grad, weight.grad, bias.grad]
+    return found
+
+
+def learning_views_of_inference_tensors(t: Any) -> Any:
+    with t.inference_mode():
+        made = t.ones(3)
+    views = [made, made[1:], made.view(3, 1), made[0], made[1:].unsqueeze(0)]
+    return [(v.is_inference(), v.requires_grad, attempt(v.requires_grad_)) for v in views]
+
+
+def words_of_functional_derivatives(t: Any) -> Any:
+    functions = (lambda x: 1, lambda x: (x.sum(), 1), lambda x: [x.sum()], lambda x: x * 2,
+                 lambda x: (2 * x).sum(), lambda x: (x**2).sum(),
+                 lambda x: x.detach().sum())  # fmt: skip
+    found = []
+    for function in functions:
+        for name in ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"):
+            derive = getattr(t.autograd.functional, name)
+            found += [attempt(derive, function, t.ones(2), strict=strict) for strict in (0, 1)]
+    return found
+
+
+def generators_as_they_are(t: Any) -> Any:
+    one = t.Generator().manual_seed(5)
+    t.rand(3, generator=one)
+    other = one.clone_state()
+    return t.rand(2, generator=other), t.rand(2, generator=one), other.initial_seed()
+
+
 SCENARIOS: list[Callable[[Any], Any]] = [
     losses_without_a_target, rows_of_which_all_are_padding, random_numbers_into_strides,
     division_of_a_number, shapes_and_lists, devices_that_cannot_be, lengths_below_zero,
     copies_that_share, generators_in_files, sizes_of_storages, names_of_modules,
-    python_types_for_dtypes,
+    python_types_for_dtypes, losses_without_classes, softmax_lies_in_rows,
+    samples_of_classes_that_lie_in_columns, layers_without_channels,
+    learning_views_of_inference_tensors, words_of_functional_derivatives, generators_as_they_are,
 ]  # fmt: skip
 
 

@@ -192,7 +192,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """A new generator at the same place of the same stream."""
-        return Generator(self.device).set_state(self.get_state())
+        return type(self)(self.device).set_state(self.get_state())
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self.device, self.get_state())

@@ -15,7 +15,7 @@ from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
 from flambeau.autograd.graph import GradientEdge, inner_edge, tools
-from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of
+from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of, is_inference
 from flambeau.autograd.versions import stop_requiring_grad
 
 CREATE_GRAPH = (
@@ -283,7 +283,7 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
         return
     if value and tensor._data.dtype.kind not in "fcV":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if value and tensor._inference and not modes.grad.inference:
+    if value and is_inference(tensor) and not modes.grad.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode "
                            "is not allowed.")  # fmt: skip
     if value:

@@ -17,6 +17,12 @@ from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.graph import tools
 
 Tensors = Any
+OUTPUTS = "outputs of the user-provided function"
+ONLY = {
+    "vjp": "the user-provided function returns",
+    **dict.fromkeys(("jvp", "vhp", "hvp"), "the input to the user-provided function is"),
+}  # fmt: skip
+"""What has to be one number, so that no vector is needed."""
 
 
 def _as_tuple(value: Any, role: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
@@ -74,8 +80,8 @@ def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str) -> tuple[Tensor
     if v is None:
         if len(outputs) != 1 or outputs[0]._data.size != 1:
             raise RuntimeError(
-                "The vector v can only be None if the user-provided function returns a single "
-                "Tensor with a single element."
+                f"The vector v can only be None if {ONLY[function]} a single Tensor with a single "
+                "element."
             )
         return (tools.ones_like(outputs[0].detach()),)  # type: ignore[attr-defined]
     vectors = _as_tuple(v, "v", function)[1]
@@ -97,7 +103,7 @@ def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
         many, given = _as_tuple(inputs, "inputs", "vjp")
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        _, outputs = _as_tuple(output, "outputs", "vjp")
+        _, outputs = _as_tuple(output, OUTPUTS, "vjp")
         vectors = _vectors(v, outputs, "vjp")
         found = _gradients(outputs, prepared, vectors, create_graph, strict)
     result = found if many else found[0]
@@ -112,7 +118,7 @@ def jvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
         vectors = _vectors(v, given, "jvp")
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        many, outputs = _as_tuple(output, "outputs", "jvp")
+        many, outputs = _as_tuple(output, OUTPUTS, "jvp")
         products = _forward_products(outputs, prepared, vectors, create_graph, strict)
     result = products if many else products[0]
     return _finish(output, create_graph), _finish(result, create_graph)
@@ -141,7 +147,7 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
         many_in, given = _as_tuple(inputs, "inputs", "jacobian")
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        many_out, outputs = _as_tuple(output, "outputs", "jacobian")
+        many_out, outputs = _as_tuple(output, OUTPUTS, "jacobian")
         blocks = tuple(_jacobian_of(o, prepared, create_graph, strict) for o in outputs)
     result = tuple(block if many_in else block[0] for block in blocks)
     return _finish(result if many_out else result[0], create_graph)
@@ -178,7 +184,7 @@ def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
 
 
 def _scalar(output: Any, function: str) -> Tensor:
-    _, outputs = _as_tuple(output, "outputs", function)
+    _, outputs = _as_tuple(output, OUTPUTS, function)
     if len(outputs) != 1:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
     if outputs[0]._data.size != 1:
@@ -187,6 +193,18 @@ def _scalar(output: Any, function: str) -> Tensor:
             "element"
         )
     return outputs[0].squeeze() if outputs[0]._data.ndim else outputs[0]  # type: ignore[attr-defined, no-any-return]
+
+
+def _need_second_order(gradients: Any) -> None:
+    for position, gradient in enumerate(gradients):
+        if not gradient.requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided "
+                f"function with respect to input {position} is independent of the input. This is "
+                "not allowed in strict mode. You should ensure that your function is twice "
+                "differentiable and that the jacobian depends on the inputs (this would be "
+                "violated by a linear function for example)."
+            )
 
 
 def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
@@ -198,7 +216,9 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def gradient(*parts: Tensor) -> Any:
-        found = jacobian(lambda *xs: _scalar(func(*xs), "hessian"), parts, create_graph=True)
+        found = jacobian(lambda *xs: _scalar(func(*xs), "hessian"), parts, True, strict)
+        if strict:
+            _need_second_order(found)
         return tuple(found)
 
     result = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)

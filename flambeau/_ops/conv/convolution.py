@@ -55,13 +55,14 @@ def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, di
                transposed: bool, output_padding: Any, groups: int,
                wanted: tuple[bool, ...]) -> tuple[Any, Any, Any]:  # fmt: skip
     numbers = (stride, padding, dilation, transposed, output_padding, groups)
+    bias_size = weight._data.shape[1] * groups if transposed else weight._data.shape[0]
     found: list[Any] = [None, None, None]
     if wanted[0]:
         found[0] = ops._conv_input_grad(grad, weight, input._data.shape, *numbers)
     if wanted[1]:
         found[1] = ops._conv_weight_grad(grad, input, weight._data.shape, *numbers)
     if wanted[2]:
-        found[2] = ops._conv_bias_grad(grad)
+        found[2] = ops._conv_bias_grad(grad) if grad._data.size else ops.new_zeros(grad, bias_size)
     return tuple(found)  # type: ignore[return-value]
 
 
@@ -261,8 +262,8 @@ def _expanded(spatial: int, rank: int, groups: int, stride: Any, padding: Any, d
     given = {"stride": stride, "padding": padding, "dilation": dilation,
              "output_padding": output_padding}  # fmt: skip
     for name, value in given.items():
-        if isinstance(value, int) and spatial > 1:
-            value = (value,) * spatial
+        if isinstance(value, (int, np.integer)):
+            value = (int(value),) * (spatial if spatial > 1 else 1)
         if not isinstance(value, str):
             given[name] = expand_ints(name, value, dims)
     return tuple(given.values())

@@ -221,7 +221,7 @@ def conv_transpose_backward_weight(
 
 def add_bias(result: Array, bias: Array | None, dtype: np.dtype) -> Array:
     """Add a bias `(O,)` to a wide result, and round that to `dtype`."""
-    if bias is not None:
+    if bias is not None and result.size:
         result += widen(bias).reshape(-1, *(1,) * (result.ndim - 2))
     return narrow(result, dtype)
 
@@ -293,7 +293,7 @@ def _chunks(
             for image in range(images)
             for start in range(0, rows, step)
         ]
-    step = max(1, most // image_bytes)
+    step = max(1, most // max(image_bytes, 1))
     return [Chunk(slice(image, image + step), slice(None)) for image in range(0, images, step)]
 
 

@@ -59,6 +59,8 @@ class Targets:
         indices = self.indices
         if _out_of_range(indices, classes):
             wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
+            if not wrong.any():  # there are no classes, and all targets are ignored
+                return
             raise IndexError(f"Target {target[wrong].flat[0]} is out of bounds.")
 
 
@@ -82,7 +84,10 @@ def flat_scores(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def pick(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """The value of each target's class: [N, C(, S)] by [N(, S)]."""
+    """The value of each target's class: [N, C(, S)] by [N(, S)]. Without classes all targets are
+    ignored ones, whose value is no matter."""
+    if not values.shape[1]:
+        return np.zeros(indices.shape, values.dtype)
     if values.ndim == 2:
         return values[np.arange(values.shape[0]), indices]  # type: ignore[no-any-return]
     rows, columns = np.arange(values.shape[0]), np.arange(values.shape[2])
@@ -91,6 +96,8 @@ def pick(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 def put(values: np.ndarray, indices: np.ndarray, amount: Any) -> None:
     """Add an amount at each target's class, in place."""
+    if not values.shape[1]:
+        return
     if values.ndim == 2:
         values[np.arange(values.shape[0]), indices] += amount
         return
@@ -358,6 +365,8 @@ def _like(result: np.ndarray, shaped: np.ndarray) -> np.ndarray:
 def _indexed_cross_entropy(input: Any, target: Any, weight: Any, code: int,
                            ignore_index: int) -> Any:  # fmt: skip
     check_targets(input, target, weight)
+    if not input._data.shape[-1] and input._data.ndim <= 2:  # no classes: no greatest score
+        return ops.nll_loss(ops.log_softmax(input, -1), target, weight, code, ignore_index)
     if input._data.ndim <= 2:
         return ops._cross_entropy(input, target, weight, code, ignore_index)[0]
     return ops._cross_entropy2d(input, target, weight, code, ignore_index)[0]
