@@ -119,9 +119,10 @@ class Meter:
         return result
 
     def room(self, estimate: Estimate, *args: Any) -> None:
-        """Refuse what would take more memory than is left, before it takes it."""
-        if self.limits.memory is not None:
-            self._check(estimate(*args))
+        """Refuse what would take more memory than is left, and count the work of filling it."""
+        size = estimate(*args)
+        self._check(size)
+        self.tick(size // (8 * ITEMS))
 
     def grow(self, estimate: Estimate, *args: Any) -> None:
         """Count what a list or dictionary is about to grow by."""

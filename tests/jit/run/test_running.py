@@ -233,6 +233,18 @@ def test_memory_is_refused_before_it_is_taken(text: str) -> None:
         function(10**12, torch.ones(1))
 
 
+@pytest.mark.parametrize("line", [
+    "%l : int[] = prim::ListConstruct(%n)\n %m : int[] = aten::mul(%l, %n)",
+    '%s : str = prim::Constant[value="a"]()\n %m : str = aten::zfill(%s, %n)',
+])  # fmt: skip
+def test_filling_what_is_long_is_work(line: str) -> None:
+    function = function_of(f"graph(%n : int):\n {line}\n return (%n)")
+    set_limits(function.unit, Limits(steps=1000))
+    function(10)
+    with pytest.raises(LimitExceeded, match="more than 1000 steps"):
+        function(10**6)
+
+
 # ---- errors
 
 
