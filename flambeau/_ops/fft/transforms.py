@@ -349,7 +349,7 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
     def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
             out: Any = None) -> Any:  # fmt: skip
         result = one(name, input, n, dim, norm)
-        return result if out is None else write_out(row, out, result)
+        return result if out is None else write_out(row, out, result, (input,))
 
     fft.__name__ = name
     fft.__doc__ = f"{doc}, along `dim`, cut or filled up to `n` values."
@@ -364,7 +364,7 @@ def _several(name: str, default: Any, transform: Any, doc: str) -> None:
     def fft(input: Tensor, s: Any = None, dim: Any = default, norm: str | None = None, *,
             out: Any = None) -> Any:  # fmt: skip
         result = transform(name, input, s, dim, norm)
-        return result if out is None else write_out(row, out, result)
+        return result if out is None else write_out(row, out, result, (input,))
 
     fft.__name__ = name
     fft.__doc__ = f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`."

@@ -27,8 +27,8 @@ def qr(a: Array, mode: str = "reduced") -> tuple[Array, Array]:
             f"qr received unrecognized mode '{mode}' but expected one of "
             "'reduced' (default), 'r', or 'complete'"
         )
-    check_floating(a, "linalg.qr")
     check_matrix(a, "linalg.qr")
+    check_floating(a, "linalg.qr")
     check_kernel(a, "geqrf_cpu")
     if mode == "r":
         return np.empty(0, a.dtype), np.linalg.qr(a, "r")

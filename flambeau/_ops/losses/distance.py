@@ -114,13 +114,13 @@ COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": 0, "use_mm_for_euclid_di
 
 def _check_cdist(x1: Any, x2: Any, p: float) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
+    for name, x in (("X1", x1), ("X2", x2)):
         if x._data.dtype.kind not in "fV":
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}"
             )
-    for name, x in (("X1", x1), ("X2", x2)):
-        if x.dim() < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"

@@ -7,6 +7,7 @@ samples add up in float64.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,7 @@ def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
     """Half inputs may have float32 parameters; otherwise types are the same. The first parameter
     tells which of the two it is."""
     given = [array for array in parameters if array is not None]
-    if not given:
-        return
-    if given[0].dtype != input.dtype:
-        _check_mixed(input, given)
+    if check_mixed_types(input, given):
         return
     for array in given:
         if array.dtype != input.dtype:
@@ -127,11 +125,17 @@ def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
             raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
 
 
-def _check_mixed(input: np.ndarray, parameters: list[np.ndarray]) -> None:
+def check_mixed_types(input: np.ndarray, parameters: Sequence[np.ndarray | None]) -> bool:
+    """Whether the first parameter has another type than the input: then all must be float32, and
+    the input of half type."""
+    parameters = [array for array in parameters if array is not None]
+    if not parameters or parameters[0].dtype == input.dtype:
+        return False
     if any(array.dtype != FLOAT32 for array in parameters):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if input.dtype not in dt.NUMPY_HALVES:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return True
 
 
 def _update(running: np.ndarray | None, value: np.ndarray, momentum: float) -> None:

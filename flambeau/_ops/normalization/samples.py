@@ -11,9 +11,10 @@ import numpy as np
 
 from flambeau._ops.launching.memory_formats import in_format_of, is_images_of_pixels
 from flambeau._ops.launching.precision import narrow, refuse, widen
-from flambeau._ops.normalization.batch import check_types, row_dots
+from flambeau._ops.normalization.batch import check_mixed_types, check_types, row_dots
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table import outputs
+from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
@@ -139,6 +140,7 @@ def native_layer_norm(
     eps: float,
 ) -> Any:
     """Normalised input, mean and 1 / standard deviation over the last dims."""
+    check_mixed_types(input, [weight, bias])
     check_normalized_shape(input.shape, normalized_shape, weight, bias, ", ")
     if input.dtype.kind not in "fV":
         raise refuse("LayerNormKernelImpl", input.dtype)
@@ -396,6 +398,8 @@ def group_norm(
 ) -> Any:
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
     data = input._data
+    if data.ndim < 2:
+        require_sizes(data.ndim, 0, 1)
     batch, channels, spatial = data.shape[0], data.shape[1], math.prod(data.shape[2:])
     as_it_is = data.flags.c_contiguous or is_images_of_pixels(data)
     rows = input if as_it_is else input.contiguous()

@@ -66,10 +66,10 @@ def _median_index(data: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
 
 
 def _median_of_all(data: np.ndarray, ignore_nan: bool) -> np.ndarray:
-    refuse(data, "int float", "median_cpu")
-    if not data.size:
+    if not data.size:  # no kernel runs over nothing
         lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else np.nan
         return finished(lowest, data.dtype)
+    refuse(data, "int float", "median_cpu")
     flat = working_array(data).flatten()
     count = flat.size
     if data.dtype.kind in "fV":

@@ -133,6 +133,8 @@ def _running(ufunc: Any, data: np.ndarray, dim: int, name: str) -> tuple[np.ndar
     """Running extreme values, and the index of the last element equal to each."""
     if data.ndim == 0 and dim not in (-1, 0):
         raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    if not data.size:  # of nothing, dims and types don't matter
+        return data.copy(), np.zeros(data.shape, INT64)
     dim = wrap_dim(dim, data.ndim)
     refuse(data, "bool int float", f"{name}_cpu")
     if data.ndim == 0:
