@@ -329,15 +329,11 @@ def _fitting(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return np.broadcast_to(mask, data.shape)
 
 
-MASK_TYPES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-              "int64": "long int", "float32": "float", "float64": "double"}  # fmt: skip
-
-
 def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
     """A copy with a number where a mask is True."""
     mask = _fitting(data, mask)
     if mask.dtype != np.bool_:
-        name = MASK_TYPES.get(mask.dtype.name, mask.dtype.name)
+        name = outputs.C_NAMES[type_name(mask)]
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )
@@ -396,7 +392,7 @@ def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray
         )
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{MASK_TYPES.get(mask.dtype.name, mask.dtype.name)}")  # fmt: skip
+                           f"{type_name(mask)}")  # fmt: skip
     count = int(np.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")

@@ -198,6 +198,9 @@ def lu_unpack(
     factors: Array, pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
     """(P, L, U) with A = P L U; what is not unpacked comes back as an empty array."""
+    if factors.ndim < 2:
+        raise RuntimeError("torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(factors.shape)} instead")  # fmt: skip
     rows, columns = factors.shape[-2:]
     if unpack_pivots and pivots.dtype != np.int32:
         raise RuntimeError(

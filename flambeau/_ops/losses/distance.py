@@ -142,7 +142,8 @@ def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
     """p-norm distances of all pairs of rows: x1 [*, P, M], x2 [*, R, M], result [*, P, R]."""
-    mode = COMPUTE_MODES.get(compute_mode)
+    known = compute_mode.__hash__ is not None and compute_mode in COMPUTE_MODES
+    mode = COMPUTE_MODES[compute_mode] if known else None
     if mode is None:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return ops._cdist_forward(x1, x2, p, mode)

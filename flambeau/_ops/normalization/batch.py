@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.memory_formats import in_format, is_last, is_suggested_last
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
@@ -128,10 +129,10 @@ def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
 def check_mixed_types(input: np.ndarray, parameters: Sequence[np.ndarray | None]) -> bool:
     """Whether the first parameter has another type than the input: then all must be float32, and
     the input of half type."""
-    parameters = [array for array in parameters if array is not None]
-    if not parameters or parameters[0].dtype == input.dtype:
+    given = [array for array in parameters if array is not None]
+    if not given or given[0].dtype == input.dtype:
         return False
-    if any(array.dtype != FLOAT32 for array in parameters):
+    if any(array.dtype != FLOAT32 for array in given):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if input.dtype not in dt.NUMPY_HALVES:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
@@ -484,6 +485,7 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
+    require_sizes(input.ndim, 0, 1)
     batch, channels = input.shape[:2]
     means, variances = _repeated(running_mean, batch), _repeated(running_var, batch)
     flat = input.contiguous().view(1, batch * channels, *input.shape[2:])

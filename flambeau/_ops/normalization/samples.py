@@ -65,7 +65,8 @@ def rows_gradient(normalised: np.ndarray, scaled: np.ndarray, rstd: np.ndarray) 
 
 def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
                            star: str) -> None:  # fmt: skip
-    """Torch's errors about `normalized_shape` and the parameters of that shape."""
+    """Torch's errors about `normalized_shape` and the parameters of that shape. `star`: what is
+    behind the star in its words; without it, too few dims are a ValueError."""
     whole = tuple(map(index, normalized_shape))
     fits = weight is None or weight.shape == whole, bias is None or bias.shape == whole
     if whole and shape[-len(whole) :] == whole and all(fits):
@@ -82,6 +83,9 @@ def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: 
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(array.shape)} and normalized_shape = {wanted}"
             )
+    if len(shape) < len(wanted) and not star:
+        raise ValueError(f"Input tensor must have at least {len(wanted)} dimensions, but got "
+                         f"{len(shape)}")  # fmt: skip
     if len(shape) < len(wanted) or list(shape[len(shape) - len(wanted) :]) != wanted:
         inner = ", ".join(str(n) for n in wanted)
         raise RuntimeError(
@@ -328,7 +332,8 @@ def _check_groups(input: np.ndarray, weight: Any, bias: Any, channels: int, grou
         )
     for name, array in (("weight", weight), ("bias", bias)):
         if array is not None and array.shape != (channels,):
-            mine = list((weight if name == "bias" and weight is not None else array).shape)
+            named = array if name == "weight" else weight  # so in torch, for both
+            mine = [0] if named is None else list(named.shape)
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, "
                 f"but got {name} of shape {mine} and input of shape {shape}"

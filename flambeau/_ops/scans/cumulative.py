@@ -365,8 +365,8 @@ def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
     if not isinstance(dx, (int, float, type(None))):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if y._data.dtype.kind == "b" or (x is not None and x._data.dtype.kind == "b"):
-        raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x'}`, but "
-                           "bool is not supported")  # fmt: skip
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     return dim
 
 

@@ -62,6 +62,9 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
             check_type(target, part, op, str(op.out_type or EXACT), name)
             write_out(op, target, part, inputs)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
+    if isinstance(result, tuple):
+        raise TypeError(f"{op.public}(): argument 'out' must be tuple of Tensors, not "
+                        f"{type(out).__name__}")  # fmt: skip
     check_out(op, out)
     if modes.watch.results and modes.stacks.levels:
         _refuse_tangents(op, (*tensors_in(inputs), out))
