@@ -14,6 +14,7 @@ from flambeau._tensor.tensor import Tensor
 
 WRITERS = {
     "_clamp_high": "clamp", "_clamp_low": "clamp", "_complex": "complex", "_logit": "logit",
+    "_logit_eps": "logit",
     "_polar": "polar", "_polygamma": "polygamma", "cross": "linalg_cross", "diff": "sub",
     "float_power": "pow", "frobenius_norm": "norm", "inverse": "linalg_inv_ex", "kron": "mul",
     "linalg.cross": "linalg_cross", "linalg.det": "_linalg_det", "linalg.eigvalsh": "_linalg_eigh",
@@ -52,21 +53,42 @@ def is_copied(op: Op, out: Tensor, result: Tensor) -> bool:
 
 def refuse(op: Op, out: Tensor, result: Tensor, inputs: Any) -> None:
     """Torch's error if what is written to, or what it is computed from, learns."""
-    name = public_name(op)
-    derived = op.kind == "composite" or (op.backward and not op.underived)
-    if name in COPIED or not (derived or name in ALONE):
+    writer = writer_of(op, inputs)
+    if not writer:
         return
-    other = ALONE.get(name)
-    if other is None and op.namespace == "fft":
-        writer = _transform(op.public, inputs[0])
-    else:
-        writer = f"aten::{other or op.public}" if other is not None else _writer(op, name)
     learns = out.requires_grad and result is not out
-    if learns or (result.requires_grad and not writer.startswith("aten::")):
+    if learns or (result.requires_grad and not writer.startswith(WITHOUT_FORMULA)):
         raise RuntimeError(
             f"{writer}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+
+
+def writer_of(op: Op, inputs: Any) -> str:
+    """What torch calls the operator that writes to `out`; "" where nobody refuses."""
+    name = public_name(op)
+    derived = op.kind == "composite" or (op.backward and not op.underived)
+    if name in COPIED or not (derived or name in ALONE):
+        return ""
+    other = ALONE.get(name)
+    if other is None and op.namespace == "fft":
+        return _transform(op.public, inputs[0])
+    return f"{WITHOUT_FORMULA}{other or op.public}" if other is not None else _writer(op, name)
+
+
+WITHOUT_FORMULA = "aten::"
+"""How the names of operators begin that have no formula for writing elsewhere."""
+
+
+def record(op: Op, out: Tensor, result: Tensor, inputs: Any) -> None:
+    """Give `out` a history that no gradient gets past, where what is written to it learns and
+    nobody has refused: a gradient that is silently absent would be worse."""
+    from flambeau._ops.table.unformulated import stop
+
+    operands = [result, *inputs]
+    writer = writer_of(op, inputs) if public_name(op) in ALONE or op.namespace == "fft" else ""
+    if writer.startswith(WITHOUT_FORMULA):
+        stop(out, operands, writer.removeprefix(WITHOUT_FORMULA))
 
 
 def _writer(op: Op, name: str) -> str:

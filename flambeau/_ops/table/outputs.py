@@ -93,6 +93,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         return out.copy_(result)
     write(out._data, result._data)
     bump(out)
+    if modes.grad.enabled:
+        out_learning.record(op, out, result, inputs)
     return out
 
 
