@@ -134,6 +134,20 @@ def test_writes_into_what_overlaps(name: str) -> None:
         _compare(call, index, source, dim, dtype, kind)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_results_in_rows(name: str) -> None:
+    """Of permuted tensors too, small and large."""
+    for shape in ((3, 3), (4, 4, 3), (2, 3, 4, 4), (64, 64)):
+        for order in itertools.permutations(range(len(shape))):
+            for dtype in ("float32", "float64", "bfloat16"):
+                found = [
+                    getattr(t.nn.functional, name)(
+                        t.ones(shape, dtype=getattr(t, dtype)).permute(order), 1).stride()
+                    for t in (flambeau, reference)
+                ]  # fmt: skip
+                assert found[0] == found[1], (shape, order, dtype)
+
+
 WORDS = (
     "t.histogram(t.ones(3), t.ones(2, 2))",
     "t.histogram(t.ones(3), 0)",
