@@ -134,6 +134,16 @@ def test_writes_into_what_overlaps(name: str) -> None:
         _compare(call, index, source, dim, dtype, kind)
 
 
+def test_products_with_reflectors() -> None:
+    for a, tau, other, left in itertools.product(
+        ((3,), (3, 3), (4, 3), (2, 3, 3)),
+        ((), (3,), (2,), (2, 3), (3, 3), (5,)),
+        ((3,), (3, 3), (4, 2), (2, 3, 3), (2, 4, 4)),
+        (True, False),
+    ):
+        _compare(lambda t: t.ormqr(t.ones(a), t.ones(tau), t.ones(other), left), a, tau, other)  # noqa: B023
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
 def test_results_in_rows(name: str) -> None:
     """Of permuted tensors too, small and large."""

@@ -97,7 +97,7 @@ def unfold(input: Array, kernel: Ints, dilation: Ints, padding: Ints, stride: In
     counts = block_counts(input.shape[2:], kernel, dilation, padding, stride)
     padded = pad_spatial(input, padding, padding)
     view = windows(padded, kernel, counts, stride, dilation)
-    columns = np.ascontiguousarray(view)
+    columns = view.copy("C")  # windows of one pixel lie in rows already: still a copy
     return columns.reshape(len(input), input.shape[1] * prod(kernel), prod(counts))
 
 
