@@ -192,7 +192,7 @@ EXPLAINED = (
         "`out=` in methods (`x.add(y, out=z)`)",
         "a TypeError: functions alone take it",
         "works, as in the function",
-        group=r"^does not raise TypeError \| \.|for TypeError \| \.",
+        group=r"^does not raise TypeError \| \.|for TypeError \| \.|words of an error \| \.",
         case=r"out=x\d",
     ),
     Explained(
@@ -238,11 +238,169 @@ EXPLAINED = (
         case="large|special",
     ),
     Explained(
-        "Arguments of several wrong kinds at once, or refused for several reasons",
-        "the reason that is looked at first",
-        "another of the reasons",
+        "Arguments of a wrong type that functions use before they look at it",
+        "TypeError: argument 'p' must be float, not list",
+        "TypeError: what Python says of the first use ('<' not supported between ...)",
+        group="^words of an error",
+        detail="for .the arguments do not fit.",
+    ),
+    Explained(
+        "Arguments of a wrong type beside another mistake, and lists of which a later element is "
+        "wrong, in functions made of others",
+        "the type: its parser looks at all of them first",
+        "the mistake that the function meets first",
+        group=r"^raises \w+ for TypeError",
+        detail="for TypeError: the arguments do not fit",
+    ),
+    Explained(
+        "What is no tensor, given to functions that PyTorch writes in Python",
+        "TypeError, AttributeError or ValueError, by what they do first with it",
+        "the same, by what ours do first",
+        group=r"^raises (Type|Attribute|Value)Error for|^words of an error",
+        detail=r"has no attribute|not callable|not iterable|unhashable|ambiguous|no len\(\)|"
+        r"not supported between|concatenate str|unsupported operand|unary -",
+    ),
+    Explained(
+        "Arguments that PyTorch cannot differentiate by and that require grad, beside another "
+        "mistake",
+        "says so before anything else",
+        "the other mistake",
+        detail="is not differentiable with respect to argument",
+    ),
+    Explained(
+        "A type without a kernel, beside another mistake",
+        "the kernel's refusal, before or after shapes are looked at",
+        "the same refusal, at another place",
         group=r"^raises \w+ for \w+|^words of an error",
-        detail="for .",
+        detail="not implemented for|backend. This could be because",
+    ),
+    Explained(
+        "Too few dims for what a function does",
+        "IndexError of the size that it asks for first",
+        "the same, or the words about the number of dims",
+        group=r"^raises \w+ for \w+|^words of an error",
+        detail=r"Dimension (out of range|specified)|out of range|index out of range|"
+        r"not enough values|too many values",
+    ),
+    Explained(
+        "A number in the place of the first tensor, by name",
+        "is called `self`",
+        "is called `input`, as the tensor",
+        group="TypeError",
+        case=r"[(,] ?self=",
+    ),
+    Explained(
+        "`out=` in forms that have none (`argsort(x, out=z)`, `remainder(2, x, out=z)`, "
+        "`var(x, False, out=z)`)",
+        "TypeError",
+        "works, as in the form beside it",
+        group="^does not raise TypeError",
+        case=r"out=x\d",
+    ),
+    Explained(
+        "`out=` that does not fit, beside another mistake",
+        "one of both",
+        "the other",
+        group=r"^raises \w+ for \w+|^words of an error",
+        case=r"out=x\d",
+        detail=r"out=|output|Expected out|written-to tensor|broadcast shape|in-place operation|"
+        "Bad in-place|refer to a single memory",
+    ),
+    Explained(
+        "How a message names a type (`Long`, `long int`, `torch.int64`), a list or a tensor",
+        "in one of several ways",
+        "in one of them",
+        group="^words of an error",
+        detail=r"c10::|long int|signed char|unsigned char|CPU\w+Type|padding_mode must be one of|"
+        r"TensorOptions|output_size .\[|Got size \(",
+    ),
+    Explained(
+        "Calls over tensors without elements",
+        "are answered before all arguments are looked at",
+        "look at all arguments",
+        group=r"^raises \w+ \|",
+        case=r"make\(\d+, \((\d+, )*0\b",
+    ),
+    Explained(
+        "Parameters of layers without input channels or of a kernel of size 0; margin losses over "
+        "no rows",
+        "memory that nobody has written to",
+        "zeros, or NaN as the mean of nothing",
+        group=r"^values \| torch\.nn\.(Conv|functional\.multi)",
+    ),
+    Explained(
+        "`SyncBatchNorm(process_group=...)`",
+        "takes anything until it is used",
+        "refuses what it does not have",
+        detail="process groups",
+    ),
+    Explained(
+        "`unpad_sequence(padded, lengths)` with `batch_first=False`",
+        "transposes the caller's tensor in place",
+        "leaves it as it is",
+        group="unpad_sequence",
+    ),
+    Explained(
+        "Strides of tensors without elements that come from NumPy",
+        "those of the array",
+        "row-major ones",
+        group=r"^other value \| \.stride",
+    ),
+    Explained(
+        "Windows of `torch.signal` where they are 0",
+        "what rounding in single precision leaves",
+        "what rounding in double precision leaves",
+        group=r"^values \| torch\.signal\.windows",
+    ),
+    Explained(
+        "`searchsorted` and `bucketize` among numbers that are not in order",
+        "as its search goes",
+        "as ours goes",
+        group="^values.*(searchsorted|bucketize)",
+    ),
+    Explained(
+        "Inverses and determinants of matrices with infinities, NaN, or numbers of very different "
+        "size",
+        "what its LAPACK leaves behind",
+        "what ours does",
+        group=r"^values.*(inverse|inv|inv_ex|slogdet|logdet|det|solve\w*|pinv|cond|matrix_rank)$",
+        case="large|special",
+    ),
+    Explained(
+        "Order of eigenvalues; `lstsq` with a `rcond` of 1 and more",
+        "its LAPACK's; no rank is left",
+        "ours; no rank is left",
+        group=r"^values.*(eigvals|lstsq)$",
+    ),
+    Explained(
+        "Which of several equal elements `topk` names, and its order with `sorted=False`",
+        "as its selection leaves them",
+        "by position, in order",
+        group="^values.*topk$",
+    ),
+    Explained(
+        "Special functions of very large and very small numbers, in single precision",
+        "where its approximation ends",
+        "where ours ends",
+        group=r"^values.*(bessel|igamma|polygamma|polynomial|airy|zeta|gamma|dist|erf|digamma)",
+    ),
+    Explained(
+        "Norms and histograms that overflow",
+        "computes a single element without its powers; any counts",
+        "infinite; any counts",
+        group=r"^values.*(norm|histc|histogram|histogramdd)$",
+    ),
+    Explained(
+        "Parameters of activations and distances that are infinite or NaN",
+        "as its formula goes",
+        "as ours goes",
+        group=r"^values.*(elu|celu|cdist|normalize|softplus|poisson|cov)$",
+    ),
+    Explained(
+        "Warnings of a call that fails, and of types that a call goes through inside",
+        "as far as it has come",
+        "as far as ours has come",
+        group="^warnings",
     ),
 )
 

@@ -21,11 +21,11 @@ from .generated.__main__ import FOREIGN, JUDGE
 from .generated.words import CallWords
 
 SECONDS = float(os.environ.get("FLAMBEAU_CALLS_SECONDS", "40"))
-RARE = 6
-"""Of so many calls one may differ (all are printed): one in 12 does, nearly always in the words or
+RARE = 14
+"""Of so many calls one may differ (all are printed): one in 32 does, nearly always in the words or
 the class of an error, where a call has several mistakes and PyTorch looks for another one first."""
-RARE_RESULTS = 60
-"""Of so many calls one may have another result: one in 180 does."""
+RARE_RESULTS = 90
+"""Of so many calls one may have another result: one in 250 does."""
 RESULTS = ("values", "dtype", "shape", "requires_grad", "memory", "version")
 
 

@@ -28,6 +28,18 @@ SETTINGS = ("dtype", "layout", "device", "requires_grad")
 def _made(name: str, M: int, curve: Callable[[np.ndarray], np.ndarray], settings: dict[str, Any],
           single: bool = True) -> Tensor:  # fmt: skip
     """The window of M values; checks and the empty and one-value cases are common to all."""
+    dtype = _checked_type(name, M, settings)
+    constant = M == 0 or (M == 1 and single)
+    values = np.ones(M) if constant else curve(np.arange(M, dtype=np.float64))
+    result = wrap(values.astype(dtype.numpy_dtype))
+    if not settings.get("requires_grad"):
+        return result
+    result.requires_grad = True  # torch's leaf is what a curve is computed from
+    return result if constant else ops.clone(result)  # type: ignore[no-any-return]
+
+
+def _checked_type(name: str, M: int, settings: dict[str, Any]) -> dt.dtype:
+    """The type of a window, after what is looked at before the parameters of its own."""
     for word in settings:
         if word not in SETTINGS:
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
@@ -40,13 +52,7 @@ def _made(name: str, M: int, curve: Callable[[np.ndarray], np.ndarray], settings
     dtype = dt.default_dtype() if dtype is None else dtype
     if dtype not in (dt.float32, dt.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    constant = M == 0 or (M == 1 and single)
-    values = np.ones(M) if constant else curve(np.arange(M, dtype=np.float64))
-    result = wrap(values.astype(dtype.numpy_dtype))
-    if not settings.get("requires_grad"):
-        return result
-    result.requires_grad = True  # torch's leaf is what a curve is computed from
-    return result if constant else ops.clone(result)  # type: ignore[no-any-return]
+    return dtype  # type: ignore[no-any-return]
 
 
 def _length(M: int, sym: bool) -> int:
@@ -56,6 +62,7 @@ def _length(M: int, sym: bool) -> int:
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
                 **settings: Any) -> Tensor:  # fmt: skip
     """`exp(-|n - center| / tau)`; `center` is the middle unless a periodic window has its own."""
+    _checked_type("exponential", M, settings)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -73,6 +80,7 @@ def cosine(M: int, *, sym: bool = True, **settings: Any) -> Tensor:
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **settings: Any) -> Tensor:
     """`exp(-((n - middle) / std)^2 / 2)`."""
+    _checked_type("gaussian", M, settings)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     middle = (_length(M, sym) - 1) / 2
@@ -82,6 +90,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **settings: Any) -> 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **settings: Any) -> Tensor:
     """The Bessel window of shape `beta`."""
+    _checked_type("kaiser", M, settings)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     length = _length(M, sym)
@@ -90,6 +99,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **settings: Any) -> 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **settings: Any) -> Tensor:
     """The sum of the cosines of order 0, 1, ... with weights `a` and alternating signs."""
+    _checked_type("general_cosine", M, settings)
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     weights = list(a)
@@ -116,6 +126,7 @@ def hann(M: int, *, sym: bool = True, **settings: Any) -> Tensor:
 
 def blackman(M: int, *, sym: bool = True, **settings: Any) -> Tensor:
     """The Blackman window."""
+    _checked_type("blackman", M, settings)
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **settings)
 
 

@@ -24,8 +24,9 @@ CLASSES = ("nn", "optim.lr_scheduler", "utils.data")
 """Modules whose classes are made."""
 
 UNWANTED = frozenset(
-    """empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ resize_as_
-    seed initial_seed cuda xpu mtia ipu set_ is_pinned pin_memory record_stream share_memory_
+    """new empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_
+    resize_as_ seed initial_seed cuda xpu mtia ipu set_ is_pinned pin_memory record_stream
+    share_memory_
     from_file apply_ map_ map2_ register_hook as_subclass fork wait compile vmap cond save load
     backward data_ptr from_dlpack set_default_tensor_type set_default_device
     set_num_threads set_num_interop_threads manual_seed get_rng_state set_rng_state

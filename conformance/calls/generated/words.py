@@ -15,7 +15,8 @@ from conformance.jit.generated.making import numbers
 from conformance.modules.generated.words import ModuleWords
 
 BINDING = re.compile(
-    r"missing \d+ required|unexpected keyword|takes \d+ positional|takes no arguments|takes from|"
+    r"missing \d+ required|unexpected keyword|takes no keyword|takes \d+ positional|"
+    r"takes no arguments|takes from|"
     r"invalid combination|multiple values|unrecognized|must be .*, not |takes at most|"
     r"must be .*, but found|expected Tensor as element"
 )

@@ -148,12 +148,13 @@ def _check_grid(tensors: list[Any], indexing: str) -> None:
     for tensor in tensors:
         if tensor._data.dtype != tensors[0]._data.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-        if tensor._data.ndim > 1:
-            raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
-                               f"got: {tensor}")  # fmt: skip
     if indexing not in ("ij", "xy"):
         raise RuntimeError('torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
                            f"{indexing}")  # fmt: skip
+    for tensor in tensors:
+        if tensor._data.ndim > 1:
+            raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
+                               f"got: {tensor}")  # fmt: skip
 
 
 @composite("cartesian_prod(Tensor[] tensors) -> Tensor", method=False)

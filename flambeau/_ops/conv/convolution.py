@@ -318,7 +318,7 @@ def _convolution_row(spatial: int) -> Any:
         values = (input, weight, bias, stride, padding, dilation, groups)
         try:
             return _convolve(name, spatial, *values)
-        except (TypeError, AttributeError) as error:
+        except Exception as error:
             raise _wrong_arguments(name, values, error) from None
 
     return convolution
@@ -342,7 +342,7 @@ def _transposed_row(spatial: int) -> Any:
         values = (input, weight, bias, stride, padding, dilation, groups, output_padding)
         try:
             return _convolve(name, spatial, *values)
-        except (TypeError, AttributeError) as error:
+        except Exception as error:
             values = (*values[:5], output_padding, groups, dilation)
             raise _wrong_arguments(name, values, error) from None
 

@@ -401,7 +401,7 @@ fill.write = write_number
 def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Every element set to the value of a 0-dim tensor."""
     if value.ndim:
-        raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with "
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value.ndim} dimensions.")  # fmt: skip
     result = np.empty_like(data)
     assign(result, value)

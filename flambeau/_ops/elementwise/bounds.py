@@ -18,7 +18,7 @@ from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.number_operands import scalar_tensor
 from flambeau._ops.table.op import alias, composite, kernel, pointwise
-from flambeau._ops.table.outputs import C_NAMES, write_out
+from flambeau._ops.table.outputs import C_NAMES, FOUND, write_out
 from flambeau._ops.table.pointwise import (
     LIMIT,
     broadcast_shape,
@@ -83,7 +83,8 @@ def _beside(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]:
     label = f"clamp_{types}_cpu" if scalar else "clamp_cpu"
     return {"node": node, "refusals": NO_COMPLEX, "label": label, "numbers": "none",
-            "dtypes": "int float" if scalar else "bool int float", "public": name}  # fmt: skip
+            "dtypes": "int float" if scalar else "bool int float", "public": name,
+            "out_type": FOUND if scalar else ""}  # fmt: skip
 
 
 _LOW = {"self": lambda grad, self, min: kept(grad, self >= min)}

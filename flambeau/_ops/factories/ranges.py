@@ -175,6 +175,17 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
 # ---- linspace and logspace
 
 
+def _bounds(start: Any, end: Any, function: str) -> tuple[Any, Any]:
+    """Both ends as numbers."""
+    both = isinstance(start, Tensor) and isinstance(end, Tensor)
+    if both and (start._data.ndim or end._data.ndim):
+        raise RuntimeError(
+            f"{function} only supports 0-dimensional start and end tensors, but got start with "
+            f"{start._data.ndim} dimension(s) and end with {end._data.ndim} dimension(s)."
+        )
+    return _bound(start, "start", function), _bound(end, "end", function)
+
+
 def _bound(value: Any, name: str, function: str) -> Any:
     if value.__class__ is float or value.__class__ is int:
         return value
@@ -238,9 +249,9 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
+    start, end = _bounds(start, end, "linspace")
     if pin_memory is not False:
         refuse_pinned("linspace", pin_memory)
-    start, end = _bound(start, "start", "linspace"), _bound(end, "end", "linspace")
     steps = _checked_steps("linspace", steps)
     dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
@@ -262,9 +273,9 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
              dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base ** linspace(start, end, steps)`."""
+    start, end = _bounds(start, end, "logspace")
     if pin_memory is not False:
         refuse_pinned("logspace", pin_memory)
-    start, end = _bound(start, "start", "logspace"), _bound(end, "end", "logspace")
     steps = _checked_steps("logspace", steps)
     dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)

@@ -8,6 +8,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.settings import warn_once
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
+from flambeau._ops.views.basic import type_name
 from flambeau._tensor.tensor import Tensor
 
 COMPLEX_ONESIDED = "Cannot have onesided output if window or input is complex"
@@ -25,7 +26,7 @@ def _sizes(tensor: Any) -> str:
 def _window_text(window: Any) -> str:
     if window is None:
         return "None"
-    return f"torch.{_type_name(window)}Tensor{{{list(window._data.shape)}}}"
+    return f"{type_name(window._data)}{{{list(window._data.shape)}}}"
 
 
 def _flag(value: bool | None) -> Any:
@@ -93,7 +94,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
               "recover the old return format.")  # fmt: skip
     flags = f"normalized={int(normalized)}, onesided={_flag(onesided)}"
     shape = list(signal._data.shape[1:] if single else signal._data.shape)
-    head = (f"stft(torch.{_type_name(input)}Tensor[{', '.join(map(str, shape))}], n_fft={n_fft}, "
+    head = (f"stft({type_name(input._data)}[{', '.join(map(str, shape))}], n_fft={n_fft}, "
             f"hop_length={hop}, win_length={width}, window={_window_text(window)}, {flags}, "
             f"return_complex={_flag(return_complex)}, align_to_window={_flag(align_to_window)})"
             " : ")  # fmt: skip

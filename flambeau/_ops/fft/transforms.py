@@ -349,7 +349,7 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
     def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
             out: Any = None) -> Any:  # fmt: skip
         result = one(name, input, n, dim, norm)
-        return result if out is None else write_out(row, out, result)
+        return result if out is None else _written(row, out, result, input)
 
     fft.__name__ = name
     fft.__doc__ = f"{doc}, along `dim`, cut or filled up to `n` values."
@@ -360,11 +360,21 @@ def _family(name: str, one: Any, several: Any, doc: str) -> None:
         _several(f"{name}{suffix}", default, several, doc)
 
 
+def _written(row: Any, out: Any, result: Tensor, input: Tensor) -> Tensor:
+    """`out` with the result, if it has the kind of number that the transform gives."""
+    wanted = "complex" if result.is_complex() else "floating point"
+    if isinstance(out, Tensor) and not getattr(out, f"is_{wanted.replace(' ', '_')}")():
+        name = "fftn" if row.public in ("fft2", "ifft2", "ifftn") else row.public.replace("2", "n")
+        raise RuntimeError(f"{name} expects a {wanted} output tensor, but got "
+                           f"{out.dtype.scalar_name}")  # fmt: skip
+    return write_out(row, out, result, (input,))  # type: ignore[no-any-return]
+
+
 def _several(name: str, default: Any, transform: Any, doc: str) -> None:
     def fft(input: Tensor, s: Any = None, dim: Any = default, norm: str | None = None, *,
             out: Any = None) -> Any:  # fmt: skip
         result = transform(name, input, s, dim, norm)
-        return result if out is None else write_out(row, out, result)
+        return result if out is None else _written(row, out, result, input)
 
     fft.__name__ = name
     fft.__doc__ = f"{doc}, over the dims `dim`, cut or filled up to the sizes `s`."
@@ -403,6 +413,7 @@ def _frequency_row(name: str, doc: str, count: Callable[[int], int]) -> None:
                     requires_grad: bool = False) -> Tensor:  # fmt: skip
         if pin_memory is not False:
             refuse_pinned(f"fft_{name}", pin_memory)
+        dtype = factories.of_out(f"fft_{name}", out, dtype, layout)
         numpy_dtype = factories.options(dtype, layout, device)
         if count(n) < 0:
             raise RuntimeError("Trying to create tensor with negative dimension "

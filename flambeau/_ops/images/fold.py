@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._ops.launching.precision import Array, narrow, widen
 from flambeau._ops.launching.windows import Ints, pad_spatial, tap_slices, window_count, windows
+from flambeau._ops.table.dims import require_sizes
 
 Shape = Sequence[int]
 
@@ -20,6 +21,7 @@ def unfold_output_shape(
     _check_lengths(kernel_size=kernel, dilation=dilation, padding=padding, stride=stride)
     _check_numbers(kernel, dilation, padding, stride)
     rank = len(input_shape)
+    require_sizes(rank, 1, 2)
     if rank not in (3, 4) or 0 in input_shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
@@ -95,7 +97,7 @@ def unfold(input: Array, kernel: Ints, dilation: Ints, padding: Ints, stride: In
     counts = block_counts(input.shape[2:], kernel, dilation, padding, stride)
     padded = pad_spatial(input, padding, padding)
     view = windows(padded, kernel, counts, stride, dilation)
-    columns = np.ascontiguousarray(view)
+    columns = view.copy("C")  # windows of one pixel lie in rows already: still a copy
     return columns.reshape(len(input), input.shape[1] * prod(kernel), prod(counts))
 
 

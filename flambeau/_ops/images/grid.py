@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.images import numpy_grid as kernels
 from flambeau._ops.images.grid_curves import curves
+from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 
@@ -17,12 +18,16 @@ Array = np.ndarray
 OPTIONS = "int interpolation_mode, int padding_mode, bool align_corners"
 
 
-def _check(input: Array, grid: Array, interpolation_mode: int) -> tuple[int, ...]:
+def _check(input: Array, grid: Array, interpolation_mode: int,
+           spatial: int = 0) -> tuple[int, ...]:  # fmt: skip
+    size_at(input, 0), size_at(grid, 0)  # they have to be there
+    known = 0 <= interpolation_mode < len(kernels.MODES)
+    mode = kernels.MODES[interpolation_mode] if known else ""
+    shape = kernels.grid_sample_output_shape(input.shape, grid.shape, mode, spatial)
     if input.dtype != grid.dtype:
         names = [dt.from_numpy_dtype(array.dtype).scalar_name for array in (input, grid)]
         raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
-    mode = kernels.MODES[interpolation_mode]
-    return kernels.grid_sample_output_shape(input.shape, grid.shape, mode)
+    return shape
 
 
 def _rows(spatial: int) -> None:
@@ -40,7 +45,7 @@ def _rows(spatial: int) -> None:
     def sample(input: Array, grid: Array, interpolation_mode: int, padding_mode: int,
                align_corners: bool) -> Array:  # fmt: skip
         """The input `(N, C, *spatial)` at the grid's positions: `(N, C, *output)`."""
-        shape = _check(input, grid, interpolation_mode)
+        shape = _check(input, grid, interpolation_mode, spatial)
         if 0 in shape:
             return np.zeros(shape, input.dtype)
         mode, padding = kernels.MODES[interpolation_mode], kernels.PADDING_MODES[padding_mode]

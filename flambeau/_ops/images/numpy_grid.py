@@ -22,8 +22,12 @@ PADDING_MODES = ("zeros", "border", "reflection")
 CUBIC = -0.75
 
 
-def grid_sample_output_shape(input_shape: Shape, grid_shape: Shape, mode: str) -> tuple[int, ...]:
-    """`(N, C, *output)`, or torch's errors for shapes that do not fit."""
+def grid_sample_output_shape(input_shape: Shape, grid_shape: Shape, mode: str,
+                             wanted: int = 0) -> tuple[int, ...]:  # fmt: skip
+    """`(N, C, *output)`, or torch's errors for shapes that do not fit.
+
+    `wanted`: how many spatial dims there have to be; 0: two or three.
+    """
     spatial = len(input_shape) - 2
     shapes = f"but got input with sizes {list(input_shape)} and grid with sizes {list(grid_shape)}"
     if input_shape[0] != grid_shape[0]:
@@ -42,8 +46,9 @@ def grid_sample_output_shape(input_shape: Shape, grid_shape: Shape, mode: str) -
                 "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
                 f"has sizes {list(input_shape)} with dimension {dim} being empty"
             )
-    if spatial not in (2, 3) or len(grid_shape) != len(input_shape):
-        ranks = "4D" if spatial == 2 else "5D"
+    expected = (wanted,) if wanted else (2, 3)
+    if spatial not in expected or len(grid_shape) != len(input_shape):
+        ranks = f"{(wanted or (2 if spatial == 2 else 3)) + 2}D"
         raise RuntimeError(
             f"grid_sampler(): expected {ranks} input and grid with same number of dimensions, "
             f"{shapes}"

@@ -22,9 +22,11 @@ from flambeau.autograd.history import bump, check_inplace
 def _check_types(indices: np.ndarray, name: str) -> None:
     if indices.dtype.kind != "i" or indices.itemsize < 4:
         found = dt.from_numpy_dtype(indices.dtype).scalar_name
+        position = 2 if name == "embedding_renorm_" else 1
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{found}Tensor instead (while checking arguments for {name})"
+            f"Expected tensor for argument #{position} 'indices' to have one of the following "
+            f"scalar types: Long, Int; but got torch.{found}Tensor instead (while checking "
+            f"arguments for {name})"
         )
 
 
@@ -142,8 +144,12 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     if table.dtype.kind not in "fVc":
         raise RuntimeError("norm(): input dtype should be either floating point or complex. "
                            f"Got {input.dtype.scalar_name} instead.")  # fmt: skip
+    if table.ndim != 2:
+        raise RuntimeError(f"Expected 2-dimensional tensor, but got {table.ndim}-dimensional "
+                           "tensor for argument #1 'self' (while checking arguments for "
+                           "embedding_renorm_)")  # fmt: skip
     chosen = np.unique(indices._data)
-    _check_indices(chosen, table.shape[0])
+    _check_indices(chosen, table.shape[0], "embedding_renorm_")
     rows = widen(table[chosen])
     norms = np.linalg.norm(rows, ord=norm_type, axis=1)
     large = norms > max_norm

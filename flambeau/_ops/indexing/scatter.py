@@ -181,9 +181,8 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
                         reduce: str) -> None:  # fmt: skip
     """A copy in which values are added to, or multiplied with, what is at the positions."""
     warn_once(REDUCE_ARGUMENT, 4)
-    wrap_dim(dim, data.ndim)
-    ufunc = _reduction(reduce)
     found = _operands(data, dim, index, source)
+    ufunc = _reduction(reduce)
     if found is not None:
         _reduce(ufunc, *found)
 
@@ -200,9 +199,8 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
 def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: Any,
                          reduce: str) -> None:  # fmt: skip
     """The same with one number for all positions."""
-    wrap_dim(dim, data.ndim)
-    ufunc = _reduction(reduce)
     found = _operands(data, dim, index)
+    ufunc = _reduction(reduce)
     number = checked_number(value, data.dtype)
     if found is not None:
         data, dim, index, _ = found
@@ -275,11 +273,12 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
 def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str,
                    include_self: bool) -> None:  # fmt: skip
     """A copy in which values are combined at positions: sum, prod, mean, amax or amin."""
+    op = KERNELS.get(reduce, "") if include_self else ""
     if reduce not in UFUNCS:
+        _operands(data, dim, index, source, op)  # what is wrong with these comes first
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
-    op = KERNELS.get(reduce, "") if include_self else ""
     found = _operands(data, dim, index, source, op)
     if found is not None:
         data, dim, index, source = found

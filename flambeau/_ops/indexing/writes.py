@@ -55,21 +55,21 @@ def _check_added(name: str, data: np.ndarray, dim: int, index: np.ndarray,
             f"{name}_(): self ({type_name(data)}) and source ({type_name(source)}) must have the "
             "same scalar type"
         )
-    if not source.ndim and index.size != 1:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    count = source.shape[dim] if source.ndim else 1
-    if source.ndim and dim >= source.ndim:
+    if dim >= max(source.ndim, 1):
         raise RuntimeError(
             f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim "
             f"{source.ndim}"
         )
+    if not source.ndim and index.size != 1:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    count = source.shape[dim] if source.ndim else 1
     if index.size != count:
         raise RuntimeError(
             f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
             f"({count}), for dim: {dim}"
         )
     if _sizes_without(dim, data) != _sizes_without(dim, source) or (
-        not data.ndim and source.size != 1
+        (not data.ndim and source.size != 1) or (data.ndim and not source.ndim)
     ):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
@@ -179,11 +179,12 @@ def _check_slices(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndar
 
 
 def _fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
-    dim = wrap_dim(dim, data.ndim)
     if index.dtype != LONG:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    dim = wrap_dim(dim, data.ndim)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    value = checked_number(value, data.dtype)
     outputs.warn_overlap(data, "index_fill_", "mask] = scalar")
     data = at_least_1d(data)
     size = data.shape[dim]
@@ -221,11 +222,12 @@ def index_fill_tensor(data: np.ndarray, dim: int, index: np.ndarray, value: np.n
 )
 def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
     """A copy with a number at positions of a dim."""
-    if isinstance(value, complex) and data.dtype.kind != "c":
+    complex_in_real = isinstance(value, complex) and data.dtype.kind != "c"
+    if complex_in_real and index.dtype == LONG:
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
-    _fill(data, dim, index, checked_number(value, data.dtype))
+    _fill(data, dim, index, value)
 
 
 @writer(
@@ -327,15 +329,11 @@ def _fitting(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return np.broadcast_to(mask, data.shape)
 
 
-MASK_TYPES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-              "int64": "long int", "float32": "float", "float64": "double"}  # fmt: skip
-
-
 def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
     """A copy with a number where a mask is True."""
     mask = _fitting(data, mask)
     if mask.dtype != np.bool_:
-        name = MASK_TYPES.get(mask.dtype.name, mask.dtype.name)
+        name = outputs.C_NAMES[type_name(mask)]
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {name}"
         )
@@ -394,7 +392,7 @@ def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray
         )
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{MASK_TYPES.get(mask.dtype.name, mask.dtype.name)}")  # fmt: skip
+                           f"{type_name(mask)}")  # fmt: skip
     count = int(np.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")

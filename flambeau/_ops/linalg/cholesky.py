@@ -28,8 +28,8 @@ def cholesky_ex(a: Array, *, upper: bool = False) -> tuple[Array, Array]:
     info, int32 of shape (*), is the order of the first minor that is not positive-definite.
     """
     name = "linalg.cholesky"
-    check_floating(a, name)
     check_square(a, name)
+    check_floating(a, name)
     check_kernel(a, "cholesky_cpu")
     lower, info = _lower_factor(adjoint(a) if upper else a)
     return (adjoint(lower) if upper else lower), info

@@ -212,7 +212,8 @@ def linalg_lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left
 )
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with A X = input from A's LU: the older form of `linalg.lu_solve`."""
-    warn_once(OLD_LU_SOLVE)
+    if all(hasattr(given, "_data") for given in (input, LU_data, LU_pivots)):  # types come first
+        warn_once(OLD_LU_SOLVE)
     return write(lu_solve, out, ops.linalg.lu_solve(LU_data, LU_pivots, input))
 
 

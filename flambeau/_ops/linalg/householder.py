@@ -16,6 +16,7 @@ from flambeau._ops.linalg.checks import (
     transposed,
     type_name,
 )
+from flambeau._ops.table.dims import size_at
 
 _QR_MODES = ("reduced", "complete", "r")
 
@@ -27,8 +28,8 @@ def qr(a: Array, mode: str = "reduced") -> tuple[Array, Array]:
             f"qr received unrecognized mode '{mode}' but expected one of "
             "'reduced' (default), 'r', or 'complete'"
         )
-    check_floating(a, "linalg.qr")
     check_matrix(a, "linalg.qr")
+    check_floating(a, "linalg.qr")
     check_kernel(a, "geqrf_cpu")
     if mode == "r":
         return np.empty(0, a.dtype), np.linalg.qr(a, "r")
@@ -111,17 +112,27 @@ def _check_ormqr(a: Array, tau: Array, other: Array, left: bool) -> None:
     for role, array in (("input", a), ("other", other)):
         if array.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {role} must have at least 2 dimensions.")
-    if other.ndim != a.ndim:
-        raise RuntimeError(
-            "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
-            f"other.ndim equal to {other.ndim} and input.ndim is equal to {a.ndim}"
-        )
-    if tau.shape[-1] != min(other.shape[side], a.shape[-1]):
+    if other.shape[side] != a.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    if size_at(tau, -1) != min(other.shape[side], a.shape[-1]):
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
-    if other.shape[side] != a.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    for role, array, fewer, words in (
+        ("tau", tau, 1, "one dimension less than"),
+        ("other", other, 0, "the same number of dimensions as"),
+    ):
+        if array.ndim != a.ndim - fewer:
+            raise RuntimeError(
+                f"torch.ormqr: Expected {role} to have {words} input, but got {role}.ndim equal to "
+                f"{array.ndim} and input.ndim is equal to {a.ndim}"
+            )
+    for role, batch in (("tau", tau.shape[:-1]), ("other", other.shape[:-2])):
+        if batch != a.shape[:-2]:
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {role} to be equal to "
+                f"input.shape[:-2], but got {list(batch)}"
+            )
     for role, array in (("tau", tau), ("other", other)):
         if array.dtype != a.dtype:
             raise RuntimeError(

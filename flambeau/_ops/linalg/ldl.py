@@ -24,8 +24,8 @@ _ALPHA = (1.0 + 17.0**0.5) / 8.0
 
 def ldl_factor_ex(a: Array, *, hermitian: bool = False) -> tuple[Array, Array, Array]:
     """(LD, pivots, info): (*, n, n), int32 (*, n) and int32 (*); info names the first zero of D."""
-    check_floating(a, "torch.linalg.ldl_factor_ex")
     check_square(a, "torch.linalg.ldl_factor_ex")
+    check_floating(a, "torch.linalg.ldl_factor_ex")
     check_kernel(a, "ldl_factor_kernel_cpu")
     hermitian = hermitian and a.dtype.kind == "c"
     mirrored = np.swapaxes(np.tril(a, -1), -1, -2)

@@ -54,7 +54,8 @@ def lu_factor_ex(
         )
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    check_kernel(a, "lu_cpu")
+    if a.size:  # no kernel runs over nothing
+        check_kernel(a, "lu_cpu")
     batch = a.shape[:-2]
     work = np.array(a, order="C").reshape(-1, *a.shape[-2:]) if a.size else _no_matrices(a)
     pivots = _eliminate(work)
@@ -197,6 +198,9 @@ def lu_unpack(
     factors: Array, pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
     """(P, L, U) with A = P L U; what is not unpacked comes back as an empty array."""
+    if factors.ndim < 2:
+        raise RuntimeError("torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(factors.shape)} instead")  # fmt: skip
     rows, columns = factors.shape[-2:]
     if unpack_pivots and pivots.dtype != np.int32:
         raise RuntimeError(
@@ -234,12 +238,13 @@ def lu_solve(
 ) -> Array:
     """X with A X = B (X A = B, A^H X = B) from A's LU; batches broadcast."""
     name = "linalg.lu_solve"
+    check_floating(factors, "torch." + name)
     check_same_dtype(factors, b, name, "LU", "B")
+    if pivots.dtype != np.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrix(b, name, "B")
     check_square(factors, "torch." + name)
     check_equation(factors, b, name, left)
-    if pivots.dtype != np.int32:
-        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     if pivots.shape[-1] != factors.shape[-1]:
         raise RuntimeError(
             f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
@@ -312,8 +317,8 @@ def solve(a: Array, b: Array, *, left: bool = True) -> Array:
 def inv_ex(a: Array) -> tuple[Array, Array]:
     """(inverse, info); info is the first zero pivot of U, int32 of shape (*)."""
     name = "linalg.inv"
-    check_floating(a, name, half_too=False)
     check_square(a, name)
+    check_floating(a, name, half_too=False)
     try:
         with np.errstate(all="ignore", invalid="raise"):
             return lapack(LAPACK.inv, a), np.zeros(a.shape[:-2], np.int32)
@@ -332,16 +337,16 @@ def inv(a: Array) -> Array:
 
 def det(a: Array) -> Array:
     """The determinants, shape (*)."""
-    check_floating(a, "linalg.det")
     check_square(a, "linalg.det")
+    check_floating(a, "linalg.det")
     check_kernel(a, "lu_cpu")
     return np.asarray(lapack(LAPACK.det, a))
 
 
 def slogdet(a: Array, name: str = "linalg.slogdet") -> tuple[Array, Array]:
     """(sign, log |det|), shapes (*); the second is real."""
-    check_floating(a, name, half_too=False)
     check_square(a, name)
+    check_floating(a, name, half_too=False)
     sign, logabsdet = np.linalg.slogdet(a)
     return np.asarray(sign), np.asarray(logabsdet)
 

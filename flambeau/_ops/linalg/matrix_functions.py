@@ -23,8 +23,8 @@ _PADE = {np.dtype(np.float32): _PADE_SINGLE, np.dtype(np.float64): _PADE_DOUBLE}
 def matrix_exp(a: Array) -> Array:
     """exp(A) by Pade approximation with scaling and squaring; half types through float32."""
     name = "linalg.matrix_exp"
-    check_floating(a, name)
     check_square(a, name)
+    check_floating(a, name)
     if a.dtype in HALF_TYPES:
         return matrix_exp(a.astype(np.float32)).astype(a.dtype)
     if a.size == 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.linalg.checks import (
+    HALF_TYPES,
     LAPACK_TYPES,
     Array,
     adjoint,
@@ -39,6 +40,8 @@ _COMPLEX = {
 def svd(a: Array, full_matrices: bool = True) -> tuple[Array, Array, Array]:
     """(U, S, Vh) with A = U diag(S) Vh; S is real and falls."""
     _check_svd(a)
+    if not a.size and a.dtype in HALF_TYPES:
+        return tuple(part.astype(a.dtype) for part in svd(a.astype(np.float32), full_matrices))  # type: ignore[return-value]
     known, infinite = _without_infinite(a)
     result = _converging(lambda: np.linalg.svd(known, full_matrices=full_matrices), a)
     return tuple(_nan_at(infinite, part) for part in result)  # type: ignore[return-value]
@@ -47,6 +50,8 @@ def svd(a: Array, full_matrices: bool = True) -> tuple[Array, Array, Array]:
 def svdvals(a: Array) -> Array:
     """The singular values, falling, shape (*, min(m, n))."""
     _check_svd(a)
+    if not a.size and a.dtype in HALF_TYPES:
+        return svdvals(a.astype(np.float32)).astype(a.dtype)
     known, infinite = _without_infinite(a)
     values = _converging(lambda: np.linalg.svd(known, compute_uv=False), a)
     return _nan_at(infinite, values)
@@ -69,9 +74,10 @@ def _nan_at(infinite: Any, result: Array) -> Array:
 
 
 def _check_svd(a: Array) -> None:
-    check_floating(a, "linalg.svd")
     check_matrix(a, "linalg.svd")
-    check_kernel(a, "linalg_svd_cpu")
+    check_floating(a, "linalg.svd")
+    if a.size:  # no kernel runs over nothing
+        check_kernel(a, "linalg_svd_cpu")
 
 
 def _converging(compute: Callable[[], Any], a: Array) -> Any:
@@ -123,9 +129,9 @@ def eigvalsh(a: Array, uplo: str = "L") -> Array:
 
 
 def _check_eig(a: Array, name: str) -> np.dtype:
-    check_square(a, name)
     if a.dtype.kind not in "fVc":
         raise RuntimeError(f"Unknown Complex ScalarType for {type_name(a)}")
+    check_square(a, name)
     check_kernel(a, "linalg_eig_out_cpu")
     if not np.isfinite(a).all():
         raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
@@ -212,6 +218,8 @@ def matrix_rank(
         )
     if a.dtype not in LAPACK_TYPES:
         raise RuntimeError("This function doesn't handle types other than float and double")
+    if not a.size:  # then tolerances don't count, not even by their shape
+        return np.zeros(a.shape[:-2], np.int64)
     sizes = np.abs(eigvalsh(a)) if hermitian else svdvals(a)
     limit = _threshold(a, sizes, atol, _default_rtol(a, atol, rtol))
     return np.asarray((sizes > limit).sum(-1, dtype=np.int64))

@@ -450,9 +450,9 @@ def _no_elements(A: Any) -> Any:
 
 
 def _singular_cond(A: Any, p: Any) -> Any:
-    values = ops.linalg.svdvals(A)
     if not A._data.size:
         return _no_elements(A)
+    values = ops.linalg.svdvals(A)
     largest, smallest = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
     ratio = smallest / largest if p == -2 else largest / smallest
     return ratio.squeeze(-1)

@@ -16,7 +16,13 @@ from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_once
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.linalg import by_name as kernels
-from flambeau._ops.linalg.checks import is_vector, raise_first_failure
+from flambeau._ops.linalg.checks import (
+    check_floating,
+    check_kernel,
+    check_square,
+    is_vector,
+    raise_first_failure,
+)
 from flambeau._ops.linalg.cholesky import _NOT_POSITIVE
 from flambeau._ops.linalg.lu import _NOT_INVERTIBLE
 from flambeau._ops.linalg.triangular import check_old_style
@@ -228,6 +234,8 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
 @composite("logdet(Tensor self) -> Tensor")
 def logdet(input: Any) -> Any:
     """The logarithm of the determinant; NaN where a real matrix has a negative one."""
+    check_square(input._data, "logdet")
+    check_floating(input._data, "logdet", half_too=False)
     sign, logabsdet = ops.linalg.slogdet(input)
     if input._data.dtype.kind == "c":
         return ops.log(sign) + logabsdet
@@ -406,6 +414,8 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
         warn_once(OLD_CHOLESKY)
     if not input._data.size:  # and at nothing else here
         return write(cholesky, out, ops.clone(input))
+    check_square(input._data, "cholesky")
+    check_kernel(input._data, "cholesky_cpu")
     factor, info = ops.linalg.cholesky_ex(input, upper=upper)
     check_info(info, "cholesky", _NOT_POSITIVE)
     return write(cholesky, out, factor)

@@ -114,13 +114,13 @@ COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": 0, "use_mm_for_euclid_di
 
 def _check_cdist(x1: Any, x2: Any, p: float) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
+    for name, x in (("X1", x1), ("X2", x2)):
         if x._data.dtype.kind not in "fV":
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}"
             )
-    for name, x in (("X1", x1), ("X2", x2)):
-        if x.dim() < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
@@ -142,7 +142,8 @@ def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
     """p-norm distances of all pairs of rows: x1 [*, P, M], x2 [*, R, M], result [*, P, R]."""
-    mode = COMPUTE_MODES.get(compute_mode)
+    known = compute_mode.__hash__ is not None and compute_mode in COMPUTE_MODES
+    mode = COMPUTE_MODES[compute_mode] if known else None
     if mode is None:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return ops._cdist_forward(x1, x2, p, mode)

@@ -7,6 +7,7 @@ samples add up in float64.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._ops.launching.memory_formats import in_format, is_last, is_suggested_last
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.reductions.sums import fused
+from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
@@ -116,10 +118,7 @@ def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
     """Half inputs may have float32 parameters; otherwise types are the same. The first parameter
     tells which of the two it is."""
     given = [array for array in parameters if array is not None]
-    if not given:
-        return
-    if given[0].dtype != input.dtype:
-        _check_mixed(input, given)
+    if check_mixed_types(input, given):
         return
     for array in given:
         if array.dtype != input.dtype:
@@ -127,11 +126,17 @@ def check_types(input: np.ndarray, parameters: list[np.ndarray | None]) -> None:
             raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
 
 
-def _check_mixed(input: np.ndarray, parameters: list[np.ndarray]) -> None:
-    if any(array.dtype != FLOAT32 for array in parameters):
+def check_mixed_types(input: np.ndarray, parameters: Sequence[np.ndarray | None]) -> bool:
+    """Whether the first parameter has another type than the input: then all must be float32, and
+    the input of half type."""
+    given = [array for array in parameters if array is not None]
+    if not given or given[0].dtype == input.dtype:
+        return False
+    if any(array.dtype != FLOAT32 for array in given):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if input.dtype not in dt.NUMPY_HALVES:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return True
 
 
 def _update(running: np.ndarray | None, value: np.ndarray, momentum: float) -> None:
@@ -480,6 +485,7 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
+    require_sizes(input.ndim, 0, 1)
     batch, channels = input.shape[:2]
     means, variances = _repeated(running_mean, batch), _repeated(running_var, batch)
     flat = input.contiguous().view(1, batch * channels, *input.shape[2:])

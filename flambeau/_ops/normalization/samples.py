@@ -11,9 +11,10 @@ import numpy as np
 
 from flambeau._ops.launching.memory_formats import in_format_of, is_images_of_pixels
 from flambeau._ops.launching.precision import narrow, refuse, widen
-from flambeau._ops.normalization.batch import check_types, row_dots
+from flambeau._ops.normalization.batch import check_mixed_types, check_types, row_dots
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table import outputs
+from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
@@ -64,7 +65,8 @@ def rows_gradient(normalised: np.ndarray, scaled: np.ndarray, rstd: np.ndarray) 
 
 def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
                            star: str) -> None:  # fmt: skip
-    """Torch's errors about `normalized_shape` and the parameters of that shape."""
+    """Torch's errors about `normalized_shape` and the parameters of that shape. `star`: what is
+    behind the star in its words; without it, too few dims are a ValueError."""
     whole = tuple(map(index, normalized_shape))
     fits = weight is None or weight.shape == whole, bias is None or bias.shape == whole
     if whole and shape[-len(whole) :] == whole and all(fits):
@@ -81,6 +83,9 @@ def check_normalized_shape(shape: Any, normalized_shape: Sequence[int], weight: 
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(array.shape)} and normalized_shape = {wanted}"
             )
+    if len(shape) < len(wanted) and not star:
+        raise ValueError(f"Input tensor must have at least {len(wanted)} dimensions, but got "
+                         f"{len(shape)}")  # fmt: skip
     if len(shape) < len(wanted) or list(shape[len(shape) - len(wanted) :]) != wanted:
         inner = ", ".join(str(n) for n in wanted)
         raise RuntimeError(
@@ -139,6 +144,7 @@ def native_layer_norm(
     eps: float,
 ) -> Any:
     """Normalised input, mean and 1 / standard deviation over the last dims."""
+    check_mixed_types(input, [weight, bias])
     check_normalized_shape(input.shape, normalized_shape, weight, bias, ", ")
     if input.dtype.kind not in "fV":
         raise refuse("LayerNormKernelImpl", input.dtype)
@@ -326,7 +332,8 @@ def _check_groups(input: np.ndarray, weight: Any, bias: Any, channels: int, grou
         )
     for name, array in (("weight", weight), ("bias", bias)):
         if array is not None and array.shape != (channels,):
-            mine = list((weight if name == "bias" and weight is not None else array).shape)
+            named = array if name == "weight" else weight  # so in torch, for both
+            mine = [0] if named is None else list(named.shape)
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, "
                 f"but got {name} of shape {mine} and input of shape {shape}"
@@ -396,6 +403,8 @@ def group_norm(
 ) -> Any:
     """Normalise each of `num_groups` groups of channels of [N, C, *]; scale and shift channels."""
     data = input._data
+    if data.ndim < 2:
+        require_sizes(data.ndim, 0, 1)
     batch, channels, spatial = data.shape[0], data.shape[1], math.prod(data.shape[2:])
     as_it_is = data.flags.c_contiguous or is_images_of_pixels(data)
     rows = input if as_it_is else input.contiguous()

@@ -66,8 +66,13 @@ def _adaptive_avg_rows(spatial: int) -> None:
 
 
 def _adaptive_average(name: str, spatial: int, input: Any, output: Any) -> Any:
-    adaptive_pool.adaptive_output_shape(name, input._data.shape, output)
-    if set(output) == {1} and input._data.size:
+    if set(output) != {1}:
+        adaptive_pool.adaptive_output_shape(name, input._data.shape, output)
+        return getattr(ops, f"_{name}")(input, output)
+    adaptive_pool.check_average_size(name, input._data.shape, output)
+    if input._data.ndim not in (spatial + 1, spatial + 2):  # a mean is that of any tensor
+        return ops.mean(input, tuple(range(-1, -spatial - 1, -1)), True)
+    if input._data.size or spatial == 3:
         result = ops.mean(input, tuple(range(-spatial, 0)), True)
         result._data = in_format_of(result._data, input._data)  # nobody else has its memory yet
         return result

@@ -24,15 +24,25 @@ def adaptive_output_shape(function: str, input_shape: Shape, output: Ints) -> tu
     """The shape of `adaptive_{avg,max}_pool{1,2,3}d` results, or torch's errors."""
     spatial = int(function[-2])
     is_max = "max" in function
-    if len(output) != spatial:
-        words = "(): internal error: output_size.size()" if is_max else ": output_size"
-        raise RuntimeError(f"{function}{words} must be {spatial}")
+    if not is_max:
+        check_average_size(function, input_shape, output)
     if len(input_shape) not in (spatial + 1, spatial + 2):
         raise RuntimeError(_rank_words(function, input_shape, spatial, is_max))
     _check_not_empty(function, input_shape, spatial)
+    if len(output) != spatial:
+        raise RuntimeError(f"{function}(): internal error: output_size.size() must be {spatial}")
     if min(output) < 0:
         raise RuntimeError(_negative_words(function, input_shape, output, is_max))
     return (*input_shape[:-spatial], *output)
+
+
+def check_average_size(function: str, input_shape: Shape, output: Ints) -> None:
+    """What average pools look at before the input."""
+    spatial = int(function[-2])
+    if len(output) != spatial:
+        raise RuntimeError(f"{function}: output_size must be {spatial}")
+    if spatial > 1 and min(output) < 0:
+        raise RuntimeError(_negative_words(function, input_shape, output, is_max=False))
 
 
 def _rank_words(function: str, input_shape: Shape, spatial: int, is_max: bool) -> str:

@@ -8,6 +8,7 @@ from operator import index
 import numpy as np
 
 from flambeau._ops.launching.windows import Ints, extent
+from flambeau._ops.table.dims import require_sizes
 
 Shape = Sequence[int]
 COUNT_WORDS = {2: "two", 3: "three"}
@@ -68,10 +69,10 @@ def max_pool_output_shape(
     ceil_mode: bool,
 ) -> tuple[int, ...]:
     """The shape of `max_pool2d` and `max_pool3d` results; input may lack the batch dim."""
-    _check_sides(kernel, stride, padding, dilation)
     spatial = len(kernel)
     if len(input_shape) not in (spatial + 1, spatial + 2):
         raise RuntimeError(_rank_words(spatial))
+    _check_sides(kernel, stride, padding, dilation)
     _check_not_empty("max_pool3d_with_indices_out_cpu_template()", input_shape, spatial)
     return _output_shape(input_shape, kernel, stride, padding, dilation, ceil_mode)
 
@@ -82,9 +83,13 @@ def avg_pool_output_shape(
     """The shape of `avg_pool2d` and `avg_pool3d` results; input may lack the batch dim."""
     spatial = len(kernel)
     dilation = (1,) * spatial
+    if spatial == 2:  # where the sizes are asked for before their number
+        require_sizes(len(input_shape), -3)
+    elif len(input_shape) not in (4, 5):
+        raise RuntimeError(_rank_words(spatial))
     _check_sides(kernel, stride, padding, dilation)
     if len(input_shape) not in (spatial + 1, spatial + 2):
-        raise RuntimeError(_rank_words(spatial))
+        raise RuntimeError(_no_images(input_shape))
     _check_not_empty("avg_pool3d()", input_shape, spatial)
     if spatial == 3:
         _check_image_fits(input_shape[-3:], kernel, padding)
@@ -127,6 +132,11 @@ def _rank_words(spatial: int) -> str:
     return f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input"
 
 
+def _no_images(input_shape: Shape) -> str:
+    return ("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{list(input_shape)}")  # fmt: skip
+
+
 def _check_sides(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
@@ -149,10 +159,7 @@ def _check_not_empty(function: str, input_shape: Shape, spatial: int) -> None:
     if 0 not in inner:
         return
     if spatial == 2:
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
-            f"but got:{list(input_shape)}"
-        )
+        raise RuntimeError(_no_images(input_shape))
     # torch says dim 0 wherever the empty dim is.
     raise RuntimeError(
         f"{function}: Expected input's non-batch dimensions to have positive length, but input "

@@ -19,6 +19,7 @@ from flambeau._ops.pooling import choice as pooling
 from flambeau._ops.pooling import numpy_form as pool
 from flambeau._ops.pooling import shapes as pool_check
 from flambeau._ops.reductions.sums import refuse
+from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, kernel
 
@@ -260,7 +261,11 @@ def _functional_max_pool(spatial: int) -> None:
             return getattr(ops, f"{name}_with_indices")(input, *numbers, ceil_mode)
         if spatial == 1:
             return ops.max_pool1d(input, *numbers, ceil_mode)
-        return _max_values(spatial, input, numbers, ceil_mode)
+        try:
+            return _max_values(spatial, input, numbers, ceil_mode)
+        except AttributeError:
+            require_tensor(name, "input", 1, input)
+            raise
 
     @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
                namespace="nn.functional")  # fmt: skip

@@ -24,7 +24,7 @@ from flambeau._ops.table.op import alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT, castable
 from flambeau._ops.table.pointwise import LIMIT, broadcast_shape, wants_grad
 from flambeau._runtime import cpu
-from flambeau._tensor.tensor import wrap
+from flambeau._tensor.tensor import Tensor, wrap
 
 # ---- over chosen dims
 
@@ -222,7 +222,8 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross product along a dim of size 3, the first such dim unless given."""
     if dim is None:
-        warn_once(NO_DIM)
+        if out is None and isinstance(other, Tensor):  # types come first
+            warn_once(NO_DIM)
         sizes = input._data.shape
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")

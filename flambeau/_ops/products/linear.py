@@ -15,6 +15,7 @@ from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.products import blas
+from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.sparse import NotStrided
@@ -279,7 +280,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     out_features, first, second = weight._data.shape
     left = ops.matmul(input1, weight.permute(1, 0, 2).reshape(first, out_features * second))
     left = left.reshape(*input1._data.shape[:-1], out_features, second)
-    result = (left * input2.unsqueeze(-2)).sum(-1)
+    result = (left * input2.unsqueeze(-2)).sum(-1, dtype=input1.dtype)
     return result if bias is None else result + bias
 
 
@@ -302,6 +303,8 @@ def _check_bilinear(input1: Any, input2: Any, weight: Any) -> None:
                 f"and {input2[dim]}"
             )
     for position, shape in enumerate((input1, input2)):
+        require_sizes(len(shape), -1)
+        require_sizes(len(weight), position + 1)
         if shape[-1] != weight[position + 1]:
             raise RuntimeError(
                 f"bilinear(): input{position + 1} size does not match weight size: got "

@@ -21,6 +21,7 @@ from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
 from flambeau._ops.products.linear import C_NAMES
+from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op, alias, composite, kernel
@@ -320,6 +321,7 @@ def mv(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 def check_mv(matrix: np.ndarray, vector: np.ndarray) -> None:
     """Torch's errors for a matrix and a vector that cannot be multiplied."""
+    size_at(matrix, 0)  # it has to be there
     if matrix.ndim != 2 or vector.ndim != 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got 1, {matrix.ndim}, {vector.ndim}"

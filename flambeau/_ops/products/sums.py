@@ -107,17 +107,17 @@ def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
 
 
 def _check_addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray) -> None:
-    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
-        if matrix.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
-    if mat1.shape[1] != mat2.shape[0]:
-        raise multipliable_error(mat1.shape, mat2.shape)
     check_same_as_result(data, mat2)
     if mat1.dtype != mat2.dtype:
         raise RuntimeError(
             "mat1 and mat2 must have the same dtype, but got "
             f"{scalar_name(mat1)} and {scalar_name(mat2)}"
         )
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise multipliable_error(mat1.shape, mat2.shape)
     check_mm_types(mat1, mat2)
 
 
@@ -188,14 +188,14 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
 def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
             alpha: Any) -> Any:  # fmt: skip
     """`beta * input + alpha * (batch1 @ batch2)`, each of [B, N, M]."""
+    sizes = (size_at(batch1, 0), size_at(batch1, 1), size_at(batch2, 2))
+    data = expanded(data, sizes)
     if data.dtype != batch1.dtype:
         names = [c_name(array) for array in (data, batch1, batch2)]
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: "
             f"{names[2]}"
         )
-    sizes = (size_at(batch1, 0), size_at(batch1, 1), size_at(batch2, 2))
-    data = expanded(data, sizes)
     _check_batch_ranks(batch1, batch2)
     check_bmm_shapes(batch1, batch2)
     if batch1.dtype != batch2.dtype:

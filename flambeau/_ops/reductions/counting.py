@@ -90,7 +90,7 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
 
 def _explicit_edges(bins: Any) -> np.ndarray:
     if bins._data.ndim != 1:
-        raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension, but got "
+        raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
                            f"{bins._data.ndim} dimensions in the bins tensor for dimension "
                            "0")  # fmt: skip
     return bins._data
@@ -101,16 +101,16 @@ def _edges(column: np.ndarray, bins: Any, limits: Any, dim: int) -> tuple[np.nda
     if isinstance(bins, Tensor):
         return _explicit_edges(bins), False
     if bins <= 0:
-        raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension "
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension "
                            f"{dim}")  # fmt: skip
     low, high = (0.0, 0.0) if limits is None else limits
     if limits is None:
         low, high = (float(column.min()), float(column.max())) if column.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histogramdd(): dimension {dim}'s range [{low:g}, {high:g}] is "
+        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is "
                            "not finite")  # fmt: skip
     if low > high:
-        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low:g} "
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} "
                            f"max {high:g} for dimension {dim}")  # fmt: skip
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -146,6 +146,29 @@ def _c_name(tensor: Any) -> str:
     return str(tensor.dtype.scalar_name).lower()
 
 
+def _check_bins(input: Any, bins: list[Any]) -> None:
+    """Edges have the type of the input, and numbers of bins are positive."""
+    for dim, each in enumerate(bins):
+        if not isinstance(each, Tensor):
+            if isinstance(each, int) and each <= 0:
+                raise _no_bins(each, dim)
+            continue
+        if each.dtype is not input.dtype:
+            raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
+                               f"same dtype, but got input with dtype {_c_name(input)} and "
+                               f"bins for dimension {dim} with dtype {_c_name(each)}")  # fmt: skip
+
+
+def _no_bins(bins: int, dim: int) -> Exception:
+    return RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
+
+
+def _check_range(range: Any, width: int) -> None:
+    if range is not None and len(range) != 2 * width:
+        raise RuntimeError(f"torch.histogramdd: for a {width}-dimensional histogram range should "
+                           f"have {2 * width} elements, but got {len(range)}")  # fmt: skip
+
+
 def _check_weight(input: Any, weight: Any, shape: tuple[int, ...]) -> None:
     """`shape`: that of the input with a last dim for coordinates."""
     if weight is None:
@@ -175,11 +198,9 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     is a number of equal bins or a tensor of edges; `density` scales the integral to 1.
     """
     data = input._data
+    _check_bins(input, [bins])
+    _check_range(range, 1)
     refuse(data, "float", "histogramdd")
-    if isinstance(bins, Tensor) and bins.dtype is not input.dtype:
-        raise RuntimeError("torch.histogramdd(): input tensor and bins tensors should have the "
-                           f"same dtype, but got input with dtype {input.dtype.scalar_name} and "
-                           f"bins for dimension 0 with dtype {bins.dtype.scalar_name}")  # fmt: skip
     _check_weight(input, weight, (*data.shape, 1))
     points = data.reshape(-1, 1)
     weights = None if weight is None else weight._data
@@ -199,17 +220,19 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     """The counts of points in a grid; the last dim of the input holds a point's coordinates."""
     data = input._data
     if data.ndim < 2:
-        raise RuntimeError("torch.histogramdd(): input tensor should have at least 2 dimensions, "
-                           f"but got {data.ndim}")  # fmt: skip
-    refuse(data, "float", "histogramdd")
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions"
+                           )  # fmt: skip
     width = data.shape[-1]
     each = [bins] * width if isinstance(bins, int) else list(bins)
+    if len(each) != width and any(isinstance(edges, Tensor) for edges in each):
+        raise RuntimeError(f"torch.histogramdd: expected {width} sequences of bin edges for a "
+                           f"{width}-dimensional histogram but got {len(each)}")  # fmt: skip
     if len(each) != width:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost "
                            "dimension of the input.")  # fmt: skip
-    if range is not None and len(range) != 2 * width:
-        raise RuntimeError(f"torch.histogramdd(): for a {width}-dimensional histogram range should "
-                           f"have {2 * width} elements, but got {len(range)}")  # fmt: skip
+    _check_bins(input, each)
+    _check_range(range, width)
+    refuse(data, "float", "histogramdd")
     points = data.reshape(math.prod(data.shape[:-1]), width)
     _check_weight(input, weight, data.shape)
     weights = None if weight is None else weight._data

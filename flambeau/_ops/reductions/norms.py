@@ -154,13 +154,16 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 # ---- matrices
 
 
-def _matrix_dims(tensor: Any, dim: Any) -> tuple[int, int]:
+def _matrix_dims(tensor: Any, ord: Any, dim: Any) -> tuple[int, int]:
     ndim = tensor._data.ndim
-    check_float(tensor.dtype, "linalg.matrix_norm")
     if ndim < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
         )
+    check_float(tensor.dtype, "linalg.matrix_norm")
+    if tensor._data.dtype in dt.NUMPY_HALVES and ord in ("nuc", 2, -2):
+        raise RuntimeError("linalg.matrix_norm: Low precision dtypes not supported. Got "
+                           f"{tensor.dtype.scalar_name}")  # fmt: skip
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         listed = " ".join(str(d) for d in dims)
@@ -184,11 +187,10 @@ def _matrix_dims(tensor: Any, dim: Any) -> tuple[int, int]:
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
                 dtype: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The norm of matrices: "fro", "nuc", 2, -2, 1, -1, inf or -inf."""
-    first, second = _matrix_dims(A, dim)
-    if isinstance(ord, str):
-        if ord not in ("fro", "nuc"):
-            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    elif abs(float(ord)) not in (1.0, 2.0, INFINITY):
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    first, second = _matrix_dims(A, ord, dim)
+    if not isinstance(ord, str) and abs(float(ord)) not in (1.0, 2.0, INFINITY):
         raise RuntimeError(f"linalg.matrix_norm: Order {_order_text(float(ord))} not supported.")
     dtype = dt.as_dtype(dtype)
     _check_dtype(A.dtype, dtype, "linalg.matrix_norm")

@@ -66,10 +66,10 @@ def _median_index(data: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
 
 
 def _median_of_all(data: np.ndarray, ignore_nan: bool) -> np.ndarray:
-    refuse(data, "int float", "median_cpu")
-    if not data.size:
+    if not data.size:  # no kernel runs over nothing
         lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else np.nan
         return finished(lowest, data.dtype)
+    refuse(data, "int float", "median_cpu")
     flat = working_array(data).flatten()
     count = flat.size
     if data.dtype.kind in "fV":
@@ -188,6 +188,9 @@ def _as_quantiles(input: Any, q: Any) -> Any:
 
 
 def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint"
+                           f" or nearest, but got {interpolation}")  # fmt: skip
     if not input._data.size:
         raise RuntimeError("quantile() input tensor must be non-empty")
     if q._data.ndim > 1:
@@ -196,9 +199,6 @@ def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if q.dtype is not input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if interpolation not in INTERPOLATIONS:
-        raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint"
-                           f" or nearest, but got {interpolation}")  # fmt: skip
     if np.count_nonzero((q._data >= 0) & (q._data <= 1)) < q._data.size:
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
@@ -337,6 +337,8 @@ NO_FREEDOM = ("cov(): degrees of freedom is <= 0. Correction should be strictly 
 
 def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
     count = rows._data.shape[1]
+    if not count and weights is not None:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     if not count:
         shape = (rows._data.shape[0],) * 2 if rows._data.shape[0] != 1 else ()
         value = 0.0 if correction < 0 else float("nan")

@@ -235,7 +235,8 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
-        refuse(np.empty(0, result), "float", "nansum_cpu")
+        if data.size and result.kind not in "biu":
+            refuse(np.empty(0, result), "float", "nansum_cpu")
         kernels = compiled(data, axes) if _alike(data, result) else None
         values = None if kernels is None else kernels.nansum(data, axes, keepdim)
         if values is not None:

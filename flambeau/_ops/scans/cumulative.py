@@ -133,6 +133,8 @@ def _running(ufunc: Any, data: np.ndarray, dim: int, name: str) -> tuple[np.ndar
     """Running extreme values, and the index of the last element equal to each."""
     if data.ndim == 0 and dim not in (-1, 0):
         raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    if not data.size:  # of nothing, dims and types don't matter
+        return data.copy(), np.zeros(data.shape, INT64)
     dim = wrap_dim(dim, data.ndim)
     refuse(data, "bool int float", f"{name}_cpu")
     if data.ndim == 0:
@@ -363,8 +365,8 @@ def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
     if not isinstance(dx, (int, float, type(None))):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if y._data.dtype.kind == "b" or (x is not None and x._data.dtype.kind == "b"):
-        raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x'}`, but "
-                           "bool is not supported")  # fmt: skip
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     return dim
 
 

@@ -162,7 +162,9 @@ def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> A
 
 
 @composite(
-    "argsort.stable(Tensor self, int dim=-1, bool descending=False, *, bool stable=False) -> Tensor"
+    "argsort.stable(Tensor self, int dim=-1, bool descending=False, *, bool stable=False) -> "
+    "Tensor",
+    out_type=EXACT,
 )
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False,
             out: Any = None) -> Any:  # fmt: skip
@@ -347,6 +349,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
     "bool assume_unique=False, bool invert=False) -> Tensor",
     method=False,
+    out_type=EXACT,
 )
 def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False,
          invert: bool = False, element: Any = None, test_element: Any = None,

@@ -24,6 +24,14 @@ def size_at(data: Any, dim: int) -> int:
     return data.shape[wrap_dim(dim, data.ndim)]  # type: ignore[no-any-return]
 
 
+def require_sizes(ndim: int, *dims: int) -> None:
+    """Torch's errors of `size(dim)` for the first of some dims that a tensor has not."""
+    for dim in dims:
+        if not ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        wrap_dim(dim, ndim)
+
+
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dims, each once. None and () stand for all dims."""
     if dims.__class__ is tuple and len(dims) == 1 and dims[0].__class__ is int:

@@ -334,10 +334,10 @@ class Path:
     def _overwrite(self, target: Tensor, operands: list[Any]) -> None:
         """Write the new values; shapes and types are checked before anything is written."""
         plan = kind.plan_of(self.kernels, operands)
+        outputs.check_overlap(target._data)
         if plan.shape != target._data.shape:
             outputs.check_inplace_shape(target._data.shape, plan.shape)
         outputs.check_cast(plan.result.numpy_dtype, target._data.dtype)
-        outputs.check_overlap(target._data)
         if not plan.supported:
             raise kind.refusal(self.op, plan.compute)
         if plan.write(operands, self.large, target._data) is not None:

@@ -21,8 +21,7 @@ def make_kernel_inplace(op: Op) -> Callable[..., Any]:
         return dispatch.finish(op.in_place, op)
     name = f"{op.public.rpartition('.')[2]}_"
     names = [binder.python_name(op, a) for a in op.schema.arguments]
-    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op),
-             "check_overlap": outputs.check_overlap}  # fmt: skip
+    scope = {**dispatch.base_scope(op), "inplace": KernelInplace(op)}
     parameters = dispatch.public_parameters(op)
     listed = ", ".join(names)
     lines = [
@@ -47,7 +46,8 @@ def _quick_lines(op: Op, names: list[str]) -> list[str]:
     flags = [dispatch._flag_text(op, a) for a in op.schema.arguments if a.is_tensor]
     checks = []
     if op.name not in REPEATABLE:
-        checks.append(f"            check_overlap({first}._data)")
+        checks += [f"            if not {first}._data.flags.c_contiguous:",
+                   f"                inplace.check_overlap(({listed},))"]  # fmt: skip
     if op.name in APART:
         checks.append(f"            inplace.check_apart(({listed},))")
     return [
@@ -97,12 +97,15 @@ class KernelInplace:
     def _run(self, target: Tensor, *rest: Any) -> Tensor:
         values = (target, *rest)
         recorded = pointwise.wants_grad(values)
-        check_inplace(target, recorded)
+        try:
+            check_inplace(target, recorded)
+        except RuntimeError as error:
+            raise dispatch.explain(self.op, values, error) from None
         if self.dtype_at >= 0 and (target._data.dtype.kind in "biu" or rest[self.dtype_at]):
             rest = self._in_own_type(target, rest)
             values = (target, *rest)
         if not self.repeatable:
-            outputs.check_overlap(target._data)
+            self.check_overlap(values)
         if self.write is not None:
             return self._write(values, recorded and self.recorder is not None)
         if self.recorder is None and recorded and self.op.kind == "composite":
@@ -151,14 +154,27 @@ class KernelInplace:
             bump(target)
         return target
 
+    def check_overlap(self, values: tuple[Any, ...]) -> None:
+        """A target that overlaps itself is an error, after the row's own checks."""
+        try:
+            outputs.check_overlap(values[0]._data)
+        except RuntimeError:
+            self._check_as_copy(values)
+            raise
+
     def check_apart(self, values: tuple[Any, ...]) -> None:
         """Operands from the target's own memory are an error, after the row's own checks."""
         target, *rest = values
         try:
             outputs.check_no_overlap(target._data, [v._data for v in outputs.tensors_in(rest)])
         except RuntimeError:
-            self.plain(wrap(cpu.copy(target._data)), *rest)
+            self._check_as_copy(values)
             raise
+
+    def _check_as_copy(self, values: tuple[Any, ...]) -> None:
+        """What is wrong with the arguments whatever the target's memory: the row on a copy."""
+        target, *rest = values
+        self.plain(wrap(cpu.copy(target._data)), *rest)
 
     def _through_copy(self, values: tuple[Any, ...]) -> Tensor:
         """A composite without formulas: its recorded result is copied into the target."""

@@ -14,6 +14,7 @@ from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category
 from flambeau._core.settings import warn_once
+from flambeau._ops.table import out_learning
 from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.bits import among, on_memory, put
@@ -61,37 +62,39 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
             check_type(target, part, op, str(op.out_type or EXACT), name)
             write_out(op, target, part, inputs)
         return result.__class__(*out) if hasattr(result, "_fields") else tuple(out)
+    if isinstance(result, tuple):
+        raise TypeError(f"{op.public}(): argument 'out' must be tuple of Tensors, not "
+                        f"{type(out).__name__}")  # fmt: skip
     check_out(op, out)
     if modes.watch.results and modes.stacks.levels:
         _refuse_tangents(op, (*tensors_in(inputs), out))
     if out._stored is not None and result is not out and among([out]):
         return _write_under_bits(op, out, result, inputs)
-    derived = op.kind == "composite" or (op.backward and not op.underived)
-    wanted = result.requires_grad or (out.requires_grad and result is not out)
-    if wanted and derived and modes.grad.enabled:
-        raise RuntimeError(
-            f"{op.public}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+    if modes.grad.enabled and (result.requires_grad or out.requires_grad):
+        out_learning.refuse(op, out, result, inputs)
     if op.follows_out:
         result = _in_type_of(out, op, result, inputs)
     elif op.out_type:
         text = op.out_type if isinstance(op.out_type, str) else op.out_type(inputs)
         check_type(out, result, op, text)
+    if op.elementwise:  # what `out` is before it is resized counts
+        check_overlap(out._data)
+        check_partial_overlap(out, inputs)
     if op.out_type not in (TRUTH, ANY):
         check_cast(result._data.dtype, out._data.dtype)
     if op.out_apart:
         check_overlap(out._data)
         check_no_overlap(out._data, [tensor._data for tensor in tensors_in(inputs)])
-    if op.elementwise:  # what `out` is before it is resized counts
-        check_overlap(out._data)
-        check_partial_overlap(out, inputs)
     resize_output(out, result._data.shape, _strides_of(op, result._data))
     check_overlap(out._data)
     if modes.watch.saving or modes.watch.active:
         check_inplace(out, False, leaf=False)
+    if modes.grad.enabled and out_learning.is_copied(op, out, result):
+        return out.copy_(result)
     write(out._data, result._data)
     bump(out)
+    if modes.grad.enabled:
+        out_learning.record(op, out, result, inputs)
     return out
 
 
@@ -114,6 +117,9 @@ def _in_type_of(out: Tensor, op: Op, result: Tensor, inputs: Any) -> Tensor:
         check_type(out, result, op, str(op.out_type or EXACT))
     if op.name == "mean" and category(out.dtype) < FLOAT:  # where the quotient is to be stored
         check_cast(dt.default_dtype().numpy_dtype, out._data.dtype)
+    unwanted = inputs[position] is None and category(out.dtype) < FLOAT <= category(inputs[0].dtype)
+    if op.name == "nansum" and unwanted:
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.scalar_name}'")
     from flambeau._ops.table.dispatch import Plain
 
     again = [*inputs[:position], out.dtype, *inputs[position + 1 :]]

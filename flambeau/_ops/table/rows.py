@@ -66,8 +66,8 @@ def _of_one(formula: Formula, label: str) -> Body:
         if kernels is not None:
             return kernels.along_dim(formula, (data,), dim, result)
         working = np.dtype(np.float32) if result in HALVES else result
-        if data.dtype != working:
-            data = data.astype(working)
+        if data.dtype != working or not data.flags.c_contiguous:
+            data = data.astype(working, "C")  # results are row-major, as those of kernels
         return _finished(_computed(form, dim, (data,)), result)
 
     return body

@@ -78,6 +78,13 @@ def _attach(made: type[NotDerived], results: Any, inputs: Any,
             result._node, result._requires_grad = output_node(node, index), True
 
 
+def stop(target: Any, inputs: Any, name: str) -> None:
+    """Give a tensor that has been written to a history without formula, if an input has one."""
+    edges = [edge for edge in map(edge_of, tensors_in(inputs)) if edge is not None]
+    if edges and target._data.dtype.kind in "fcV":
+        rebase(target, titled(NotDerived.title)(edges, _error(name)))
+
+
 def recorder(op: Op, *, inplace: bool) -> Callable[..., None]:
     """What records the calls of a row: `record(*arguments, *results)`."""
     count = len(op.schema.arguments)

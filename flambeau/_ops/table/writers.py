@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.table.op import Body, Op, kernel
+from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime import cpu
 
 
@@ -25,6 +26,8 @@ def writer(schema: str, *, row_major: bool = False, **options: Any) -> Callable[
     result out of place is so, whatever the layout of the tensor.
     """
     copy = row_major_copy if row_major else cpu.copy
+    if options.get("out"):
+        options.setdefault("out_type", EXACT)
 
     def row(write: Body) -> Op:
         def body(data: np.ndarray, *rest: Any) -> np.ndarray:

@@ -257,7 +257,7 @@ def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.
     """Repeat dims of size 1 (and new leading dims) without copying; -1 keeps a size."""
     if len(size) < data.ndim:
         raise RuntimeError(
-            f"expand(torch.{_type_name(data)}{{{list(data.shape)}}}, size={list(size)}): the "
+            f"expand({type_name(data)}{{{list(data.shape)}}}, size={list(size)}): the "
             f"number of sizes provided ({len(size)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({data.ndim})"
         )
@@ -267,8 +267,14 @@ def expand(data: np.ndarray, size: Sequence[int], implicit: bool = False) -> np.
     return strided(data, shape, strides)
 
 
-def _type_name(data: np.ndarray) -> str:
-    return f"{from_numpy_dtype(data.dtype).scalar_name}Tensor"
+def type_name(data: np.ndarray) -> str:
+    """The class of a tensor as torch's older messages name it."""
+    name = from_numpy_dtype(data.dtype).scalar_name
+    return f"CPU{name}Type" if name in ODD_TYPES else f"torch.{name}Tensor"
+
+
+ODD_TYPES = ("BFloat16", "Bool", "ComplexFloat", "ComplexDouble")
+"""Element types that torch's older messages name in another way."""
 
 
 @composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")

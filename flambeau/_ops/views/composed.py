@@ -48,14 +48,14 @@ def _shape_of(name: str, other: Any) -> tuple[int, ...]:
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` positions along a dim from `start` on."""
     data = input._data
-    if data.ndim == 0:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor):
         if start._data.ndim or start._data.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start._data)
+    if data.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
     size = data.shape[wrap_dim(dim, data.ndim)]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but "
@@ -302,6 +302,8 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
                            f"got false.  {IMPROVE}")  # fmt: skip
     if shape and length < 0:
         size = shape[wrap_dim(dim, len(shape))]
+        if not -size <= start <= size:
+            ops.narrow(input, dim, start, 0)  # which says so
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     result = _copied(ops.narrow(input, dim, start, length), "NarrowCopyBackward0")
     return result if out is None else write_out(narrow_copy, out, result)

@@ -47,15 +47,15 @@ def _pieces(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
 def _pieces_of_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
     """Pieces of the given sizes along a dim."""
     if data.ndim == 0:
-        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, data.ndim)
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    given, dim = dim, wrap_dim(dim, data.ndim)
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, "
                            f"but got split_sizes={list(split_sizes)}")  # fmt: skip
     if sum(split_sizes) != data.shape[dim]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {data.shape[dim]} (input "
-            f"tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}"
+            f"tensor's size at dimension {given}), but got split_sizes={list(split_sizes)}"
         )
     before = (slice(None),) * dim
     pieces, start = [], 0
@@ -249,7 +249,7 @@ def _directed(name: str, least: int, dim_of: Callable[[int], int], doc: str) -> 
                                f"but got a tensor with {ndim} dimensions!")  # fmt: skip
         dim = dim_of(ndim)
         length = input._data.shape[dim]
-        if isinstance(wanted, (int, np.integer)) and wanted > 0 and length % wanted:
+        if isinstance(wanted, (int, np.integer)) and (wanted == 0 or length % wanted):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the "
                 f"dimension {length} is not divisible by the split_size {wanted}!"
