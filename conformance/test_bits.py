@@ -35,7 +35,6 @@ LEFT = {
     "matrix_exp": "single precision, large numbers",
     "polygamma": "single precision beside the poles",
     "special.polygamma": "the same",
-    "linalg.lu_solve": "torch leaves some results as conjugate views",
 }
 SLOW = re.compile(
     r"linalg\.|grid_sampler_3d|svd|pca|ctc_loss|_lowrank|nn\.functional\.max_unpool3d"
