@@ -3,7 +3,7 @@
 Usage: `python benchmarks/conjugates.py [words of case names]`
 
 First the times under torch and flambeau, then flambeau's alone: each product of a conjugate view
-beside the same product of the tensor itself, by time and by the memory that its arrays took at most.
+beside the same product of the tensor itself, by time and by the most memory that its arrays took.
 """
 
 from __future__ import annotations
