@@ -208,12 +208,15 @@ def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool
 def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False,
                     out: Any = None) -> Any:  # fmt: skip
     """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU. Complex solutions of X A = B are
-    conjugate views."""
+    conjugate views, unless they are empty."""
     if left or B.ndim < 2:
         return write(linalg_lu_solve, out, ops._lu_solve(LU, pivots, B, left, adjoint))
     # X A = B is A^H X^H = B^H.
     turned = ops._lu_solve(LU, pivots, ops.adjoint(B), left, not adjoint)
-    return write(linalg_lu_solve, out, ops.adjoint(turned))
+    solution = ops.adjoint(turned)
+    if not solution.numel():
+        solution = solution.resolve_conj()
+    return write(linalg_lu_solve, out, solution)
 
 
 @composite(
