@@ -32,10 +32,9 @@ COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "6"))
 LEFT = {
     "chalf": "there is no complex32",
     "as_strided_scatter": "torch's gradient passes where the values were replaced",
-    "matrix_exp": "single precision, large numbers",
-    "polygamma": "single precision beside the poles",
+    "matrix_exp": "single precision, large numbers: ours are nearer to double precision's",
+    "polygamma": "single precision beside the poles: torch is 2e-5 off, ours 5e-8",
     "special.polygamma": "the same",
-    "linalg.lu_solve": "torch leaves some results as conjugate views",
 }
 SLOW = re.compile(
     r"linalg\.|grid_sampler_3d|svd|pca|ctc_loss|_lowrank|nn\.functional\.max_unpool3d"

@@ -249,6 +249,8 @@ WRONG: list[dict[str, Any]] = [
     {"num_workers": 1, "multiprocessing_context": 3},
     {"num_workers": 100},
     {"pin_memory": True},
+    {"pin_memory": True, "pin_memory_device": "cuda"},
+    {"pin_memory_device": "cuda"},
 ]
 
 

@@ -95,3 +95,56 @@ def default_devices(t: Any) -> Any:
 
 def test_a_default_device_that_is_not_there() -> None:
     compare(default_devices)
+
+
+C = "torch.ones(4, device='cpu')"
+M = "torch.eye(4, device='cpu')"
+BESIDE_A_DEFAULT = (
+    # not made on the default device
+    "torch.Tensor()", "torch.Tensor(2)", "torch.Tensor([1.0])", f"torch.Tensor({C})",
+    "torch.FloatTensor(2)", "torch.BoolTensor([1])", "torch.normal(0.0, 1.0, (2,))",
+    "torch.range(0, 2)", "torch.Generator()", "torch.get_rng_state()",
+    "torch.frombuffer(bytearray(8), dtype=torch.float32)",
+    # made on it
+    "torch.nn.Parameter()", "torch.nn.Buffer()", "torch.utils.data.default_collate([1, 2])",
+    "torch.utils.data.default_collate([1.0, 2.0])", "torch.scalar_tensor(1.0)",
+    "torch.as_tensor([1.0])",
+    # beside tensors that lie elsewhere
+    f"{C}.new(2)", f"{C}.new([1.0])", f"{C}.new(size=(2,))",
+    f"torch.stft({C}, 4, return_complex=True, window={C}[:3], win_length=3)",
+    f"torch.stft({C}, 4, return_complex=True, window={C})",
+    "torch.testing.make_tensor(2, dtype=torch.float32, device='cpu')",
+    "torch.testing.make_tensor(2, dtype=torch.int8, device='cpu')",
+    "torch.testing.make_tensor(2, dtype=torch.complex64, device='cpu')",
+    f"torch.nn.init.orthogonal_({M})",
+    "torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2, device='cpu')).weight",
+    "torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 3, device='cpu'), "
+    "orthogonal_map='cayley').weight",
+    "torch.nn.utils.prune.random_structured(torch.nn.Linear(2, 2, device='cpu'), 'weight', 1, 0)"
+    ".weight",
+    "torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2, 1, device='cpu'), "
+    "torch.tensor([1, 2], device='cpu'), enforce_sorted=False).data",
+    f"torch.svd_lowrank({M}, 2)[0]", f"torch.pca_lowrank({M}, 2)[0]",
+    "torch.lobpcg(torch.eye(9, device='cpu'), 2)[0]", f"torch.linalg.matrix_exp({M})",
+    f"torch.linalg.matrix_power({M}, 0)", f"torch.cov({C}[None])",
+    f"torch.linalg.householder_product({M}, {C})", f"torch.ormqr({M}, {C}, {M})",
+    f"torch.sparse.softmax({M}.to_sparse(), 1)", f"torch.sparse.log_softmax({M}.to_sparse(), 1)",
+    f"{M}.to_sparse().new_zeros(2, 2)", f"torch.zeros_like({M}.to_sparse())",
+    f"torch.sparse.spdiags({C}[None], torch.tensor([0], device='cpu'), (4, 4))",
+    "torch.nn.functional.fractional_max_pool2d(torch.ones(1, 1, 4, 4, device='cpu'), 2, 2)",
+    "torch.nn.functional.embedding_bag(torch.tensor([[0, 1]], device='cpu'), "
+    "torch.ones(2, 2, device='cpu'))",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("expression", BESIDE_A_DEFAULT)
+def test_what_the_default_device_is_for(expression: str) -> None:
+    """Functions that take tensors need none but those; a few constructors know of no default."""
+
+    def scenario(t: Any) -> Any:
+        with t.device("cuda"):
+            found = attempt(lambda: eval(expression, {"torch": t}))  # noqa: S307
+        return getattr(found, "kind", None) or str(found.device)
+
+    compare(scenario)

@@ -91,8 +91,11 @@ def test_solve_and_lu_solve(dtype, left):
         factors, pivots = linalg.lu_factor(a)
         theirs = torch.linalg.lu_factor(ta)
         for adjoint in (False, True):
+            # X A = B is handed over as A^H X^H = B^H
+            given = b if left else np.swapaxes(b, -1, -2).conj()
+            found = linalg.lu_solve(factors, pivots, given, left=left, adjoint=adjoint == left)
             check(
-                linalg.lu_solve(factors, pivots, b, left=left, adjoint=adjoint),
+                found if left else np.swapaxes(found, -1, -2).conj(),
                 torch.linalg.lu_solve(*theirs, tb, left=left, adjoint=adjoint),
                 dtype,
             )

@@ -51,6 +51,15 @@ def gradient(library: Any, values: Any, dim: int, index: Any, factors: Any) -> A
     return found
 
 
+@pytest.mark.parametrize(("sizes", "index"), [
+    ((), [0]), ((), [0, 0]), ((), 0), ((), []), ((3,), 1), ((3,), [1]), ((3,), []),
+])  # fmt: skip
+def test_one_side_without_dims(sizes: Any, index: Any) -> None:
+    values, factors = np.ones(sizes), np.ones(np.shape(index))
+    ours, theirs = (outcome(gradient, library, values, 0, index, factors) for library in LIBRARIES)
+    assert_same(ours, theirs)
+
+
 def test_passes_add_up_and_have_a_second_order() -> None:
     def gradients(library: Any) -> Any:
         x = library.arange(4.0).requires_grad_()

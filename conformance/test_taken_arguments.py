@@ -6,7 +6,9 @@ import io
 from typing import Any
 
 import pytest
+import torch as reference
 
+import flambeau
 from conformance.side_by_side import compare
 
 MATRIX = "torch.tensor([[0.0, 1.0]])"
@@ -59,6 +61,12 @@ EXPRESSIONS = (
     "torch.autograd.Variable(torch.ones(2), False, True)",
     "torch.autograd.Variable(torch.ones(2), 1)",
     "torch.autograd.Variable(3)",
+    # lists where numbers stand, and tensors where lists do
+    *[f"torch.gradient(torch.ones(2, 3), dim={dim})" for dim in (
+        "3", "-3", "(0, 3)", "1", "torch.tensor(1)", "[0, 1]")],
+    *[f"torch.cat({view}(torch.ones(2, 3)))" for view in ("torch._neg_view", "")],
+    "torch.stack(torch._neg_view(torch.ones(2, 3)))",
+    "torch.cat(torch.ones(2, 3, dtype=torch.complex64).conj())",
     # files
     f"{FILE}torch.load(b, nope=1)",
     f"{FILE}torch.load(b, errors='ignore')",
@@ -109,3 +117,42 @@ def test_arguments_act(expression: str) -> None:
         return eval(expression, {"torch": t, "b": io.BytesIO()})
 
     compare(scenario, strides=True)
+
+
+REFUSED = (
+    # words that nothing takes, beside a list of sizes
+    *[f"torch.ones(2).{call}, nonsense=3)" for call in (
+        "view(-1", "view((1, 2)", "view(torch.int32", "expand((1, 2)", "broadcast_to((1, 2)",
+        "permute(0", "flip(0", "repeat(1", "tile((2,)", "tile(2", "reshape(-1", "random_(3",
+        "random_(0, 3")],
+    *[f"torch.{call}, nonsense=3)" for call in (
+        "broadcast_to(torch.ones(2), (1, 2)", "permute(torch.ones(2), (0,)",
+        "flip(torch.ones(2), (0,)", "view_copy(torch.ones(2), (2, 1)",
+        "expand_copy(torch.ones(2), (2, 2)", "permute_copy(torch.ones(2), (0,)")],
+    "torch.ones(2).view((2,), size=(2,))",
+    "torch.ones(2).random_(nonsense=3)",
+    "torch.ones(2).random_(**{'from': 3})",
+    "torch.ones(2).random_(3, **{'from': 3})",
+    "torch.ones(2).random_(0, 1, 2)",
+    # switches that are no bools
+    *[f"torch.sparse_coo_tensor([[0]], [1.0], (2,), pin_memory={given})"
+      for given in ("None", "1", "'a'")],
+    "torch.device(True)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_arguments_are_refused(expression: str) -> None:
+    """In the words of each library: PyTorch lists all forms of a call."""
+    for library in (reference, flambeau):
+        with pytest.raises(TypeError):
+            eval(expression, {"torch": library})
+
+
+@pytest.mark.parametrize("given", ["3", "1, 5", "1, to=3", "**{'from': 1, 'to': 3}", "to=2", ""])
+def test_bounds_of_random_integers(given: str) -> None:
+    def scenario(t: Any) -> Any:
+        t.manual_seed(4)
+        return eval(f"torch.ones(4).random_({given})", {"torch": t})
+
+    compare(scenario)

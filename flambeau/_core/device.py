@@ -22,7 +22,7 @@ class device:
 
     def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None) -> None:
         chosen = device if type is None else type
-        if isinstance(chosen, int):
+        if isinstance(chosen, int) and not isinstance(chosen, bool):
             index = chosen
             chosen = "cuda"
             if index >= 0 and not Emulated.count:

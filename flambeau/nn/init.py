@@ -255,7 +255,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     rows = tensor.shape[0]
     columns = math.prod(tensor.shape) // rows
     with no_grad():
-        flat = ops.empty((rows, columns), dtype=tensor.dtype).normal_(0, 1, generator=generator)
+        flat = ops.new_empty(tensor, (rows, columns)).normal_(0, 1, generator=generator)
         if rows < columns:
             flat = flat.t()
         q, r = ops.linalg.qr(flat)

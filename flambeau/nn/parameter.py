@@ -67,7 +67,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
-            data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
+            data = ops.empty(0)
         if class_of(data) is Tensor or isinstance(data, Parameter):
             held = sys.getrefcount(data) > Holders.usual
             return _as_parameter(cls, data, requires_grad, held)
@@ -175,7 +175,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:
-            data = wrap(np.empty(0, dt.Defaults.numpy_dtype))
+            data = ops.empty(0)
         result = data.detach().requires_grad_(data.requires_grad)
         result.persistent = persistent
         result._is_buffer = True

@@ -54,13 +54,14 @@ def _normalised(given: Any, dim: int, dtype: Any, name: str, in_groups: Any) -> 
         found = values
     else:
         found = in_groups(values, *_groups(indices, dim, input.shape))
-    return ops.sparse_coo_tensor(indices, found, input.shape, is_coalesced=True)
+    return ops.sparse_coo_tensor(indices, found, input.shape, device=found.device,
+                                 is_coalesced=True)  # fmt: skip
 
 
 def _groups(indices: Any, dim: int, shape: Any) -> tuple[Any, int]:
     """Which elements differ in nothing but their place along a dim: a number for each, and how
     many numbers there are."""
-    keys = ops.zeros(indices.shape[1], dtype=dt.int64)
+    keys = ops.new_zeros(indices, indices.shape[1])
     for other in range(indices.shape[0]):
         if other != dim:
             keys = keys * shape[other] + indices[other]
@@ -70,14 +71,14 @@ def _groups(indices: Any, dim: int, shape: Any) -> tuple[Any, int]:
 
 def _shifted(values: Any, group: Any, count: int) -> Any:
     """Values less the largest of their group."""
-    largest = ops.full((count, *values.shape[1:]), -float("inf"), dtype=values.dtype)
+    largest = ops.new_full(values, (count, *values.shape[1:]), -float("inf"))
     places = group.reshape(-1, *(1,) * (values.dim() - 1)).expand(values.shape)
     largest = largest.scatter_reduce(0, places, values.detach(), "amax")
     return values - largest[group]
 
 
 def _sums(values: Any, group: Any, count: int) -> Any:
-    sums = ops.zeros((count, *values.shape[1:]), dtype=values.dtype).index_add(0, group, values)
+    sums = ops.new_zeros(values, (count, *values.shape[1:])).index_add(0, group, values)
     return sums[group]
 
 
@@ -112,12 +113,12 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
         if last < first:
             raise RuntimeError(f"Trying to create tensor with negative dimension {last - first}: "
                                f"[2, {last - first}]")  # fmt: skip
-        column = ops.arange(first, last)
+        column = ops.arange(first, last, device=diagonals.device)
         rows.append(column - offset)
         columns.append(column)
         values.append(diagonal[first:last])
     indices = ops.stack([ops.cat(rows), ops.cat(columns)])
-    return ops.sparse_coo_tensor(indices, ops.cat(values), tuple(shape))
+    return ops.sparse_coo_tensor(indices, ops.cat(values), tuple(shape), device=diagonals.device)
 
 
 def _refuse_layout(layout: Any) -> NoReturn:

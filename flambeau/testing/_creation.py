@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import check_available
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 
@@ -62,9 +61,10 @@ def _bounds(element: dt.dtype, low: float | None, high: float | None) -> tuple[A
     return (low, high) if is_inexact else (math.ceil(low), math.ceil(high))
 
 
-def _uniform(shape: Any, element: dt.dtype, low: float, high: float) -> Tensor:
+def _uniform(shape: Any, element: dt.dtype, low: float, high: float, device: Any) -> Tensor:
     """Uniform values; the parts of complex ones, and float8 by way of float32."""
-    drawn = ops.empty(shape, dtype=dt.float32 if element.itemsize == 1 else element)
+    drawn = ops.empty(shape, dtype=dt.float32 if element.itemsize == 1 else element,
+                      device=device)  # fmt: skip
     target = ops.view_as_real(drawn) if element.is_complex else drawn
     if high - low >= dt.finfo(target.dtype).max:
         # The range of `uniform_` itself must not overflow.
@@ -110,15 +110,14 @@ def make_tensor(
             "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
             f"{dtype=}"
         )
-    check_available(device)
     every_second = noncontiguous and math.prod(shape) > 1
     if every_second:
         shape = (*shape[:-1], 2 * shape[-1])
     first, last = _bounds(dtype, low, high)
     if is_inexact:
-        result: Any = _uniform(shape, dtype, first, last)
+        result: Any = _uniform(shape, dtype, first, last, device)
     else:
-        result = ops.randint(first, last, shape, dtype=dtype)
+        result = ops.randint(first, last, shape, dtype=dtype, device=device)
     if every_second:
         result = result[..., 1::2]
     elif memory_format is not None:

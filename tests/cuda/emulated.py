@@ -340,6 +340,9 @@ def default_devices() -> None:
         torch.set_default_device(None)
     with torch.device("cuda"):
         assert torch.rand(1).device == CUDA
+        assert devices(torch.Tensor(2), torch.normal(0.0, 1.0, (2,))) == {"cpu"}
+        x = torch.ones(8, device="cpu")
+        assert devices(x.new(2), torch.linalg.matrix_power(x[:1, None], 0)) == {"cpu"}
     assert torch.rand(1).device.type == "cpu"
 
 

@@ -13,9 +13,9 @@ from flambeau._core.layout import channels_last_strides, contiguous_format, is_c
 from flambeau._core.settled import settled
 from flambeau._ops.indexing.positions import FULL, highest
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
-from flambeau._ops.table.dispatch import size_list
+from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, composite, kernel
+from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor.tensor import Tensor, wrap
@@ -189,7 +189,8 @@ def _repeat_grad(grad: Any, shape: Any, repeats: Any) -> Any:
 @composite("tile(Tensor self, int[] dims) -> Tensor")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Any:
     """`repeat`, with ones in front where `dims` is short."""
-    counts = named["dims"] if named else size_list(dims)
+    given = (named_sizes(BY_NAME["tile"][0], dims, named),) if named else dims
+    counts = size_list(given)
     missing = input._data.ndim - len(counts)
     return ops.repeat(input, [1] * max(missing, 0) + [int(count) for count in counts])
 

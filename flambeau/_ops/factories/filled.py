@@ -88,7 +88,8 @@ def _sparse(shape: Any, dtype: Any, layout: Any, requires_grad: bool, error: Exc
         raise error from None
     from flambeau._ops.sparse.constructors import sparse_coo_tensor
 
-    return sparse_coo_tensor.body(size=shape, dtype=dtype, requires_grad=requires_grad)
+    # `options` has seen to the device
+    return sparse_coo_tensor.body(size=shape, dtype=dtype, device=CPU, requires_grad=requires_grad)
 
 
 def _sparse_like(tensor: Any, dtype: Any, device: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import refuse_pinned
+from flambeau._core.device import CPU, refuse_pinned
 from flambeau._ops.factories.filled import OPTIONS, finish, of_out, options
 from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.op import composite
@@ -149,7 +149,7 @@ UNPINNED = OPTIONS.replace("bool? pin_memory=False, ", "")
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """As `arange`, but with `end`, and always in the default type."""
+    """As `arange`, but with `end`, always in the default type, and not on the default device."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
@@ -159,7 +159,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     )
     if end is None:
         start, end = 0, start
-    numpy_dtype = options(of_out("range", out, dtype, layout), layout, device)
+    numpy_dtype = options(of_out("range", out, dtype, layout), layout, device or CPU)
     if numpy_dtype.kind in "bc":
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
         raise NotImplementedError(f"\"range_cpu\" not implemented for '{name}'")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import check_available
+from flambeau._core.device import CPU, check_available
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import untouched
@@ -86,9 +86,9 @@ def _described(element: dt.dtype) -> str:
 
 
 @provides("Tensor")
-def make_tensor(*args: Any, device: Any = None) -> Tensor:
-    """`torch.Tensor(...)`: of the default type."""
-    check_available(device)
+def of_default_type(*args: Any, device: Any = None) -> Tensor:
+    """`torch.Tensor(...)`: of the default type; not on the default device."""
+    check_available(device or CPU)
     return legacy(dt.default_dtype(), args, any_type=True)
 
 
@@ -103,7 +103,7 @@ class TypedMeta(type):
         return super().__new__(cls, name, bases, names)
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        check_available(device)
+        check_available(device or CPU)
         return legacy(cls.element, args, any_type=False)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -143,7 +143,7 @@ for _name, _element in NAMES.items():
 def new_(self: Tensor, *args: Any, device: Any = None, size: Any = None,
          other: Any = None) -> Tensor:  # fmt: skip
     """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`."""
-    check_available(device)
+    check_available(self.device if device is None else device)
     if other is not None:
         return legacy(self.dtype, (other,), any_type=False)
     if size is not None:
@@ -161,6 +161,12 @@ def _typed(name: str) -> Any:
     return globals()[name]
 
 
+OLD_DEFAULT = (
+    "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+    "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+)
+
+
 def set_default_tensor_type(t: Any) -> None:
     """The old way to choose the default type: `torch.DoubleTensor` or its name.
 
@@ -168,6 +174,7 @@ def set_default_tensor_type(t: Any) -> None:
         TypeError: it is no floating-point type of tensor.
     """
     if isinstance(t, str) and ".cuda." in t:
+        warn_once(OLD_DEFAULT)
         raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
     known = _typed(t.rpartition(".")[2]) if isinstance(t, str) else t
     wanted = "only floating-point types are supported as the default type"
@@ -175,8 +182,5 @@ def set_default_tensor_type(t: Any) -> None:
         raise TypeError(f"invalid type object: {wanted}")
     if not known.element.is_floating_point:
         raise TypeError(wanted)
-    warn_once(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
-    )
+    warn_once(OLD_DEFAULT)
     dt.set_default_dtype(known.element)

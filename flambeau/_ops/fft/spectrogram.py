@@ -40,11 +40,11 @@ def _is_complex(tensor: Any) -> bool:
 def _centred_window(window: Any, n_fft: int, win_length: int, like: Any) -> Any:
     """The window (ones if there is none) in the middle of n_fft values."""
     if window is None:
-        window = ops.ones((win_length,), dtype=ops.real(like).dtype)
+        window = ops.ones((win_length,), dtype=ops.real(like).dtype, device=like.device)
     if win_length == n_fft:
         return window
     left = (n_fft - win_length) // 2
-    zeros = [ops.zeros((n,), dtype=window.dtype) for n in (left, n_fft - win_length - left)]
+    zeros = [ops.new_zeros(window, (n,)) for n in (left, n_fft - win_length - left)]
     return ops.cat([zeros[0], window, zeros[1]])
 
 
@@ -117,7 +117,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 def _aligned(signal: Any, n_fft: int, width: int) -> Any:
     """Zeros at both ends so that the first window, not the first frame, starts the signal."""
     left = (n_fft - width) // 2
-    ends = [ops.zeros((len(signal), n), dtype=signal.dtype) for n in (left, n_fft - width - left)]
+    ends = [ops.new_zeros(signal, (len(signal), n)) for n in (left, n_fft - width - left)]
     return ops.cat([ends[0], signal, ends[1]], -1)
 
 

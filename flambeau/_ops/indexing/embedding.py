@@ -410,7 +410,8 @@ def _bag_offsets(input: Any, offsets: Any, per_sample_weights: Any) -> tuple[Any
                 "of fixed length sequences. However, found offsets of type "
                 f"{type(offsets) if not isinstance(offsets, Tensor) else TENSOR_TYPE}"
             )
-        offsets = ops.arange(0, input.numel(), input.shape[1], dtype=input.dtype)
+        offsets = ops.arange(0, input.numel(), input.shape[1], dtype=input.dtype,
+                             device=input.device)  # fmt: skip
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
         return input.reshape(-1), offsets, per_sample_weights

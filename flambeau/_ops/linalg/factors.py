@@ -22,7 +22,6 @@ from flambeau._ops.linalg.systems import (
     column_major,
     column_major_all,
     diagonal_of,
-    fresh,
     fresh_all,
     named,
     times_adjoint,
@@ -174,15 +173,12 @@ def lu_unpack(factors: np.ndarray, pivots: np.ndarray, unpack_data: bool,
     return fresh_all(kernels.lu_unpack(factors, pivots, unpack_data, unpack_pivots))
 
 
-def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool,
+def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, conjugate: bool,
                        wanted: Any) -> Any:  # fmt: skip
-    of_b = ops.linalg.lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
+    of_b = ops._lu_solve(LU, pivots, grad, left, not conjugate)
     if not wanted[0]:
         return None, of_b
-    if left:
-        of_a = times_adjoint(result, of_b) if adjoint else times_adjoint(of_b, result)
-    else:
-        of_a = adjoint_times(of_b, result) if adjoint else adjoint_times(result, of_b)
+    of_a = times_adjoint(result, of_b) if conjugate else times_adjoint(of_b, result)
     P, L, U = ops.lu_unpack(LU, pivots)
     inner = adjoint_times(P, -of_a)
     of_lu = ops.tril(times_adjoint(inner, U), -1) + ops.triu(adjoint_times(L, inner))
@@ -190,19 +186,37 @@ def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool,
 
 
 @kernel(
+    "_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool conjugate) -> Tensor",
+    method=False,
+    node="LinalgLuSolveBackward0",
+    backward={("LU", "B"): _lu_solve_backward},
+)
+def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool,
+              conjugate: bool) -> np.ndarray:  # fmt: skip
+    """X with A X = B or (conjugate) A^H X = B from A's LU; B and X are adjoints if not `left`."""
+    solution = kernels.lu_solve(factors, pivots, b, left=left, adjoint=conjugate)
+    return column_major(solution)
+
+
+@composite(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)"
     " -> Tensor",
     namespace="linalg",
     public="lu_solve",
-    out=True,
     out_type=EXACT,
-    backward={("LU", "B"): _lu_solve_backward},
 )
-def linalg_lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool,
-                    adjoint: bool) -> np.ndarray:  # fmt: skip
-    """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU."""
-    solution = kernels.lu_solve(factors, pivots, b, left=left, adjoint=adjoint)
-    return column_major(solution) if left else fresh(solution)
+def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False,
+                    out: Any = None) -> Any:  # fmt: skip
+    """X with A X = B, X A = B or (adjoint) A^H X = B from A's LU. Complex solutions of X A = B are
+    conjugate views, unless they are empty."""
+    if left or B.ndim < 2:
+        return write(linalg_lu_solve, out, ops._lu_solve(LU, pivots, B, left, adjoint))
+    # X A = B is A^H X^H = B^H.
+    turned = ops._lu_solve(LU, pivots, ops.adjoint(B), left, not adjoint)
+    solution = ops.adjoint(turned)
+    if not solution.numel():
+        solution = solution.resolve_conj()
+    return write(linalg_lu_solve, out, solution)
 
 
 @composite(
@@ -337,7 +351,7 @@ def _reflectors(matrix: Any, tau: Any) -> tuple[list[Any], list[Any]]:
     """The vectors, (*, m, 1) each, and their factors, (*, 1, 1) each."""
     count = tau._data.shape[-1]
     rows = matrix._data.shape[-2]
-    unit = ops.eye(rows, count, dtype=matrix.dtype)
+    unit = ops.eye(rows, count, dtype=matrix.dtype, device=matrix.device)
     columns = ops.tril(matrix.narrow(-1, 0, count), -1) + unit
     vectors = [columns.narrow(-1, i, 1) for i in range(count)]
     taus = [tau.narrow(-1, i, 1).unsqueeze(-1) for i in range(count)]
@@ -357,7 +371,7 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
         return None, None
     vectors, taus = _reflectors(input, tau)
     shape = input._data.shape
-    matrix = ops.eye(*shape[-2:], dtype=input.dtype).expand(shape)
+    matrix = ops.eye(*shape[-2:], dtype=input.dtype, device=input.device).expand(shape)
     of_vectors, of_taus, _ = _reflections_backward(grad, vectors, taus, matrix)
     return _gathered(of_vectors, of_taus, shape, grad)
 

@@ -134,7 +134,7 @@ def _pairs_backward(grads: Any, A: Any, E: Any, X: Any) -> Any:
     columns = X.mT.unsqueeze(-1)
     turned = of_vectors.mT.unsqueeze(-1)
     turned = turned - columns * adjoint_times(columns, turned)
-    identity = ops.eye(A._data.shape[-1], dtype=A.dtype)
+    identity = ops.eye(A._data.shape[-1], dtype=A.dtype, device=A.device)
     matrix = (A + A.mH) * 0.5  # so that second derivatives are symmetric, too
     shifted = E.unsqueeze(-1).unsqueeze(-1) * identity - matrix.unsqueeze(-3)
     solved = ops.linalg.solve(shifted + times_adjoint(columns, columns), turned)
@@ -213,13 +213,13 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
     _check_gradients(A, B)
     matrix, other, guess, near = (_detached(tensor) for tensor in (A, B, X, iK))
     if tol is None:
-        tol = float(np.finfo(ops.empty(0, dtype=A.dtype)._data.dtype).eps) ** 0.5
+        tol = float(np.finfo(A.dtype.numpy_dtype).eps) ** 0.5
     batch = list(A.shape[:-2])
     found = []
     for i in range(int(np.prod(batch))):
         start = _entry(guess, i)
         if start is None:
-            start = ops.randn(A.shape[-1], n, dtype=A.dtype)
+            start = ops.randn(A.shape[-1], n, dtype=A.dtype, device=A.device)
         sizes = {"m": A.shape[-1], "n": n, "k": k, "niter": 1000 if niter is None else niter}
         search = LOBPCG(_entry(matrix, i), _entry(other, i), start, _entry(near, i), sizes, tol,
                         largest is None or largest, method or "ortho", tracker)  # fmt: skip

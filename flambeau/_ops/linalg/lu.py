@@ -236,7 +236,11 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
 def lu_solve(
     factors: Array, pivots: Array, b: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:
-    """X with A X = B (X A = B, A^H X = B) from A's LU; batches broadcast."""
+    """X with A X = B (A^H X = B) from A's LU; batches broadcast.
+
+    `left`: which equation errors name. `b` and the result are B and X if it is A X = B, and their
+    adjoints if it is X A = B.
+    """
     name = "linalg.lu_solve"
     check_floating(factors, "torch." + name)
     check_same_dtype(factors, b, name, "LU", "B")
@@ -244,19 +248,16 @@ def lu_solve(
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrix(b, name, "B")
     check_square(factors, "torch." + name)
-    check_equation(factors, b, name, left)
+    check_equation(factors, b if left else transposed(b), name, left)
     if pivots.shape[-1] != factors.shape[-1]:
         raise RuntimeError(
             f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
         )
     check_kernel(factors, "linalg.lu_solve_cpu")
-    return _solve_from_lu(factors, pivots, b, left, adjoint)
+    return _solve_from_lu(factors, pivots, b, adjoint)
 
 
-def _solve_from_lu(factors: Array, pivots: Array, b: Array, left: bool, conjugate: bool) -> Array:
-    if not left:
-        # X A = B is A^H X^H = B^H.
-        return adjoint(_solve_from_lu(factors, pivots, adjoint(b), True, not conjugate))
+def _solve_from_lu(factors: Array, pivots: Array, b: Array, conjugate: bool) -> Array:
     factors, b = broadcast_batches(factors, b)
     order = permutation(pivots, factors.shape[-1])[..., None]
     order = np.broadcast_to(order, (*b.shape[:-1], 1))
@@ -293,7 +294,10 @@ def _solve_matrix(a: Array, b: Array, left: bool) -> tuple[Array, Array]:
                 result = transposed(lapack(LAPACK.solve, transposed(wide_a), transposed(wide_b)))
     except FloatingPointError:
         factors, pivots, info = lu_factor_ex(a)
-        return _solve_from_lu(factors, pivots, b, left, False), info
+        if left:
+            return _solve_from_lu(factors, pivots, b, False), info
+        # X A = B is A^H X^H = B^H.
+        return adjoint(_solve_from_lu(factors, pivots, adjoint(b), True)), info
     return result, np.zeros(a.shape[:-2], np.int32)
 
 
@@ -325,7 +329,7 @@ def inv_ex(a: Array) -> tuple[Array, Array]:
     except FloatingPointError:
         factors, pivots, info = lu_factor_ex(a)
         identity = np.eye(a.shape[-1], dtype=a.dtype)
-        return _solve_from_lu(factors, pivots, identity, True, False), info
+        return _solve_from_lu(factors, pivots, identity, False), info
 
 
 def inv(a: Array) -> Array:

@@ -39,7 +39,7 @@ INFINITY = math.inf
 def _differences(values: Any) -> Any:
     """values_j - values_i, with ones on the diagonal."""
     size = values._data.shape[-1]
-    identity = ops.eye(size, dtype=values.dtype)
+    identity = ops.eye(size, dtype=values.dtype, device=values.device)
     return values.unsqueeze(-2) - values.unsqueeze(-1) + identity
 
 
@@ -87,7 +87,7 @@ def _differences_of_squares(values: Any) -> Any:
     """S_j^2 - S_i^2 as (S_j - S_i)(S_j + S_i), ones on the diagonal."""
     sums = values.unsqueeze(-2) + values.unsqueeze(-1)
     size = values._data.shape[-1]
-    identity = ops.eye(size, dtype=values.dtype)
+    identity = ops.eye(size, dtype=values.dtype, device=values.device)
     return (values.unsqueeze(-2) - values.unsqueeze(-1)) * sums + identity
 
 
@@ -533,7 +533,7 @@ def _range_basis(A: Any, q: int, niter: int, M: Any) -> Any:
         return product if M is None else product - adjoint_times(M, right)
 
     turned: Any = _turned(A) if A.is_sparse else None
-    start = ops.randn(A.shape[-1], q, dtype=A.dtype)
+    start = ops.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
     basis = ops.linalg.qr(times(start))[0]
     for _ in range(niter):
         basis = ops.linalg.qr(adjoint_of(basis))[0]
@@ -576,7 +576,7 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     if not center:
         return ops.svd_lowrank(A, q, niter)
     if A.is_sparse:
-        ones = ops.ones(rows, 1, dtype=A.dtype)
+        ones = ops.ones(rows, 1, dtype=A.dtype, device=A.device)
         means = A.transpose(-2, -1).matmul(ones).mT / rows
         return ops.svd_lowrank(A, q, niter, means)
     return ops.svd_lowrank(A - A.mean(-2, keepdim=True), q, niter)

@@ -255,7 +255,7 @@ def _fractional(name: str, spatial: int, input: Any, kernel_size: Any, output_si
     if samples is None:
         shape = input._data.shape
         lead = (1 if len(shape) == spatial + 1 else shape[0], shape[-spatial - 1])
-        samples = ops.rand((*lead, spatial), dtype=input.dtype)
+        samples = ops.rand((*lead, spatial), dtype=input.dtype, device=input.device)
     return getattr(ops, name)(input, kernel_size, output_size, samples)
 
 

@@ -366,7 +366,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 def _power(input: Any, n: int) -> Any:
     if n == 0:
         size = input._data.shape[-1]
-        identity = ops.eye(size, dtype=input.dtype)
+        identity = ops.eye(size, dtype=input.dtype, device=input.device)
         result = input.clone(memory_format=contiguous_format)
         return result.copy_(identity.expand(input._data.shape))
     if n == 1:

@@ -20,30 +20,29 @@ class Conjugated(np.ndarray):
     """The memory of a matrix or vector that stands for its conjugate in a product."""
 
 
+FEW = 512
+"""Factors of so many elements are copied, which takes less time than not to."""
 ROW_MAJOR = 101
 WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
 """(transposed, conjugated) -> BLAS's number for it. The last is OpenBLAS's own."""
 LETTERS = {np.dtype(np.complex64): "c", np.dtype(np.complex128): "z"}
-NAME = "scipy_cblas_{}{}64_"
+NAME = "scipy_cblas_{}gemm64_"
 """What products are called in the OpenBLAS of NumPy's wheels."""
 WORD, SIZE, POINTER = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
 ARRAY = [POINTER, SIZE]
-KINDS = {
-    "gemm": [WORD, WORD, WORD, SIZE, SIZE, SIZE, POINTER, *ARRAY, *ARRAY, POINTER, *ARRAY],
-    "gemv": [WORD, WORD, SIZE, SIZE, POINTER, *ARRAY, *ARRAY, POINTER, *ARRAY],
-}
-"""Two matrices, a matrix and a vector: the types of the parameters."""
+TYPES = [WORD, WORD, WORD, SIZE, SIZE, SIZE, POINTER, *ARRAY, *ARRAY, POINTER, *ARRAY]
+"""Those of the parameters."""
 
 
 @cache
-def product_of(dtype: np.dtype[Any], kind: str = "gemm") -> Any:
-    """BLAS's product of a type; None where there is none."""
+def product_of(dtype: np.dtype[Any]) -> Any:
+    """BLAS's product of matrices of a type; None where there is none."""
     try:
         library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
-        function = getattr(library, NAME.format(LETTERS[dtype], kind))
+        function = getattr(library, NAME.format(LETTERS[dtype]))
     except (AttributeError, KeyError, OSError, TypeError):
         return None
-    function.argtypes = KINDS[kind]
+    function.argtypes = TYPES
     function.restype = None
     return function
 
@@ -59,8 +58,9 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if left.__class__ is right.__class__:
         result = np.asarray(blas.multiply(left.view(np.ndarray), right.view(np.ndarray)))
         return np.conjugate(result, out=result)
+    turned = left if left.__class__ is Conjugated else right
     fits = left.dtype == right.dtype and left.size and right.size
-    if not fits or product_of(left.dtype) is None:
+    if not fits or turned.size <= FEW or product_of(left.dtype) is None:
         return blas.multiply(values(left), values(right))
     if left.ndim + right.ndim == 3:  # noqa: PLR2004
         return _with_vector(left, right)
@@ -75,22 +75,18 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The product of a matrix and a vector; the vector is copied if it is to be conjugated."""
-    matrix, vector = (left, values(right)) if left.ndim > 1 else (right.T, values(left))
-    if matrix.__class__ is not Conjugated or matrix.shape[1] != vector.size:
-        plain = values(matrix)
-        return blas.multiply(plain, vector) if left.ndim > 1 else blas.multiply(vector, plain.T)
-    memory, word, step = _operand(matrix)
-    vector = np.ascontiguousarray(vector)
-    lines = matrix.shape if word == WORDS[False, True] else matrix.shape[::-1]
-    result = np.empty(matrix.shape[0], matrix.dtype)
-    alpha, beta = np.ones(1, matrix.dtype), np.zeros(1, matrix.dtype)
-    arguments = (
-        ROW_MAJOR, word, *lines, alpha.ctypes.data, memory.ctypes.data, step, vector.ctypes.data, 1,
-        beta.ctypes.data, result.ctypes.data, 1,
-    )  # fmt: skip
-    _call(product_of(matrix.dtype, "gemv"), matrix.size, arguments)
-    return result
+    """The product of a matrix and a vector. Of a conjugated matrix, it is the conjugate of that of
+    the matrix as it lies and of the conjugated vector: BLAS is slower with a word for it
+    (benchmarks/conjugates.py).
+    """
+    one, two = left.view(np.ndarray), right.view(np.ndarray)
+    matrix_first = left.ndim > 1
+    if matrix_first:
+        result = np.asarray(blas.multiply(one, np.conjugate(two)))
+    else:
+        result = np.asarray(blas.multiply(np.conjugate(one), two))
+    turned = (left if matrix_first else right).__class__ is Conjugated
+    return np.conjugate(result, out=result) if turned else result
 
 
 def _call(function: Any, work: int, arguments: tuple[Any, ...]) -> None:
@@ -106,6 +102,10 @@ def _batches(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if right.ndim == 2 and left.ndim > 2 and left.flags.c_contiguous:
         flat = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
         return _batches(flat, right).reshape(*left.shape[:-1], right.shape[1])
+    if left.ndim == right.ndim == 2:
+        result = np.empty((left.shape[0], right.shape[1]), left.dtype)
+        _one(left, right, result)
+        return result
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, left.shape[-2], right.shape[-1]), left.dtype)
     left = np.broadcast_to(left, (*batch, *left.shape[-2:]), subok=True)

@@ -11,13 +11,14 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_fill, random_integer, random_sample
-from flambeau._core.device import refuse_pinned
+from flambeau._core.device import CPU, refuse_pinned
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
 from flambeau._ops.elementwise.arithmetic import zero_like
 from flambeau._ops.factories.filled import _like, filled, finish, of_out, options, room, shape_of
 from flambeau._ops.table import outputs
+from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, default_title, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
@@ -233,10 +234,10 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Normal numbers of one mean and standard deviation."""
+    """Normal numbers of one mean and standard deviation; not on the default device."""
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
-    data = _target("normal", (size,), out, dtype, layout, device)
+    data = _target("normal", (size,), out, dtype, layout, device or CPU)
     random_fill.normal_(data, float(mean), float(std), _stream(generator))
     return _finished(data, out, requires_grad)
 
@@ -448,10 +449,22 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, generator), p)
 
 
+def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """The bounds that `random_` is given: none, `to`, or `from` and `to`."""
+    names = ("from", "to")[: len(args) + len(named)] if len(args) + len(named) == 2 else ("to",)
+    bounds = [*args, *[named[name] for name in names[len(args) :] if name in named]]
+    if len(bounds) != len(args) + len(named) or len(bounds) > 2:
+        listed = [*map(type_name, args), *[f"{k}={type_name(v)}" for k, v in named.items()]]
+        raise TypeError("random_() received an invalid combination of arguments - got "
+                        f"({', '.join(listed)}), but expected one of:\n * ()\n * (int to)\n"
+                        " * (int from, int to)")  # fmt: skip
+    return bounds
+
+
 @method
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
-    bounds = [*args, *[kwargs[k] for k in ("from", "to") if k in kwargs]]
+    bounds = _bounds(args, kwargs)
     stream = _stream(generator)
     if not bounds:
         return _overwrite(

@@ -24,6 +24,7 @@ from flambeau._ops.reductions.sums import (
     working_array,
     write,
 )
+from flambeau._ops.table.binder import is_integer
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -417,7 +418,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
 
 
 @composite(
-    "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1)"
+    "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[1] dim, int edge_order=1)"
     " -> Tensor[]",
     method=False,
 )
@@ -438,7 +439,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 def _gradient_dims(ndim: int, dim: Any) -> Sequence[int]:
     if dim is None:
         return range(ndim)
-    return (dim,) if isinstance(dim, int) else tuple(dim)
+    return (int(dim),) if is_integer(dim) else tuple(dim)
 
 
 def _check_gradient(input: Any, spacings: list[Any], dims: Any, dim: Any, edge_order: int) -> None:

@@ -63,8 +63,8 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
-    if pin_memory is True and not Emulated.count:
-        pin(None)
+    if pin_memory is not False:
+        _refuse_pinned(pin_memory)
     check_available(device)
     if values is None:
         wanted = size if size is not None else indices
@@ -79,6 +79,14 @@ def sparse_coo_tensor(
     if Invariants.enabled if check_invariants is None else check_invariants:
         check(result)
     return _finish(result, requires_grad)
+
+
+def _refuse_pinned(pin_memory: Any) -> None:
+    if not isinstance(pin_memory, bool):
+        raise TypeError("sparse_coo_tensor(): argument 'pin_memory' must be bool, not "
+                        f"{type(pin_memory).__name__}")  # fmt: skip
+    if not Emulated.count:
+        pin(None)
 
 
 def check(tensor: SparseTensor) -> None:
@@ -274,7 +282,8 @@ def gradient_of_rows(grad: Any, indices: Any, size: Any, padding_idx: int) -> Sp
 def gradient_of_elements(grad: Any, size: Any, dim: int, index: Any) -> SparseTensor:
     """The gradient of a tensor of which `gather` has read elements: an entry for each, as torch."""
     dims = len(size)
-    places = np.indices(index._data.shape, np.int64).reshape(dims, index._data.size)
+    # an index without dims stands for one of a single element, and so does a tensor
+    places = np.indices(index._data.shape or (1,), np.int64)[:dims].reshape(dims, index._data.size)
     if dims:
         places[wrap_dim(dim, dims)] = index._data.reshape(-1)
     result = sparse_tensor(wrap(places), grad.reshape(index._data.size), size, None)

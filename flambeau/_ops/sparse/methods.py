@@ -93,6 +93,7 @@ def to_sparse(
 @method
 def new_zeros(self: SparseTensor, *size: Any, dtype: Any = None, **options: Any) -> SparseTensor:
     """A sparse tensor of a shape, with the type of this one and no entries."""
+    options.setdefault("device", self.device)
     return ops.zeros(  # type: ignore[no-any-return]
         *size, dtype=dtype or self.dtype, layout=lay.sparse_coo, **options
     )
@@ -102,7 +103,7 @@ def like(tensor: SparseTensor, dtype: Any, device: Any) -> SparseTensor:
     """A sparse tensor of the same size, and of the same sparse dims, without entries."""
     from flambeau._ops.sparse.constructors import without_entries
 
-    check_available(device)
+    check_available(device or tensor.device)
     return without_entries(tensor._size, dtype or tensor.dtype, tensor.sparse_dim())
 
 

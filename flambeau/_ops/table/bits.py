@@ -19,7 +19,7 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
 
     `inplace`: the function that was called, if that was the form in place.
     """
-    from flambeau._ops.table.dispatch import Plain
+    from flambeau._ops.table.dispatch import Plain, explain
     from flambeau._ops.table.outputs import write_out
 
     if inplace is not None:
@@ -31,6 +31,8 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
         with on_memory([source]), reading(found):
             made = plain(*values)
         return like(source, made) if op.turn is None else made
+    if _tensors_for_lists(op, values):
+        raise explain(op, values, TypeError())
     if op.bits is not None:
         result = op.bits(plain, *values)
         if result is not NotImplemented:
@@ -40,6 +42,13 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
     with taking_memory(_factors(op, values)), writing(targets), reading(among(values)):
         result = plain(*values)
     return result if out is None else write_out(op, out, result, values)
+
+
+def _tensors_for_lists(op: Op, values: tuple[Any, ...]) -> bool:
+    """Whether a tensor, which iterates over its rows, stands where a list of tensors has to."""
+    arguments = zip(op.schema.arguments, values, strict=False)
+    listed = [value for argument, value in arguments if argument.is_tensor and argument.is_list]
+    return op.kind != "composite" and any(isinstance(value, Tensor) for value in listed)
 
 
 def _factors(op: Op, values: tuple[Any, ...]) -> list[Tensor]:

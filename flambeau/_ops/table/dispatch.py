@@ -267,10 +267,10 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     if sizes:
         name_ = _size_name(op)
         lines += [
-            f"    if len({name_}) == 1:",
-            f"        {name_} = size_list({name_})",
-            f"    elif named or not {name_}:",
+            f"    if named or not {name_}:",
             f"        {name_} = named_sizes(op, {name_}, named)",
+            f"    elif len({name_}) == 1:",
+            f"        {name_} = size_list({name_})",
         ]
     elif not plain:
         lines += numpy_name_lines(op) + earlier_forms.lines(op, "out" if op.out else "")

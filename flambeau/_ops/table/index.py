@@ -135,7 +135,7 @@ tril_indices triu_indices unravel_index
 index_add index_copy index_fill index_reduce masked_fill masked_scatter put
 """,
     "linalg.factors": """
-_lu_with_info geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex
+_lu_solve _lu_with_info geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex
 linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.qr lu
 lu_solve lu_unpack orgqr ormqr qr
 """,

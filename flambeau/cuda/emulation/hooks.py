@@ -28,7 +28,7 @@ from flambeau.cuda.emulation.places import At, place_of, working
 PLACED = {
     "_tensor.conversion": ("tensor",),
     "_tensor.interop": ("copied_memory",),
-    "_ops.factories.typed": ("make_tensor", "new_"),
+    "_ops.factories.typed": ("of_default_type", "new_"),
     "_ops.sparse.constructors": ("to_sparse",),
     "_ops.copying.tensor_methods": (),
     "autograd.backward": ("_start_grad",),

@@ -118,7 +118,7 @@ class Places:
             if asked is None and position is not None and len(args) > position:
                 asked = args[position]
             place = asked_place(asked) or common_place((*args, *kwargs.values())) or working.place
-            if place is None and position is not None:
+            if place is None and position is not None and function.__name__ not in ELSEWHERE:
                 place = str(check_available(get_default_device()))
             with At(place, working.checked):
                 result = function(*args, **kwargs)
@@ -150,6 +150,10 @@ def asked_place(asked: Any) -> str | None:
         return None
     wanted = asked if isinstance(asked, device) else device(asked)
     return str(check_available(wanted)) if wanted.type in (CPU, "cuda") else None
+
+
+ELSEWHERE = ("of_default_type", "normal", "range")
+"""Functions that make tensors on the CPU, whatever the default device is."""
 
 
 def _device_position(function: Callable[..., Any]) -> int | None:

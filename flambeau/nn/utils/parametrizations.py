@@ -41,7 +41,7 @@ class _OrthMaps(Enum):
 
 def _is_orthogonal(q: Tensor) -> bool:
     tolerance = 10.0 * q.size(-2) * dt.finfo(q.dtype).eps
-    identity = ops.eye(q.size(-1), dtype=q.dtype)
+    identity = ops.eye(q.size(-1), dtype=q.dtype, device=q.device)
     return bool(ops.allclose(q.mH @ q, identity, atol=tolerance))
 
 
@@ -69,7 +69,7 @@ def _matrix_exp(x: Tensor) -> Tensor:
 def _cayley(x: Tensor) -> Tensor:
     """(I - A/2)^-1 (I + A/2)."""
     a = _skew(x)
-    identity = ops.eye(a.size(-1), dtype=a.dtype)
+    identity = ops.eye(a.size(-1), dtype=a.dtype, device=a.device)
     return ops.linalg.solve(identity - a / 2, identity + a / 2)  # type: ignore[no-any-return]
 
 
@@ -148,7 +148,8 @@ def _completed(tall: Tensor) -> Tensor:
     n, k = tall.shape[-2:]
     if n != k:
         shape = (*tall.shape[:-2], n, n - k)
-        return _make_orthogonal(ops.cat([tall, ops.randn(shape, dtype=tall.dtype)], dim=-1))
+        rest = ops.randn(shape, dtype=tall.dtype, device=tall.device)
+        return _make_orthogonal(ops.cat([tall, rest], dim=-1))
     return tall.clone() if _is_orthogonal(tall) else _make_orthogonal(tall)
 
 

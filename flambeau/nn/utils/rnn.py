@@ -131,7 +131,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another."""
     if permutation is None:
         return None
-    places = ops.arange(permutation.numel())
+    places = ops.arange(permutation.numel(), device=permutation.device)
     return ops.empty_like(permutation).scatter_(0, permutation, places)  # type: ignore[no-any-return]
 
 

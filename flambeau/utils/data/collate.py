@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.device import Defaults
 from flambeau._core.dtype import float64
 from flambeau._core.layout import strided
 from flambeau._ops.table.namespace import ops
@@ -171,15 +172,16 @@ def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor
 
 def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
     """Python floats as a float64 vector."""
-    if set(map(type, batch)) == {float}:  # sooner; see benchmarks/data_loading.py
-        return wrap(np.array(batch, np.float64))
+    if set(map(type, batch)) == {float} and not Defaults.touched:
+        return wrap(np.array(batch, np.float64))  # sooner; see benchmarks/data_loading.py
     vector: Tensor = ops.as_tensor(batch, dtype=float64)
     return vector
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
     """Python ints as an int64 vector, bools as a bool vector."""
-    if set(map(type, batch)) == {int} and min(batch) >= -LARGE and max(batch) < LARGE:
+    small = set(map(type, batch)) == {int} and min(batch) >= -LARGE and max(batch) < LARGE
+    if small and not Defaults.touched:
         return wrap(np.array(batch, np.int64))  # sooner; see benchmarks/data_loading.py
     vector: Tensor = ops.as_tensor(batch)
     return vector

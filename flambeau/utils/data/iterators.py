@@ -25,6 +25,12 @@ class LoaderIterator:
     def __init__(self, loader: DataLoader) -> None:
         self.loader = loader
         self.dataset = loader.dataset
+        if loader.pin_memory and loader.pin_memory_device:
+            warnings.warn(
+                "pin_memory_device is deprecated, the current accelerator will be used as the "
+                f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
+                stacklevel=3,
+            )
         if loader.pin_memory and modes.watch.places is None:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
