@@ -88,7 +88,8 @@ class Stacks(threading.local):
         self.function_modes: list[Any] = []
         self.saved_hooks: list[Any] = []
         self.observers: list[Observer] = []
-        self.levels: list[Any] = []  # of forward mode: see `autograd.tangents`
+        self.levels: list[Any] = []  # of transforms: see `autograd.tangents`, `autograd.batches`
+        self.refusals = 0  # of these, how many refuse random numbers
 
 
 grad = GradState()

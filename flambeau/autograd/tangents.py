@@ -8,7 +8,7 @@ of a derivative is just what the operators of the inner one compute.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,10 @@ from flambeau._core import modes
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd.graph import SavedResult
+
+NO_OUT = (
+    "Trying to use forward AD with {}_out that does not support it because it is an out= function"
+)
 
 
 class Transform:
@@ -60,6 +64,10 @@ class Level:
         tensor._tangents[self] = tangent
         tell_node(tensor)
         self.holders.append(weakref.ref(tensor))
+
+    def refuses_out(self, tensors: Sequence[Tensor]) -> str:
+        """The words with which `out=` is refused for some tensors; "" where it is not."""
+        return NO_OUT if any(self.tangent(tensor) is not None for tensor in tensors) else ""
 
     def overwrite(self, tensor: Any, tangent: Any) -> None:
         """What an in-place operator has made of a tangent: all that shares its memory sees it.

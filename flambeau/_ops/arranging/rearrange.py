@@ -64,6 +64,7 @@ _flip_one("fliplr", 1)
 
 @kernel(
     "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+    batch="examples",
     backward={"self": lambda grad, shifts, dims: ops.roll(grad, _negated(shifts), dims)},
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:

@@ -40,6 +40,7 @@ def _gather_gradient(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bo
 
 @kernel(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    batch="dims",
     out=True,
     out_type=EXACT,
     out_apart=True,

@@ -77,6 +77,7 @@ def _packed_gradient(grad: Any, LU: Any, pivots: Any) -> Any:
 @kernel(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)"
     " -> (Tensor LU, Tensor pivots, Tensor info)",
+    batch=(2,),
     namespace="linalg",
     public="lu_factor_ex",
     out=True,
@@ -128,6 +129,7 @@ OLD_LU = (
 
 @kernel(
     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    batch=(2,),
     namespace="linalg",
     public="lu",
     out=True,
@@ -192,6 +194,7 @@ def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool,
 @kernel(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)"
     " -> Tensor",
+    batch=(2, 1, 2),
     namespace="linalg",
     public="lu_solve",
     out=True,
@@ -268,6 +271,7 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
 
 @kernel(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="qr",
@@ -362,7 +366,7 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
 
 
 @kernel(
-    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", autocast="cpu=float32",
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", batch=(2, 1), autocast="cpu=float32",
     namespace="linalg",
     public="householder_product",
     out=True,

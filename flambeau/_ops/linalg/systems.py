@@ -97,6 +97,7 @@ def diagonal_of(tensor: Any) -> Any:
 
 @kernel(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="inv_ex",
@@ -176,6 +177,7 @@ def _product_without(values: Any, position: int, size: int) -> Any:
 
 @kernel(
     "linalg_det(Tensor A) -> Tensor",
+    batch=(2,),
     namespace="linalg",
     public="det",
     out=True,
@@ -208,6 +210,7 @@ def _slogdet_backward(grads: Any, A: Any, sign: Any, given: Any) -> Any:
 
 @kernel(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    batch=(2,),
     namespace="linalg",
     public="slogdet",
     out=True,
@@ -295,6 +298,7 @@ def _triangular_backward(grad: Any, A: Any, result: Any, upper: bool, left: bool
 @kernel(
     "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor",
+    batch=(2, 2),
     namespace="linalg",
     public="solve_triangular",
     method=False,
@@ -371,6 +375,7 @@ def _cholesky_tangent(tangent: Any, L: Any, upper: bool) -> Any:
 @kernel(
     "linalg_cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)"
     " -> (Tensor L, Tensor info)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="cholesky_ex",
@@ -436,6 +441,7 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
 
 @kernel(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    batch=(2, 2),
     autocast="cpu=float32",
     out=True,
     out_type=castable("cholesky_solve"),
@@ -453,6 +459,7 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
 
 @kernel(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    batch=(2,),
     autocast="cpu=float32",
     out=True,
     out_type=castable("cholesky_inverse"),

@@ -406,6 +406,7 @@ def _exponential_backward(grad: Any, self: Any) -> Any:
 
 @kernel(
     "linalg_matrix_exp(Tensor self) -> Tensor",
+    batch=(2,),
     namespace="linalg",
     public="matrix_exp",
     method=False,

@@ -479,6 +479,7 @@ def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
 
 @kernel(
     "_matmul(Tensor self, Tensor other) -> Tensor",
+    batch=(2, 2),
     factors=("self", "other"),
     node="UnsafeViewBackward0",
     method=False,

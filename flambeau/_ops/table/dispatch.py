@@ -157,7 +157,7 @@ def watched(
 ) -> Any:
     """A call while a mode is active: modes may take it over; then it runs as usual.
 
-    `functional` says that the result is new memory: the call is not in place, and has no `out=`.
+    `functional` says that the result is new memory: False in place, None with `out=`.
     """
     observers = modes.stacks.observers
     if not observers:
@@ -275,7 +275,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     elif not plain:
         lines += numpy_name_lines(op) + earlier_forms.lines(op, "out" if op.out else "")
     if not plain:
-        functional = ", out is None" if op.out else ""
+        functional = ", out is None or None" if op.out else ""
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},){functional})",
                   *(["        return result if out is None else "

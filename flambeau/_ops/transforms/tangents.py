@@ -23,8 +23,9 @@ from flambeau._ops.table import dispatch, pointwise, unformulated
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Formula, Plan, fit
-from flambeau._tensor.tensor import Tensor, provides
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
+from flambeau.autograd.batches import inside
 from flambeau.autograd.grad_mode import enable_grad, set_grad_enabled
 from flambeau.autograd.tangents import Level, Transform, without_graph
 
@@ -34,22 +35,14 @@ NOT_THERE = (
 )
 
 
-def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def run(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+        functional: bool) -> Any:  # fmt: skip
     """A row's call where an operand carries a tangent; NotImplemented where none does."""
-    levels = modes.stacks.levels
-    if not levels or modes.grad.enabled is None:
+    if modes.grad.enabled is None:
         return NotImplemented
-    for level in reversed(levels):
-        if any(level.tangent(tensor) is not None for tensor in tensors_in(values)):
-            return _carried(level, op, plain, values, functional)
+    if any(level.tangent(tensor) is not None for tensor in tensors_in(values)):
+        return _carried(level, op, plain, values, functional)
     return NotImplemented
-
-
-@provides("carry_tangents")
-def carry_tangents() -> None:
-    """From now on calls are looked at."""
-    if watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(watch)
 
 
 def _carried(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
@@ -265,7 +258,7 @@ def _dummy(result: Any) -> Any:
     if result is None or result._data.dtype.kind not in "fcV":
         return None
     with enable_grad():
-        made = result.detach().new_zeros(()).expand_as(result).clone().requires_grad_()
+        made = inside(result.detach().new_zeros(()).expand_as(result).clone()).requires_grad_()
     made._stands_for = Transform
     return made
 

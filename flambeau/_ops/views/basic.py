@@ -279,6 +279,7 @@ def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
 
 @view(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    batch="new dim",
     backward={"self": lambda grad, dim: grad.squeeze(dim)},
 )
 def unsqueeze(data: np.ndarray, dim: int) -> np.ndarray:
