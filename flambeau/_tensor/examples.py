@@ -72,3 +72,26 @@ class Example(np.ndarray):
         raise RuntimeError(NO_BRANCH)
 
     __float__ = __int__ = __complex__ = __index__ = item  # type: ignore[assignment]
+
+
+def _refuse(self: Example, *args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError(NO_NUMBERS)
+
+
+for _name in ("all any argmax argmin argsort astype byteswap choose clip compress conj conjugate "
+              "cumprod cumsum dot dump dumps fill flatten max mean min nonzero partition prod put "
+              "ravel repeat round searchsorted sort std sum take tobytes trace var").split():  # fmt: skip
+    setattr(Example, _name, _refuse)
+
+
+def as_array(data: Any) -> np.ndarray:
+    """An ndarray of a NumPy scalar; the array of an example says itself what it is."""
+    return data if data.__class__ is Example else np.asarray(data)
+
+
+def numbers_under(data: np.ndarray) -> np.ndarray:
+    """The array with the numbers of all examples that an array may stand for: for checks, which
+    are about each example, or about all."""
+    while data.__class__ is Example:
+        data = data.value._data  # type: ignore[attr-defined]
+    return data

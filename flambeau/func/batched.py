@@ -15,7 +15,6 @@ from flambeau.utils._pytree import (
     tree_flatten,
     tree_map_,
     tree_unflatten,
-    treespec_pprint,
 )
 from flambeau.utils._pytree import _broadcast_to_and_flatten as spread
 
@@ -29,8 +28,8 @@ def vmap(func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0,
     """The function that runs `func` for all examples of a batch at once.
 
     `in_dims` names the dim of each argument along which examples lie, None for arguments that are
-    the same for all; `out_dims` where they shall lie in results. Keyword arguments are batches
-    along dim 0. `randomness`: "error" refuses random numbers, "same" draws them once for all
+    the same for all; `out_dims` where they shall lie in results. Keyword arguments are the same for
+    all. `randomness`: "error" refuses random numbers, "same" draws them once for all
     examples, "different" for each. `chunk_size`: how many examples are worked on at a time.
 
     Raises ValueError for dims that do not fit, RuntimeError where one example's numbers are asked
@@ -89,8 +88,8 @@ def inputs_of(func: Callable[..., Any], in_dims: Dims,
     dims = spread(in_dims, structure)
     if dims is None:
         raise ValueError(f"{head}: in_dims is not compatible with the structure of `inputs`. "
-                         f"in_dims has structure {treespec_pprint(tree_flatten(in_dims)[1])} but "
-                         f"inputs has structure {treespec_pprint(structure)}.")  # fmt: skip
+                         f"in_dims has structure {tree_flatten(in_dims)[1]} but "
+                         f"inputs has structure {structure}.")  # fmt: skip
     dims = [_checked(head, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)]
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
@@ -132,9 +131,7 @@ def _run(func: Callable[..., Any], randomness: str, size: int, dims: list[int | 
          leaves: list[Any], structure: TreeSpec, out_dims: Dims, kwargs: Any) -> Any:  # fmt: skip
     with batched(size, randomness) as level:
         given = [enter(level, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        named, named_form = tree_flatten(kwargs)
-        named = [enter(level, v, 0) if isinstance(v, Tensor) else v for v in named]
-        output = func(*tree_unflatten(given, structure), **tree_unflatten(named, named_form))
+        output = func(*tree_unflatten(given, structure), **kwargs)
         return leave(level, output, out_dims, func)
 
 
@@ -201,8 +198,8 @@ def _out_dims(func: Callable[..., Any], out_dims: Dims, results: list[Any], stru
     if dims is None:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
                          "compatible with the structure of `outputs`. out_dims has structure "
-                         f"{treespec_pprint(tree_flatten(out_dims)[1])} but outputs has structure "
-                         f"{treespec_pprint(structure)}.")  # fmt: skip
+                         f"{tree_flatten(out_dims)[1]} but outputs has structure "
+                         f"{structure}.")  # fmt: skip
     return dims
 
 

@@ -493,7 +493,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
-           "bool training=False, Generator? generator=None) -> Tensor", method=False)  # fmt: skip
+           "bool training=False, Generator? generator=None) -> Tensor", batch="examples", method=False)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""

@@ -253,6 +253,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
 
 @composite(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     method=False,
     out=True,
     order=1,
@@ -268,6 +269,7 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
 
 @composite(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     method=False,
     out=True,
     order=2,
@@ -281,6 +283,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
 
 
 @composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+           batch="elements",
            method=False, out=True, order=3, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
 def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
@@ -304,6 +307,7 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 
 @composite(
     "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     out=True,
     out_type=outputs.ANY,
     backward={"self": zero_like},
@@ -317,6 +321,7 @@ def bernoulli(input: Tensor, generator: Any) -> Tensor:
 
 @composite(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     order=1,
     underived=True,
 )

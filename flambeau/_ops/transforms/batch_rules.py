@@ -13,6 +13,10 @@ from flambeau._tensor.tensor import Tensor
 
 NO_EXAMPLES = "vmap: the fallback path does not support vmap over dims of size 0"
 NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+NO_CLOSE = (
+    "vmap over torch.allclose isn't supported yet. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
+)
 NO_SHAPE = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
     "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
@@ -108,6 +112,8 @@ def _dims(call: Call) -> list[Any] | None:
     rank += call.op.batch == "new dim"
     for place, argument in enumerate(call.arguments):
         if argument.name in DIMS and argument.type == "int":
+            if call.op.kind == "view" and argument.is_list and not values[place]:
+                return None if values[place] is None else _of_view(call, values)
             moved = _moved(values[place], rank, argument)
             if moved is None:
                 return None
@@ -128,7 +134,9 @@ def _moved(value: Any, rank: int, argument: Any) -> Any:
 def _of_view(call: Call, values: list[Any]) -> list[Any]:
     """Sizes and steps of a view of a batch."""
     named = {a.name: place for place, a in enumerate(call.arguments)}
-    if "stride" in named:  # from a place in memory on
+    if call.op.name == "permute":
+        values[named["dims"]] = [0, *values[named["dims"]]]
+    elif "stride" in named:  # from a place in memory on
         values[named["stride"]] = [values[0].stride(0), *values[named["stride"]]]
     elif call.op.name == "expand":
         values[0] = call.lined_up(call.values[0], len(values[named["size"]]) - 1)
@@ -154,6 +162,11 @@ def _items(call: Call) -> list[Any] | None:
     values = call.wholes()
     for place, value, item in tensors:
         values[place] = call.lined_up(value, before + item)
+        if len(tensors) > 1 and not call.op.factors and not call.is_batched(value):
+            whole = call.whole(value)
+            values[place] = whole.expand(
+                [call.size, *(1,) * (before + item - whole.dim()), *whole.shape]
+            )
     return values
 
 
@@ -206,6 +219,6 @@ def _one_by_one(call: Call) -> list[Any]:
 def _check_alike(op: Op, rows: Sequence[list[Any]]) -> None:
     for parts in zip(*rows, strict=True):
         if any(part is not None and not isinstance(part, Tensor) for part in parts):
-            raise RuntimeError(NO_RULE.format(op.name))
+            raise RuntimeError((NO_CLOSE if op.name == "allclose" else NO_RULE).format(op.name))
         if len({part.shape for part in parts if part is not None}) > 1:
-            raise RuntimeError(NO_SHAPE.format(op.name))
+            raise RuntimeError(NO_SHAPE.format(op.name.lstrip("_")))

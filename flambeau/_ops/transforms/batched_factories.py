@@ -2,12 +2,13 @@
 
 What is made like a batch is one. Random numbers are refused, the same for all examples, or drawn
 for each, as `vmap(randomness=...)` says. Rows say with `batch=` which of these they are: "like" (a
-tensor is the pattern), "new" (a tensor gives the type), "draws" and "draws like".
+tensor is the pattern), "new" (a tensor gives the type), "draws" and "draws like". A composite that
+has to look at numbers says "examples", and is called for one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -15,12 +16,13 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import LISTENERS, REGISTRY, Op
+from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.batches import REFUSED, Batch
 
-KINDS = ("like", "new", "new strided", "draws", "draws like")
+KINDS = ("examples", "like", "new", "new strided", "draws", "draws like")
 _redirection = Redirection()
 
 
@@ -106,6 +108,38 @@ def _with_examples(size: int, sizes: Any, kwargs: Any, head: Any = ()) -> Any:
     return (*head, size, *sizes), kwargs
 
 
+def _examples(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) -> Any:
+    """A composite that looks at numbers: one example after the other."""
+    given = [*args, *kwargs.values()]
+    tensors = tensors_in(given)
+    if not any(found is not None and found.is_batched for found in map(level.example, tensors)):
+        return NotImplemented
+    results = []
+    with level.apart():
+        for number in range(level.size):
+            values = [_of_example(level, value, number) for value in given]
+            named = dict(zip(kwargs, values[len(args) :], strict=True))
+            results.append(body(*values[: len(args)], **named))
+        return _standing(level, results)
+
+
+def _of_example(level: Batch, value: Any, number: int) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_of_example(level, item, number) for item in value]
+    found = level.example(value) if isinstance(value, Tensor) else None
+    if found is None:
+        return value
+    return found.value.select(0, number) if found.is_batched else found.value
+
+
+def _standing(level: Batch, results: Sequence[Any]) -> Any:
+    first = results[0]
+    if isinstance(first, Tensor):
+        return level.standing_for(ops.stack(list(results)))
+    parts = [_standing(level, parts) for parts in zip(*results, strict=True)]
+    return type(first)(parts) if hasattr(first, "_fields") else tuple(parts)
+
+
 # ---- random numbers
 
 
@@ -140,6 +174,7 @@ def _draws_like(level: Batch, body: Any, before: Any, args: Any, kwargs: Any) ->
 
 
 WAYS = {
+    "examples": _examples,
     "like": _like,
     "new": _new,
     "new strided": _new_strided,

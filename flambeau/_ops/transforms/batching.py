@@ -46,7 +46,7 @@ def run(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]
         raise RuntimeError(NO_OUT.format(op.public))
     if not functional:
         return _in_place(level, op, plain, values)
-    if op.kind == "composite" or callable(op.batch):
+    if callable(op.batch) or (op.kind == "composite" and op.batch is None):
         return _in_parts(level, op, values)
     call = Call(level, op, plain, values)
     with level.apart():
