@@ -59,7 +59,7 @@ class Observer:
     """What looks on while operators and nodes run, and changes nothing. It is one per thread:
     `with observing(observer)`. Names are public ones, `log` or `linalg.norm`."""
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Any:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> Any:
         """An operator is called; what this returns `after` gets as `seen`."""
 
     def after(self, name: str, values: tuple[Any, ...], result: Any, seen: Any) -> None:

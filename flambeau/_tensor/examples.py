@@ -59,7 +59,7 @@ class Example(np.ndarray):
         plain = [a.view(np.ndarray) if isinstance(a, Example) else a for a in args]
         return function(*plain, **kwargs)
 
-    def view(self, *args: Any) -> Any:
+    def view(self, *args: Any) -> Any:  # type: ignore[override]
         """Of the memory as an array: refused, but under another class."""
         if not args:
             raise RuntimeError(NO_MEMORY)
@@ -78,9 +78,13 @@ def _refuse(self: Example, *args: Any, **kwargs: Any) -> NoReturn:
     raise RuntimeError(NO_NUMBERS)
 
 
-for _name in ("all any argmax argmin argsort astype byteswap choose clip compress conj conjugate "
-              "cumprod cumsum dot dump dumps fill flatten max mean min nonzero partition prod put "
-              "ravel repeat round searchsorted sort std sum take tobytes trace var").split():  # fmt: skip
+LOOKS = (
+    "all any argmax argmin argsort astype byteswap choose clip compress conj conjugate cumprod "
+    "cumsum dot dump dumps fill flatten max mean min nonzero partition prod put ravel repeat round "
+    "searchsorted sort std sum take tobytes trace var"
+)
+"""Methods of arrays that look at numbers."""
+for _name in LOOKS.split():
     setattr(Example, _name, _refuse)
 
 

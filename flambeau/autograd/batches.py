@@ -30,7 +30,8 @@ TOO_SMALL = (
 )
 NOT_BATCHED = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
-    "like same randomness. If this is necessary for your usage, please file an issue with functorch."
+    "like same randomness. If this is necessary for your usage, please file an issue with "
+    "functorch."
 )
 REFUSED = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "

@@ -24,7 +24,8 @@ RANDOMNESS = ("error", "different", "same")
 
 
 def vmap(func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0,
-         randomness: str = "error", *, chunk_size: int | None = None) -> Callable[..., Any]:  # fmt: skip
+         randomness: str = "error", *,
+         chunk_size: int | None = None) -> Callable[..., Any]:  # fmt: skip
     """The function that runs `func` for all examples of a batch at once.
 
     `in_dims` names the dim of each argument along which examples lie, None for arguments that are
@@ -72,8 +73,10 @@ def _check_randomness(randomness: str) -> None:
 # ---- inputs
 
 
-def inputs_of(func: Callable[..., Any], in_dims: Dims,
-              args: Sequence[Any]) -> tuple[int, list[int | None], list[Any], TreeSpec]:  # fmt: skip
+Inputs = tuple[int, list[int | None], list[Any], TreeSpec]
+
+
+def inputs_of(func: Callable[..., Any], in_dims: Dims, args: Sequence[Any]) -> Inputs:
     """The size of the batch; the dims, leaves and structure of the arguments."""
     name = name_of(func)
     head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
@@ -120,7 +123,7 @@ def _checked(head: str, leaf: Any, dim: Any) -> int | None:
 
 def _piece(leaves: list[Any], dims: list[int | None], start: int, count: int) -> list[Any]:
     """The leaves of the examples from `start` on."""
-    return [leaf if dim is None else ops.slice(leaf, dim, start, min(start + count, leaf.shape[dim]))
+    return [leaf if dim is None else leaf.narrow(dim, start, min(count, leaf.shape[dim] - start))
             for leaf, dim in zip(leaves, dims, strict=True)]  # fmt: skip
 
 

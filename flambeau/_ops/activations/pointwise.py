@@ -475,7 +475,8 @@ def _widened(data: np.ndarray) -> np.ndarray:
     return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
 
 
-@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", batch="elements", method=False, function=False,
+@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
+        batch="elements", method=False, function=False,
         inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
     "self": lambda grad, self, noise: stepped(grad * noise, self),
 }, backward_inplace={
@@ -493,7 +494,8 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
-           "bool training=False, Generator? generator=None) -> Tensor", batch="examples", method=False)  # fmt: skip
+           "bool training=False, Generator? generator=None) -> Tensor",
+           batch="examples", method=False)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""

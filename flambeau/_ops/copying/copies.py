@@ -281,7 +281,8 @@ def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return ops.expand(src, input.shape).to(input.dtype, copy=True)
 
 
-@kernel("_copied(Tensor self, Tensor src) -> Tensor", batch="elements", node="CopyBackwards", method=False, backward={
+@kernel("_copied(Tensor self, Tensor src) -> Tensor",
+        batch="elements", node="CopyBackwards", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad),
     "src": lambda grad, src_shape: ops.sum_to_size(grad, src_shape),
 })  # fmt: skip
@@ -386,7 +387,8 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
         )
 
 
-@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", batch="elements", inplace=True, node="FillBackward0",
+@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor",
+        batch="elements", inplace=True, node="FillBackward0",
         node_inplace="FillBackward2", order=0, backward={
     "self": lambda grad: ops.zeros_like(grad),
 })  # fmt: skip
@@ -433,7 +435,8 @@ def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
     return result
 
 
-@kernel("zero(Tensor self) -> Tensor", batch="elements", inplace=True, function=False, node="ZeroBackward0",
+@kernel("zero(Tensor self) -> Tensor",
+        batch="elements", inplace=True, function=False, node="ZeroBackward0",
         backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def zero(data: np.ndarray) -> np.ndarray:
     """Every element set to 0."""

@@ -418,7 +418,8 @@ def ones_like(
     return finish(data, requires_grad)
 
 
-@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", batch="like", method=False,
+@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor",
+           batch="like", method=False,
            elementwise=True)  # fmt: skip
 def full_like(
     input: Tensor,

@@ -366,7 +366,8 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
 
 
 @kernel(
-    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", batch=(2, 1), autocast="cpu=float32",
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    batch=(2, 1), autocast="cpu=float32",
     namespace="linalg",
     public="householder_product",
     out=True,

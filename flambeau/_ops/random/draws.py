@@ -238,7 +238,8 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     return finish(data, requires_grad)
 
 
-@composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor", batch="draws",
+@composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
+           batch="draws",
            method=False)  # fmt: skip
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -354,7 +355,8 @@ def multinomial(
     return random_sample.multinomial(weights, num_samples, replacement, stream_of(generator))
 
 
-@kernel("poisson(Tensor self, Generator? generator=None) -> Tensor", batch="elements", method=False, backward={
+@kernel("poisson(Tensor self, Generator? generator=None) -> Tensor",
+        batch="elements", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
     """Counts with the given rates."""

@@ -24,14 +24,16 @@ def _gamma_slope(grad: Any, self: Any, result: Any) -> Any:
     return grad * ops._standard_gamma_grad(self, result)
 
 
-@kernel("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", batch="elements", method=False,
+@kernel("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
+        batch="elements", method=False,
         backward={"self": _gamma_slope})  # fmt: skip
 def _standard_gamma(concentration: np.ndarray, generator: Any) -> np.ndarray:
     """Gamma numbers of scale 1."""
     return random_sample.standard_gamma(concentration, stream_of(generator))
 
 
-@kernel("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", batch="elements", method=False,
+@kernel("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
+        batch="elements", method=False,
         backward={"self": underived("_standard_gamma_grad"),
                   "output": underived("_standard_gamma_grad")})  # fmt: skip
 def _standard_gamma_grad(concentration: np.ndarray, output: np.ndarray) -> np.ndarray:

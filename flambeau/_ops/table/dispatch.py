@@ -147,13 +147,13 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
 
 CONVERTED: dict[str, Plain] = {}
 """Functions that were called with Python types for element types."""
-Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool], Any]
+Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""
 
 
 def watched(
-    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool = True
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None = True
 ) -> Any:
     """A call while a mode is active: modes may take it over; then it runs as usual.
 
@@ -175,7 +175,8 @@ def watched(
     return result
 
 
-def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+               functional: bool | None) -> Any:  # fmt: skip
     """The result of the first mode that has one, or of the operator."""
     for watcher in WATCHERS:
         result = watcher(op, plain, values, functional)

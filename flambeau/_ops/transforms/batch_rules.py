@@ -145,7 +145,7 @@ def _of_view(call: Call, values: list[Any]) -> list[Any]:
 
 def _items(call: Call) -> list[Any] | None:
     """Items of a fixed number of dims: what lies before these broadcasts."""
-    dims = iter(call.op.batch)
+    dims: Any = iter(call.op.batch)  # type: ignore[arg-type]
     tensors: list[tuple[int, Any, int]] = []
     for place, (argument, value) in enumerate(zip(call.arguments, call.values, strict=True)):
         if not argument.is_tensor:
@@ -163,16 +163,15 @@ def _items(call: Call) -> list[Any] | None:
     for place, value, item in tensors:
         values[place] = call.lined_up(value, before + item)
         if len(tensors) > 1 and not call.op.factors and not call.is_batched(value):
-            whole = call.whole(value)
-            values[place] = whole.expand(
-                [call.size, *(1,) * (before + item - whole.dim()), *whole.shape]
-            )
+            shape = values[place].shape
+            ones = [1] * (before + item - len(shape))
+            values[place] = values[place].expand([call.size, *ones, *shape])
     return values
 
 
 def _fold_arguments(call: Call) -> list[Any] | None:
     """Batches of images, put into one batch where an example is a batch itself."""
-    folded: Folded = call.op.batch
+    folded: Any = call.op.batch
     rank = call.values[0]._data.ndim
     if rank not in (folded.dims, folded.dims + 1):
         return None
@@ -194,7 +193,8 @@ def _fold_arguments(call: Call) -> list[Any] | None:
 
 def _folded(call: Call, values: list[Any]) -> list[Any]:
     results = call.results(values)
-    if call.values[0]._data.ndim == call.op.batch.dims:
+    folded: Any = call.op.batch
+    if call.values[0]._data.ndim == folded.dims:
         return results
     return [None if r is None else r.unflatten(0, (call.size, -1)) for r in results]
 

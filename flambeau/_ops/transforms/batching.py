@@ -147,12 +147,12 @@ def _as_recorded(op: Op, values: tuple[Any, ...]) -> list[Any]:
 
 def _in_parts(level: Batch, op: Op, values: tuple[Any, ...]) -> Any:
     """A row that is made of others: run on tensors without history, and recorded once."""
+    function: Any = op.batch if callable(op.batch) else op.body
     if op.kind == "view":
-        return op.batch(*values)
+        return function(*values)
     names = [binder.python_name(op, a) for a in op.schema.arguments if a.keyword_only]
     plain = [_without_history(level, value) for value in values]
     count = len(plain) - len(names)
-    function = op.batch if callable(op.batch) else op.body
     result = function(*plain[:count], **dict(zip(names, plain[count:], strict=True)))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     _record(op, values, results)

@@ -13,7 +13,9 @@ from flambeau._tensor.tensor import provides
 from flambeau.autograd.batches import Batch
 
 
-def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def watch(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
     """A row's call where an operand belongs to a level; NotImplemented where none does."""
     for level in reversed(modes.stacks.levels):
         work = batching.run if isinstance(level, Batch) else tangents.run

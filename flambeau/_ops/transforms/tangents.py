@@ -36,7 +36,7 @@ NOT_THERE = (
 
 
 def run(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
-        functional: bool) -> Any:  # fmt: skip
+        functional: bool | None) -> Any:  # fmt: skip
     """A row's call where an operand carries a tangent; NotImplemented where none does."""
     if modes.grad.enabled is None:
         return NotImplemented
@@ -46,7 +46,7 @@ def run(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]
 
 
 def _carried(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
-             functional: bool) -> Any:  # fmt: skip
+             functional: bool | None) -> Any:  # fmt: skip
     """Run the operator, and let what it gives carry a tangent."""
     with level.apart():
         before = values if functional else (values[0].clone(), *values[1:])
@@ -85,7 +85,7 @@ class Call:
     """A call of a row whose operands carry tangents."""
 
     def __init__(self, level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
-                 result: Any, functional: bool) -> None:  # fmt: skip
+                 result: Any, functional: bool | None) -> None:  # fmt: skip
         self.level, self.op, self.plain, self.values = level, op, plain, values
         self.functional = functional
         self.results = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -272,6 +272,6 @@ def _pairs(operand: Any, found: Any) -> Iterator[tuple[Tensor, Any]]:
 
 
 @cache
-def plan_of(op: Op, functional: bool) -> Plan:
+def plan_of(op: Op, functional: bool | None) -> Plan:
     """The formulas of a row, or of its in-place form, and what they need."""
     return Plan(op if functional else op.written)
