@@ -63,9 +63,13 @@ class Batch(Level):
             raise RuntimeError(NO_NUMBERS)
         return data if data.level is self else None  # type: ignore[attr-defined]
 
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor stands for examples of this batch."""
+        return self.example(tensor) is not None
+
     def refuses_out(self, tensors: Sequence[Tensor]) -> str:
         """The words with which `out=` is refused for some tensors; "" where it is not."""
-        return NO_OUT if any(self.example(tensor) is not None for tensor in tensors) else ""
+        return NO_OUT if any(map(self.knows, tensors)) else ""
 
     def standing_for(self, value: Any, is_batched: bool = True) -> Tensor:
         """A tensor for one example of `value`, whose first dim is that of the examples."""
@@ -107,17 +111,42 @@ def batched(size: int, randomness: str) -> Iterator[Batch]:
 
 
 def innermost(*tensors: Tensor) -> Any:
-    """The innermost level on which one of the tensors stands for examples."""
-    return next(
-        level for level in reversed(modes.stacks.levels)
-        if isinstance(level, Batch) and any(level.example(t) is not None for t in tensors)
-    )  # fmt: skip
+    """The innermost level on which one of the tensors stands for examples, or None."""
+    for level in reversed(modes.stacks.levels):
+        if isinstance(level, Batch) and any(map(level.knows, tensors)):
+            return level
+    return None
+
+
+def check_alone(target: Tensor) -> None:
+    """Random numbers cannot differ from example to example in what is the same for all."""
+    levels = [level for level in modes.stacks.levels if isinstance(level, Batch)]
+    if levels and levels[-1].randomness == "different":
+        raise RuntimeError(NOT_BATCHED)
 
 
 def inside(value: Any) -> Any:
     """A tensor as it is to be seen in the functions that are being mapped: what learns there, and
     nowhere outside, may not be known by the graphs of the batches."""
-    for level in modes.stacks.levels:
-        if isinstance(level, Batch) and level.example(value) is None:
-            value = level.standing_for(value, is_batched=False)
-    return value
+    return _inside(value, [level for level in modes.stacks.levels if isinstance(level, Batch)])
+
+
+def _inside(value: Any, levels: Sequence[Batch]) -> Any:
+    if not levels:
+        return value
+    *outer, level = levels
+    found = level.example(value)
+    if found is None:
+        return level.standing_for(_inside(value, outer), is_batched=False)
+    whole = _inside(found.value, outer)
+    if whole is found.value:
+        return value
+    seen = value.view_as(value) if value.requires_grad else new(Tensor)  # with its history
+    seen._data = level.standing_for(whole, found.is_batched)._data
+    return seen
+
+
+def learning(tensor: Any) -> Any:
+    """A leaf of a transform's own, which learns from now on."""
+    constructors["set_requires_grad"](tensor, True)
+    return tensor

@@ -65,9 +65,13 @@ class Level:
         tell_node(tensor)
         self.holders.append(weakref.ref(tensor))
 
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor has to do with this level."""
+        return self.tangent(tensor) is not None
+
     def refuses_out(self, tensors: Sequence[Tensor]) -> str:
         """The words with which `out=` is refused for some tensors; "" where it is not."""
-        return NO_OUT if any(self.tangent(tensor) is not None for tensor in tensors) else ""
+        return NO_OUT if any(map(self.knows, tensors)) else ""
 
     def overwrite(self, tensor: Any, tangent: Any) -> None:
         """What an in-place operator has made of a tangent: all that shares its memory sees it.

@@ -24,9 +24,8 @@ from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
-from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, method, wrap
-from flambeau.autograd.batches import NOT_BATCHED, REFUSED, innermost
+from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
 from flambeau.autograd.tangents import overwrite
@@ -379,10 +378,9 @@ class Overwritten(Node):
         return tuple([grad.new_zeros(shape) for shape in self.shapes])  # type: ignore[attr-defined]
 
 
-def _overwrite_examples(target: Tensor, title: str, fill: Callable[[np.ndarray], Any],
-                        *rest: Any) -> Tensor:  # fmt: skip
+def _overwrite_examples(level: Any, target: Tensor, title: str,
+                        fill: Callable[[np.ndarray], Any], *rest: Any) -> Tensor:  # fmt: skip
     """The same in a function that is mapped over a batch: each example anew, or all alike."""
-    level = innermost(target)
     found = level.example(target)
     whole, is_batched = found.value, found.is_batched
     if level.randomness == "different" and not is_batched:
@@ -400,8 +398,11 @@ def _overwrite_examples(target: Tensor, title: str, fill: Callable[[np.ndarray],
 @writes
 def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *rest: Any) -> Tensor:
     """Fill the first input's memory, and record that as `title`."""
-    if isinstance(target._data, Example):
-        return _overwrite_examples(target, title, fill, *rest)
+    if modes.watch.results and modes.stacks.levels:
+        found = innermost(target)
+        if found is not None:
+            return _overwrite_examples(found, target, title, fill, *rest)
+        check_alone(target)
     inputs = (target, *rest)
     tensors = [value for value in inputs if isinstance(value, Tensor)]
     recorded = wants_grad(tensors)

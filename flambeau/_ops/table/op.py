@@ -39,8 +39,8 @@ Backward = dict[Any, Callable[..., Any]]
 
 
 class Folded(NamedTuple):
-    """Items of so many dims, with one dim of items before them at most; `kept` are tensors that
-    belong to all items, such as weights."""
+    """Items of so many dims, with one dim of items before them at most (-1: with one in any case);
+    `kept` are tensors that belong to all items, such as weights."""
 
     dims: int
     kept: tuple[str, ...] = ()
@@ -129,8 +129,8 @@ class Op:
         # all at once) or "all".
         self.numbers = numbers or ("other" if kind == "pointwise" else "none")
         # How it works on a batch, where that does not follow from the kind: "elements", "dims",
-        # "new dim", "examples" (one by one), the number of dims of an item of each tensor (None: is
-        # not batched), `Folded`, or a function of operators: see `_ops.transforms.batching`.
+        # "new dim", "index", "examples" (one by one), the number of dims of an item of each tensor
+        # (None: is not batched), `Folded`, or a function of operators: see `transforms/batching`.
         self.batch = batch
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flambeau._ops.table import pointwise
+from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.transforms.batched_call import Call, Parts
@@ -13,6 +16,10 @@ from flambeau._tensor.tensor import Tensor
 
 NO_EXAMPLES = "vmap: the fallback path does not support vmap over dims of size 0"
 NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+NO_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing with a boolean mask."
+)
 NO_CLOSE = (
     "vmap over torch.allclose isn't supported yet. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -64,9 +71,7 @@ def kind_of(op: Op) -> str | None:
     if isinstance(op.batch, str):
         return op.batch
     if isinstance(op.batch, tuple):
-        return "items"
-    if isinstance(op.batch, Folded):
-        return "folded"
+        return "folded" if isinstance(op.batch, Folded) else "items"
     if op.kind == "pointwise" or op.elementwise:
         return "elements"
     if op.kind in ("view", "rows"):
@@ -173,7 +178,7 @@ def _fold_arguments(call: Call) -> list[Any] | None:
     """Batches of images, put into one batch where an example is a batch itself."""
     folded: Any = call.op.batch
     rank = call.values[0]._data.ndim
-    if rank not in (folded.dims, folded.dims + 1):
+    if folded.dims >= 0 and rank not in (folded.dims, folded.dims + 1):
         return None
     values = []
     for argument, value in zip(call.arguments, call.values, strict=True):
@@ -199,9 +204,29 @@ def _folded(call: Call, values: list[Any]) -> list[Any]:
     return [None if r is None else r.unflatten(0, (call.size, -1)) for r in results]
 
 
+def _index(call: Call) -> list[Any] | None:
+    """Indices of examples, and before them the examples' own number where they need one."""
+    *others, indices = call.values
+    given = [place for place, index in enumerate(indices) if index is not None]
+    tensors = [indices[place] for place in given]
+    masks = [t for t in tensors if t._data.dtype.kind == "b" or t._data.dtype == np.uint8]
+    if any(map(call.is_batched, masks)):
+        raise RuntimeError(NO_MASK)
+    rest = [call.batch(v) if isinstance(v, Tensor) else [call.size, *v] for v in others]
+    in_a_row = given[-1] - given[0] == len(given) - 1
+    if in_a_row and not any(map(call.is_batched, tensors)):
+        return [*rest, [None, *call.whole(indices)]]
+    if masks or (in_a_row and given[0]):
+        return None
+    rank = max(t._data.ndim for t in tensors)
+    numbers = ops.arange(call.size).view([call.size, *[1] * rank])
+    lined_up = [None if t is None else call.lined_up(t, rank) for t in indices]
+    return [*rest, [numbers, *lined_up]]
+
+
 KINDS: dict[str, Callable[[Call], list[Any] | None]] = {
     "elements": _elements, "dims": _dims, "new dim": _dims, "items": _items,
-    "folded": _fold_arguments, "examples": lambda call: None,
+    "folded": _fold_arguments, "index": _index, "examples": lambda call: None,
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Formula, Plan, fit
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
-from flambeau.autograd.batches import inside
+from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.grad_mode import enable_grad, set_grad_enabled
 from flambeau.autograd.tangents import Level, Transform, without_graph
 
@@ -258,7 +258,7 @@ def _dummy(result: Any) -> Any:
     if result is None or result._data.dtype.kind not in "fcV":
         return None
     with enable_grad():
-        made = inside(result.detach().new_zeros(()).expand_as(result).clone()).requires_grad_()
+        made = learning(inside(result.detach().new_zeros(()).expand_as(result).clone()))
     made._stands_for = Transform
     return made
 
