@@ -18,7 +18,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._tensor.examples import NO_NUMBERS, Example
 from flambeau._tensor.tensor import Tensor, constructors, new
-from flambeau.autograd.tangents import Level
+from flambeau.autograd.tangents import Level, hand_on
 
 NO_OUT = "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or view ops."  # fmt: skip  # noqa: E501
 TOO_SMALL = (
@@ -137,13 +137,36 @@ def _inside(value: Any, levels: Sequence[Batch]) -> Any:
     *outer, level = levels
     found = level.example(value)
     if found is None:
-        return level.standing_for(_inside(value, outer), is_batched=False)
+        seen = level.standing_for(_inside(value, outer), is_batched=False)
+        hand_on(value, seen)
+        return seen
     whole = _inside(found.value, outer)
     if whole is found.value:
         return value
     seen = value.view_as(value) if value.requires_grad else new(Tensor)  # with its history
     seen._data = level.standing_for(whole, found.is_batched)._data
+    hand_on(value, seen)
     return seen
+
+
+def spread(tensor: Any, like: Any) -> Any:
+    """A tensor with examples wherever another one has some, so that this can be written to it."""
+    for level in modes.stacks.levels:
+        if isinstance(level, Batch) and _is_batched(level, like) and not _is_batched(level, tensor):
+            with level.apart():
+                zeros = tensor.detach().new_zeros([level.size, *tensor.shape])
+            tensor = tensor + level.standing_for(zeros)
+    return tensor
+
+
+def _is_batched(level: Batch, tensor: Any) -> bool:
+    """Whether what a tensor stands for, on any level, differs from example to example of one."""
+    data = tensor._data
+    while data.__class__ is Example:
+        if data.level is level:
+            return data.is_batched  # type: ignore[no-any-return]
+        data = data.value._data
+    return False
 
 
 def learning(tensor: Any) -> Any:

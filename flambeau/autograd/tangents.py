@@ -97,8 +97,10 @@ class Level:
     def _renew(self, have: Any, tangent: Any) -> None:
         """New tangents for all that share the memory of one: what was computed from the old one has
         a history that needs it as it is."""
+        from flambeau.autograd.batches import spread
+
         whole = have if have._base is None else have._base
-        renewed = whole.clone()
+        renewed = spread(whole.clone(), tangent)
         part = renewed if have is whole else part_of(renewed, whole, have)
         part.copy_(tangent)
         for holder in self.holders:
