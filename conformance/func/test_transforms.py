@@ -1,8 +1,8 @@
 """Derivatives of functions, nested at random, against PyTorch's `torch.func`.
 
 A program is a function of vectors and a chain of transforms around it, each drawn from `grad`,
-`jacrev`, `jacfwd`, `hessian`, `jvp`, `vjp`, `linearize`, `vmap`; what comes out is compared to the last
-digits of float64. `FLAMBEAU_PROGRAMS=2000` draws more.
+`jacrev`, `jacfwd`, `hessian`, `jvp`, `vjp`, `linearize`, `vmap`; what comes out is compared to the
+last digits of float64. `FLAMBEAU_PROGRAMS=2000` draws more.
 """
 
 from __future__ import annotations
