@@ -63,6 +63,7 @@ FILES = {
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     "hook": "install uninstall",
     "sparse.functions": "spmm dsmm",
+    "func.batched": "vmap",
     "serialization": "save load",
 }
 """File below `flambeau` and the names in it."""

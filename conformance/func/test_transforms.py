@@ -1,8 +1,8 @@
 """Derivatives of functions, nested at random, against PyTorch's `torch.func`.
 
 A program is a function of vectors and a chain of transforms around it, each drawn from `grad`,
-`jacrev`, `jacfwd`, `hessian`, `jvp`, `vjp`, `linearize`; what comes out is compared to the last
-digits of float64. `FLAMBEAU_PROGRAMS=2000` draws more.
+`jacrev`, `jacfwd`, `hessian`, `jvp`, `vjp`, `linearize`, `vmap`; what comes out is compared to the
+last digits of float64. `FLAMBEAU_PROGRAMS=2000` draws more.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def _constant(torch: Any, x: Any) -> Any:
         return x.exp()
 
 
-TRANSFORMS = ("grad", "jacrev", "jacfwd", "hessian", "jvp", "vjp", "linearize", "grad_and_value")
+TRANSFORMS = (
+    "grad", "jacrev", "jacfwd", "hessian", "jvp", "vjp", "linearize", "grad_and_value", "vmap",
+    "vmap", "vmap of one", "vmap in pieces",
+)  # fmt: skip
 
 
 def transformed(torch: Any, function: Callable[..., Any], name: str, argnum: int) -> Any:
@@ -82,6 +85,12 @@ def transformed(torch: Any, function: Callable[..., Any], name: str, argnum: int
         return lambda x, y: func.hessian(number, argnum)(x, y).sum(0)
     if name in ("jacrev", "jacfwd"):
         return lambda x, y: getattr(func, name)(flat, argnum)(x, y).sum(1)
+    if name.startswith("vmap"):
+        dims = ((0, None), (None, 0))[argnum] if name == "vmap of one" else (argnum, 0)
+        chunk = 1 if name == "vmap in pieces" else None
+        mapped = func.vmap(flat, dims, argnum, chunk_size=chunk)
+        batch = lambda x, y, dim: x if dim is None else torch.stack([x, y, x * y], dim)  # noqa: E731
+        return lambda x, y: mapped(batch(x, y, dims[0]), batch(y, x, dims[1])).sum(argnum)
     if name == "jvp":
         return lambda x, y: func.jvp(flat, (x, y), (y, x))[1]
     if name == "linearize":
@@ -148,6 +157,7 @@ class Backwards:
     def __init__(self) -> None:
         whole = reference.func
         self.func = types.SimpleNamespace(
+            vmap=reference.func.vmap,
             grad=whole.grad, grad_and_value=whole.grad_and_value, vjp=whole.vjp,
             jacrev=whole.jacrev, jacfwd=whole.jacrev, jvp=self.jvp,
             hessian=lambda f, argnum: whole.jacrev(whole.jacrev(f, argnum), argnum),

@@ -7,6 +7,7 @@ import re
 import types
 import warnings
 
+import batches
 import compare
 import forward
 import orders
@@ -300,6 +301,8 @@ class Bench:
         return True
 
     def op_compared(self, op, category, judge, sample):
+        if category == batches.CATEGORY:
+            return self.op_batches(op, judge, sample)
         want = self.op_call(judge.reference, op, category, sample)
         got = self.op_call(judge.impl, op, category, sample, seed=99)
         random = self.op_is_random(op, category, judge, sample, want)
@@ -322,6 +325,16 @@ class Bench:
             "torch raises": want.error is not None,
             "torch is wrong": wrong,
         }
+
+    def op_batches(self, op, judge, sample):
+        """`vmap`: batches.py."""
+        bridges = self.reference, self.impl
+        calls = [self.op_call(b, op, "forward", sample) for b in bridges]
+        if calls[0].error:
+            return {"torch raises": True}
+        random = self.op_is_random(op, "forward", judge, sample, calls[0])
+        functions = [self.op_function(b, op, "forward") for b in bridges]
+        return batches.check(judge, bridges, functions, calls, with_values=not random)
 
     def op_orders(self, op, category, judge, sample):
         """Gradients of gradients: orders.py; tangents: forward.py."""

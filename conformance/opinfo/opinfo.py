@@ -14,6 +14,7 @@ import re
 import sys
 import time
 
+import batches
 import forward
 import orders
 import pool
@@ -41,6 +42,7 @@ CATEGORIES = {
         "grad",
         *orders.CATEGORIES,
         *forward.CATEGORIES,
+        batches.CATEGORY,
         "errors",
     ),
     "modules": ("forward", "grad", "errors"),
@@ -127,6 +129,7 @@ def plan(entry, options):
     if entry.kind == "ops":
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
         choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
+        choice[batches.CATEGORY] = dtypes if options.batches else "--batches not given"
     if options.only:
         others = choice.keys() - set(options.only)
         choice |= dict.fromkeys(others, "not among --only")
@@ -295,6 +298,7 @@ def parse(arguments):
         "--gradgradcheck", action="store_true", help="the second order by finite differences"
     )
     p.add_argument("--tangents", action="store_true", help="derivatives in forward mode")
+    p.add_argument("--batches", action="store_true", help="vmap beside a loop")
     p.add_argument(
         "--only", type=names, default=[], metavar="A,B", help="no other categories than these"
     )

@@ -59,7 +59,7 @@ class Observer:
     """What looks on while operators and nodes run, and changes nothing. It is one per thread:
     `with observing(observer)`. Names are public ones, `log` or `linalg.norm`."""
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Any:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> Any:
         """An operator is called; what this returns `after` gets as `seen`."""
 
     def after(self, name: str, values: tuple[Any, ...], result: Any, seen: Any) -> None:
@@ -88,7 +88,8 @@ class Stacks(threading.local):
         self.function_modes: list[Any] = []
         self.saved_hooks: list[Any] = []
         self.observers: list[Observer] = []
-        self.levels: list[Any] = []  # of forward mode: see `autograd.tangents`
+        self.levels: list[Any] = []  # of transforms: see `autograd.tangents`, `autograd.batches`
+        self.refusals = 0  # of these, how many refuse random numbers
 
 
 grad = GradState()

@@ -13,6 +13,7 @@ from flambeau._core import modes
 from flambeau._core.device import check_available, refuse_pinned
 from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
+from flambeau._tensor.examples import NO_BRANCH, Example
 from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
 from flambeau._tensor.tensor import Tensor, method, wrap
 
@@ -345,6 +346,8 @@ def _single(self: Tensor) -> Any:
 def __bool__(self: Tensor) -> bool:
     data = self._data
     if data.size == 1:
+        if data.__class__ is Example:
+            raise RuntimeError(NO_BRANCH)
         return bool(data.item())
     if data.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")

@@ -10,6 +10,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.layout import Size
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import printing
+from flambeau._tensor.examples import NO_MEMORY, Example
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, class_of, constructors, method, storage_of
 from flambeau._tensor.type_names import NAMES as TYPE_NAMES
@@ -76,6 +77,8 @@ def element_size(self: Tensor) -> int:
 @method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
+    if isinstance(self._data, Example):
+        raise RuntimeError(NO_MEMORY)
     return address(self._data) if self._data.size else 0
 
 

@@ -14,6 +14,7 @@ from flambeau._core.device import CPU, device
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
+from flambeau._tensor.examples import as_array
 from flambeau._tensor.storage import UntypedStorage
 
 new = object.__new__
@@ -203,7 +204,7 @@ def method(function: Function) -> Function:
 def wrap(data: Any) -> Tensor:
     """A new tensor over an ndarray (NumPy scalars become 0-dim arrays)."""
     result = new(Tensor)
-    result._data = data if type(data) is np.ndarray else np.asarray(data)
+    result._data = data if type(data) is np.ndarray else as_array(data)
     if watch.results and modes.grad.enabled is None:
         result._inference = True
     return result  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
+from flambeau._tensor.examples import Example
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
 from flambeau.autograd import engine
@@ -23,6 +24,13 @@ CREATE_GRAPH = (
     "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
     "creating the graph to avoid this. If you have to use this function, make sure to reset the "
     ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+NOT_INSIDE = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+    "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, "
+    "vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
 )
 ONLY_INPUTS = (
     "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
@@ -300,5 +308,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}"
         )
+    if requires_grad and getattr(self, "_data", None).__class__ is Example:
+        raise RuntimeError(NOT_INSIDE)
     set_requires_grad(self, requires_grad)
     return self

@@ -123,7 +123,7 @@ class Followed(Observer):
         """Whether any of these depends on it."""
         return any(id(tensor) in self.tensors for tensor in _tensors_in(value))
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> None:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> None:
         """Refuse what a batch cannot do."""
         if name in COMPARISONS and self.holds(values):
             raise BatchRefused(NO_RULE.format(name))

@@ -7,23 +7,28 @@ from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.batches import Batch
+from flambeau.autograd.function_batches import apply_batched
 from flambeau.autograd.graph import tools
 from flambeau.autograd.tangents import Level
 
 
 def _level_of(values: Sequence[Any]) -> Level | None:
-    """The innermost level of forward mode that an argument carries a tangent of."""
+    """The innermost level that knows an argument: it carries a tangent, or stands for examples."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
     for level in reversed(modes.stacks.levels):
-        if any(isinstance(v, Tensor) and level.tangent(v) is not None for v in values):
+        if any(map(level.knows, tensors)):
             return level  # type: ignore[no-any-return]
     return None
 
 
 def in_levels(cls: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Run `forward`, then `jvp` for the tangents of what it gives, level by level."""
+    """Run `forward`, then `jvp` for the tangents of what it gives, or all for a batch."""
     level = _level_of((*args, *kwargs.values()))
     if level is None:
         return cls._applied(args, kwargs)
+    if isinstance(level, Batch):
+        return apply_batched(level, cls, (*args, *kwargs.values()))
     with level.apart():
         output, context = in_levels(cls, args, kwargs)
         tangents = [_tangent_or_zeros(level, v, context._materialize) for v in args]

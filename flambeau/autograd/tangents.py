@@ -8,7 +8,7 @@ of a derivative is just what the operators of the inner one compute.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,10 @@ from flambeau._core import modes
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd.graph import SavedResult
+
+NO_OUT = (
+    "Trying to use forward AD with {}_out that does not support it because it is an out= function"
+)
 
 
 class Transform:
@@ -61,6 +65,14 @@ class Level:
         tell_node(tensor)
         self.holders.append(weakref.ref(tensor))
 
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor has to do with this level."""
+        return self.tangent(tensor) is not None
+
+    def refuses_out(self, tensors: Sequence[Tensor]) -> str:
+        """The words with which `out=` is refused for some tensors; "" where it is not."""
+        return NO_OUT if any(map(self.knows, tensors)) else ""
+
     def overwrite(self, tensor: Any, tangent: Any) -> None:
         """What an in-place operator has made of a tangent: all that shares its memory sees it.
         None stands for zeros."""
@@ -85,8 +97,10 @@ class Level:
     def _renew(self, have: Any, tangent: Any) -> None:
         """New tangents for all that share the memory of one: what was computed from the old one has
         a history that needs it as it is."""
+        from flambeau.autograd.batches import spread
+
         whole = have if have._base is None else have._base
-        renewed = whole.clone()
+        renewed = spread(whole.clone(), tangent)
         part = renewed if have is whole else part_of(renewed, whole, have)
         part.copy_(tangent)
         for holder in self.holders:

@@ -146,7 +146,7 @@ class Looker(Observer):
 
     # ---- operators
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Any:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> Any:
         """Take the time."""
         if len(self.inner) > DEEP:  # left by calls that raised errors
             self.inner.clear()

@@ -68,7 +68,7 @@ class Guard(Observer):
         self.options, self.modules = options, modules
         self.reported: set[Any] = set()
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Any:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> Any:
         """In place, the input is gone afterwards."""
         if functional:
             return None

@@ -1,7 +1,8 @@
 """`torch.func`: functions of functions.
 
 Derivatives backwards (`grad`, `vjp`, `jacrev`) and forwards (`jvp`, `jacfwd`, `hessian`,
-`linearize`) in any nesting, and modules called with other tensors than their own.
+`linearize`), functions of examples for batches (`vmap`), in any nesting; and modules called with
+other tensors than their own.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._core.missing import missing
+from flambeau.func.batched import vmap
 from flambeau.func.forward import hessian, jacfwd, jvp, linearize
 from flambeau.func.modules import functional_call, stack_module_state
 from flambeau.func.reverse import grad, grad_and_value, jacrev, vjp
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "linearize", "stack_module_state", "vjp"]  # fmt: skip
+           "linearize", "stack_module_state", "vjp", "vmap"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.forward_ad import OTHER_SIZE
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.tangents import Level, new_level
@@ -204,7 +205,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         unknown = [transform.learning(x.detach().new_ones(x.shape)) for x in inputs]
         values, outcome, results_form = _outcome(func, leaves, form, unknown)
         moving = [t for t in outcome if t is not None and t.requires_grad]
-        dummies = [t.detach().new_zeros(t.shape).requires_grad_() for t in moving]
+        dummies = [learning(inside(t.detach().new_zeros(t.shape))) for t in moving]
         rows = gradients(moving, unknown, dummies)
 
     def derivative(*tangents: Any) -> Any:

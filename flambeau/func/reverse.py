@@ -15,6 +15,7 @@ from flambeau._core import modes
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
+from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.tangents import Transform, without_graph
 from flambeau.utils._pytree import (
@@ -45,9 +46,9 @@ class Backwards(Transform):
         if value._data.dtype.kind not in "fcV":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         with enable_grad():
-            view: Any = value.view_as(value)  # type: ignore[attr-defined]
+            view: Any = inside(value).view_as(value)
         if not view.requires_grad:
-            view.requires_grad_()._stands_for = self
+            learning(view)._stands_for = self
         return view
 
     def inputs(self, args: Sequence[Any], numbers: Sequence[int]) -> tuple[Any, list[Any], Any]:

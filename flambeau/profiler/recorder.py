@@ -120,7 +120,7 @@ class Recorder(Observer):
 
     # ---- what observers are told
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> Record | None:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> Record | None:
         """An operator begins. Autocast calls it a second time, with other types: that is one."""
         current = self.current
         if current is not None and current.name == name and current.kind == "cpu_op":

@@ -28,7 +28,7 @@ class Noted(Observer):
         self.lines: list[str] = []
         self.stacks: list[str] = []
 
-    def before(self, name: str, values: tuple[Any, ...], functional: bool) -> None:
+    def before(self, name: str, values: tuple[Any, ...], functional: bool | None) -> None:
         """Noted before it runs: the last one of a second run may be cut short."""
         self.lines.append(f"{name}({', '.join(map(_described, values))})")
         frames = [f for f in traceback.extract_stack() if not f.filename.startswith(OURS)]

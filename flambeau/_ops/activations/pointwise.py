@@ -11,9 +11,9 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_sample
-from flambeau._core.generator import default_generator
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
+from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor, wrap
@@ -475,7 +475,8 @@ def _widened(data: np.ndarray) -> np.ndarray:
     return data.astype(np.float32) if data.dtype in dt.NUMPY_HALVES else data
 
 
-@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", method=False, function=False,
+@kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
+        batch="elements", method=False, function=False,
         inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
     "self": lambda grad, self, noise: stepped(grad * noise, self),
 }, backward_inplace={
@@ -488,12 +489,13 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
-    stream = default_generator if generator is None else generator
+    stream = stream_of(generator, "rrelu")
     return wrap(random_sample.rrelu_noise(input._data, lower, upper, stream))
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
-           "bool training=False, Generator? generator=None) -> Tensor", method=False)  # fmt: skip
+           "bool training=False, Generator? generator=None) -> Tensor",
+           batch="examples", method=False)  # fmt: skip
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""

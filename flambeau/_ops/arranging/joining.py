@@ -116,6 +116,7 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
 
 @kernel(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    batch="dims",
     autocast="cpu=widest",
     out=True,
     out_type=JOINED,
@@ -237,6 +238,7 @@ alias("concatenate", "cat")
 
 @kernel(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    batch="new dim",
     autocast="cpu=widest",
     out=True,
     out_type=JOINED,

@@ -65,6 +65,7 @@ _flip_one("fliplr", 1)
 
 @kernel(
     "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+    batch="examples",
     backward={"self": lambda grad, shifts, dims: ops.roll(grad, _negated(shifts), dims)},
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:
@@ -300,6 +301,7 @@ _triangle("triu", np.greater_equal, "The upper triangle of matrices; 0 below `di
 
 @kernel(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    batch="new dim",
     backward={"self": lambda grad, offset, dim1, dim2: ops.diagonal(grad, offset, dim1, dim2)},
 )
 def diag_embed(data: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:

@@ -31,7 +31,7 @@ from flambeau._ops.launching.epilogue import NOTHING, Epilogue
 from flambeau._ops.launching.memory_formats import in_format, is_signal_last, is_suggested_last
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
+from flambeau._ops.table.op import BY_NAME, Folded, alias, composite, kernel
 from flambeau._ops.table.outputs import check_cast
 
 NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
@@ -67,7 +67,8 @@ def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, di
 
 
 @kernel(f"convolution(Tensor input, Tensor weight, Tensor? bias, {NUMBERS}) -> Tensor",
-        autocast="lower", backward={("input", "weight", "bias"): _gradients})  # fmt: skip
+        batch=Folded(-1, ("weight", "bias")), autocast="lower",
+        backward={("input", "weight", "bias"): _gradients})  # fmt: skip
 def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
                 padding: Any, dilation: Any, transposed: bool, output_padding: Any,
                 groups: int) -> np.ndarray:  # fmt: skip
@@ -161,7 +162,8 @@ def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> Non
 
 
 @kernel(f"_conv_input_grad(Tensor grad_output, Tensor weight, int[] input_size, {NUMBERS})"
-        " -> Tensor", function=False, node="ConvolutionBackwardBackward0", backward={
+        " -> Tensor", batch=Folded(-1, ("weight", "bias")), function=False,
+        node="ConvolutionBackwardBackward0", backward={
     "grad_output": lambda grad, weight, stride, padding, dilation, transposed, output_padding,
     groups: ops.convolution(grad, weight, None, stride, padding, dilation, transposed,
                             output_padding, groups),
@@ -203,6 +205,7 @@ def _conv_weight_grad(grad_output: np.ndarray, input: np.ndarray, weight_size: A
 
 
 @kernel("_conv_bias_grad(Tensor grad_output) -> Tensor", function=False,
+        batch=lambda grad_output: grad_output.sum([0, *range(2, grad_output.dim())]),
         node="ConvolutionBackwardBackward0", backward={
     "grad_output": lambda grad, grad_output_shape: (
         grad.reshape((-1, *(1,) * (len(grad_output_shape) - 2))).expand(grad_output_shape)),

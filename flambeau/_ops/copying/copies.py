@@ -22,8 +22,10 @@ from flambeau._ops.table.pointwise import FLOAT32, LIMIT
 from flambeau._ops.table.scalars import filling
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Unresolved, prepared, reading, set_bits, share, writing
+from flambeau._tensor.examples import Example
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, memory_of, method, provides, storage_of, wrap
+from flambeau.autograd.batches import TOO_SMALL, innermost
 from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
 from flambeau.autograd.versions import stop_requiring_grad, version_of
@@ -121,7 +123,7 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
 
 
 @kernel("_to_copy(Tensor self, *, ScalarType? dtype=None, MemoryFormat? memory_format=None)"
-        " -> Tensor", node="ToCopyBackward0", method=False, backward={
+        " -> Tensor", batch="elements", node="ToCopyBackward0", method=False, backward={
     "self": lambda grad: grad,
 })  # fmt: skip
 def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:
@@ -279,7 +281,8 @@ def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return ops.expand(src, input.shape).to(input.dtype, copy=True)
 
 
-@kernel("_copied(Tensor self, Tensor src) -> Tensor", node="CopyBackwards", method=False, backward={
+@kernel("_copied(Tensor self, Tensor src) -> Tensor",
+        batch="elements", node="CopyBackwards", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad),
     "src": lambda grad, src_shape: ops.sum_to_size(grad, src_shape),
 })  # fmt: skip
@@ -304,6 +307,8 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         recorded = self._data.dtype.kind in "fcV" and pointwise.wants_grad((self, src))
         check_inplace(self, recorded)
     _check_copy_shape(shape, given)
+    if isinstance(self._data, Example) or isinstance(src._data, Example):
+        return _copy_examples(self, src, recorded)
     outputs.check_overlap(self._data)
     outputs.check_partial_overlap(self, (src,))
     if src._data.dtype.kind == "c" and self._data.dtype.kind not in "cb":
@@ -323,6 +328,27 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
 
 
 prepared.add(copy_.__code__)
+
+
+def _copy_examples(target: Any, src: Any, recorded: bool) -> Any:
+    """The same in a function that is mapped over a batch, and in what it is made of."""
+    level = innermost(target, src)
+    whole, given = level.example(target), level.example(src)
+    if whole is None or (given is not None and given.is_batched and not whole.is_batched):
+        raise RuntimeError(TOO_SMALL.format("inplace arithmetic"))
+    with level.apart():
+        values = src if given is None else given.value
+        if given is not None and given.is_batched:
+            for _ in range(target._data.ndim - src._data.ndim):
+                values = values.unsqueeze(1)
+        whole.value.copy_(values)
+    if modes.stacks.levels[-1] is not level:
+        overwrite(target, src)
+    if recorded:
+        _record_copy(target, src)
+    else:
+        bump(target)
+    return target
 
 
 def _number_to_copy(value: Any) -> Tensor:
@@ -361,7 +387,8 @@ def _check_copy_shape(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
         )
 
 
-@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor", inplace=True, node="FillBackward0",
+@kernel("fill.Scalar(Tensor self, Scalar value) -> Tensor",
+        batch="elements", inplace=True, node="FillBackward0",
         node_inplace="FillBackward2", order=0, backward={
     "self": lambda grad: ops.zeros_like(grad),
 })  # fmt: skip
@@ -408,7 +435,8 @@ def fill_tensor(data: np.ndarray, value: np.ndarray) -> np.ndarray:
     return result
 
 
-@kernel("zero(Tensor self) -> Tensor", inplace=True, function=False, node="ZeroBackward0",
+@kernel("zero(Tensor self) -> Tensor",
+        batch="elements", inplace=True, function=False, node="ZeroBackward0",
         backward={"self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def zero(data: np.ndarray) -> np.ndarray:
     """Every element set to 0."""

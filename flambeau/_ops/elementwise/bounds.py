@@ -60,7 +60,8 @@ def beside(grad: Any, source: Any) -> Any:
     return ops._beside(grad, source) if modes.grad.enabled else grad
 
 
-@kernel("_stepped(Tensor self, Tensor source) -> Tensor", method=False, function=False,
+@kernel("_stepped(Tensor self, Tensor source) -> Tensor",
+        batch="elements", method=False, function=False,
         node="StepBackward0", backward={
     "self": lambda grad, source: stepped(grad, source),
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
@@ -70,7 +71,8 @@ def _stepped(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     return data.copy()
 
 
-@kernel("_beside(Tensor self, Tensor source) -> Tensor", method=False, function=False,
+@kernel("_beside(Tensor self, Tensor source) -> Tensor",
+        batch="elements", method=False, function=False,
         node="BesideBackward0", backward={
     "self": lambda grad: grad,
     "source": lambda grad, source_shape: ops.new_zeros(grad, source_shape),
@@ -455,7 +457,8 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 # ---- where
 
 
-@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", node="WhereBackward0",
+@kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
+        batch="elements", node="WhereBackward0",
         method=False, backward={
     "self": lambda grad, condition: kept(grad, condition),
     "other": lambda grad, condition: ops._where(

@@ -358,7 +358,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
 _LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
-@composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+@composite(f"empty_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False)
 def empty_like(
     input: Tensor,
     *,
@@ -379,7 +379,9 @@ def empty_like(
     return finish(untouched(data), requires_grad)
 
 
-@composite(f"zeros_like(Tensor self, {_LIKE}) -> Tensor", method=False, elementwise=True)
+@composite(
+    f"zeros_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False, elementwise=True
+)
 def zeros_like(
     input: Tensor,
     *,
@@ -401,7 +403,9 @@ def zeros_like(
     return finish(data, requires_grad)
 
 
-@composite(f"ones_like(Tensor self, {_LIKE}) -> Tensor", method=False, elementwise=True)
+@composite(
+    f"ones_like(Tensor self, {_LIKE}) -> Tensor", batch="like", method=False, elementwise=True
+)
 def ones_like(
     input: Tensor,
     *,
@@ -420,7 +424,8 @@ def ones_like(
     return finish(data, requires_grad)
 
 
-@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor", method=False,
+@composite(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor",
+           batch="like", method=False,
            elementwise=True)  # fmt: skip
 def full_like(
     input: Tensor,
@@ -441,7 +446,7 @@ def full_like(
     return finish(data, requires_grad)
 
 
-@composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+@composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
 def new_zeros(
     self: Tensor,
     *sizes: Any,
@@ -462,7 +467,7 @@ def new_zeros(
     )
 
 
-@composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+@composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
 def new_ones(
     self: Tensor,
     *sizes: Any,
@@ -483,7 +488,7 @@ def new_ones(
     )
 
 
-@composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", function=False)
+@composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
 def new_empty(
     self: Tensor,
     *sizes: Any,
@@ -505,7 +510,9 @@ def new_empty(
 
 
 @composite(
-    f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS}) -> Tensor", function=False
+    f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS}) -> Tensor",
+    batch="new",
+    function=False,
 )
 def new_full(
     self: Tensor,
@@ -559,7 +566,9 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 
 @composite(
-    f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS}) -> Tensor", function=False
+    f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS}) -> Tensor",
+    batch="new strided",
+    function=False,
 )
 def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None,
                       layout: Any = None, device: Any = None, pin_memory: bool = False,

@@ -244,7 +244,11 @@ def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
     return dtype
 
 
-@composite(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS}) -> Tensor", method=False)
+@composite(
+    f"linspace(Scalar start, Scalar end, int steps, {OPTIONS}) -> Tensor",
+    batch="examples",
+    method=False,
+)
 def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -267,6 +271,7 @@ def _within(numpy_dtype: Any, value: Any) -> Any:
 
 @composite(
     f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS}) -> Tensor",
+    batch="examples",
     method=False,
 )
 def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None,

@@ -9,6 +9,7 @@ from flambeau._core.settings import warn_once
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._ops.views.basic import type_name
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor
 
 COMPLEX_ONESIDED = "Cannot have onesided output if window or input is complex"
@@ -246,7 +247,7 @@ def _trimmed(head: str, signal: Any, envelope: Any, n_fft: int, center: bool,
     stop = min(end, total)
     signal = signal.narrow(-1, start, stop - start)
     envelope = envelope.narrow(-1, start, stop - start)
-    smallest = abs(envelope._data).min()
+    smallest = abs(numbers_under(envelope._data)).min()
     if not smallest > 1e-11:
         raise RuntimeError(f"{head}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     result = signal / envelope

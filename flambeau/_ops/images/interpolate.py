@@ -18,7 +18,7 @@ from flambeau._ops.launching.memory_formats import in_format_of
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, composite, kernel
+from flambeau._ops.table.op import BY_NAME, Folded, composite, kernel
 from flambeau._tensor.tensor import Tensor
 
 Array = np.ndarray
@@ -45,6 +45,7 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
     parameters = "bool align_corners=False, float[]? scale_factors=None"
 
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size, {parameters}) -> Tensor",
+            batch=Folded(spatial + 1),
             autocast="cuda=float32",
             method=False, function=False, node=f"{title}Backward0", backward={
         "self": lambda grad, self_shape, align_corners, scale_factors: getattr(
@@ -67,6 +68,7 @@ def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: s
         return in_format_of(np.ascontiguousarray(result), data)
 
     @kernel(f"{name}_backward(Tensor grad_output, int[] input_size, {parameters}) -> Tensor",
+            batch=Folded(spatial + 1),
             method=False, function=False, node=f"{title}BackwardBackward0", backward={
         "grad_output": lambda grad, grad_output_shape, align_corners, scale_factors: getattr(
             ops, name)(grad, grad_output_shape[2:], align_corners, scale_factors),

@@ -33,6 +33,7 @@ MASKS = frozenset((np.dtype(np.bool_), np.dtype(np.uint8)))
 
 @kernel(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    batch="index",
     method=False,
     function=False,
     backward={
@@ -422,6 +423,7 @@ def _linear_positions(sizes: tuple[int, ...], entries: list[Any],
 
 @kernel(
     "_index_backward(Tensor grad_output, int[] input_sizes, Tensor?[] indices) -> Tensor",
+    batch="index",
     method=False,
     function=False,
     node="IndexBackwardBackward0",

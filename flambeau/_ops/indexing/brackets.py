@@ -27,6 +27,7 @@ from flambeau._runtime import cpu
 from flambeau._runtime.cpu import address
 from flambeau._tensor import overriding
 from flambeau._tensor.bits import Unresolved, among, like, on_memory, prepared, put, reading
+from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
 from flambeau.autograd.history import bump, limit_view, rewritten, view_of
 
@@ -118,6 +119,8 @@ def get_general(self: Tensor, index: Any, key: Any = None) -> Tensor:
         taken, result = overriding.asked(__getitem__, (self, index), {})
         if taken:
             return result  # type: ignore[no-any-return]
+    if index.__class__ is Tensor and index._data.__class__ is Example:  # no number can be read
+        return _get_advanced(self, [index])
     indices = tensor_indices(self._data.ndim, index)
     if indices:
         return _get_advanced(self, indices)

@@ -60,6 +60,7 @@ def _embedding_gradient(grad: Any, indices: Any, weight_shape: Any, padding_idx:
 @kernel(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1,"
     " bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    batch=(None, 0),
     method=False,
     backward={"weight": _embedding_gradient},
 )

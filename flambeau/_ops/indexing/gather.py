@@ -26,6 +26,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT, SAME
 from flambeau._ops.table.pointwise import broadcast_shape
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -40,6 +41,7 @@ def _gather_gradient(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bo
 
 @kernel(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    batch="dims",
     out=True,
     out_type=EXACT,
     out_apart=True,
@@ -184,9 +186,9 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
 
 def _wrapped(indices: Tensor, size: int) -> Tensor:
     """Positions modulo the size, as torch's `remainder` makes them."""
-    if in_range(indices._data, size):
+    if in_range(numbers_under(indices._data), size):
         return indices
-    return wrap(np.remainder(indices._data, max(size, 1)))
+    return ops.remainder(indices, max(size, 1))
 
 
 # ---- masks and positions of elements
@@ -305,13 +307,13 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     if 0 in sizes and indices._data.size:
         raise RuntimeError("ZeroDivisionError")
     found, step = [], 1
-    flat = indices._data.astype(np.int64)
+    flat = indices.to(dt.int64)
     for size in reversed(sizes):
         found.append(flat // step % size)
         step *= size
     if not found:
         return ()
-    return tuple(ops.unbind(wrap(np.stack(found[::-1], -1)), -1))
+    return tuple(ops.unbind(ops.stack(found[::-1], -1), -1))
 
 
 def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, name: str,

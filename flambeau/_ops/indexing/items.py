@@ -12,6 +12,7 @@ from flambeau._ops.indexing.positions import FULL, INTEGERS
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.scalars import type_name
 from flambeau._tensor.conversion import tensor
+from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, wrap
 
 LONGEST_TUPLE = 32
@@ -163,7 +164,7 @@ class Items:
 
     def tensor(self, item: Tensor) -> None:
         data = item._data
-        if data.ndim or data.dtype.kind not in "biu":
+        if data.ndim or data.dtype.kind not in "biu" or data.__class__ is Example:
             self.record(item, data.ndim if data.dtype in (np.bool_, np.uint8) else 1)
         elif data.dtype in (np.bool_, np.uint8):
             self.boolean(bool(data))

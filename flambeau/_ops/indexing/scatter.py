@@ -119,6 +119,7 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 
 @writer(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    batch="dims",
     row_major=True,
     order=0,
     out=True,
@@ -137,6 +138,7 @@ def scatter(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
 
 @writer(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    batch="dims",
     row_major=True,
     order=1,
     out=True,
@@ -171,6 +173,7 @@ def _no_formula(grad: Any) -> Any:
 
 @writer(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    batch="dims",
     row_major=True,
     order=2,
     out=True,
@@ -209,6 +212,7 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 
 @writer(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    batch="dims",
     row_major=True,
     autocast="cuda=widest",
     out=True,

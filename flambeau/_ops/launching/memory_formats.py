@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._core.layout import channels_last_strides, is_channels_last
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
+from flambeau._tensor.examples import Example
 
 
 def is_images_of_pixels(data: np.ndarray) -> bool:
@@ -44,6 +45,8 @@ def is_signal_last(data: np.ndarray) -> bool:
 
 def in_format(values: np.ndarray, last: bool) -> np.ndarray:
     """The values themselves, or copied to channels-last or row-major memory if they are not so."""
+    if values.__class__ is Example:  # the batch lies as its operator has left it
+        return values
     if last and values.ndim > 2:
         return _laid_out(values, channels_last_strides(values.shape))
     return np.asarray(values, order="C")

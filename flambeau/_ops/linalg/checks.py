@@ -3,6 +3,8 @@
 import ml_dtypes
 import numpy as np
 
+from flambeau._tensor.examples import numbers_under
+
 Array = np.ndarray
 
 SCALAR_TYPE_NAME = {
@@ -88,6 +90,7 @@ def raise_first_failure(
     info: Array, name: str, sentence: str, error: type[RuntimeError] = LinAlgError
 ) -> None:
     """``error`` for the first element with info > 0; ``sentence`` may name ``{info}``."""
+    info = numbers_under(info)
     if not np.count_nonzero(info):
         return
     flat = info.reshape(-1)

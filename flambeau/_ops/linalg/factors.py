@@ -76,6 +76,7 @@ def _packed_gradient(grad: Any, LU: Any, pivots: Any) -> Any:
 @kernel(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)"
     " -> (Tensor LU, Tensor pivots, Tensor info)",
+    batch=(2,),
     namespace="linalg",
     public="lu_factor_ex",
     out=True,
@@ -127,6 +128,7 @@ OLD_LU = (
 
 @kernel(
     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    batch=(2,),
     namespace="linalg",
     public="lu",
     out=True,
@@ -201,6 +203,7 @@ def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool
 @composite(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)"
     " -> Tensor",
+    batch=(2, 1, 2),
     namespace="linalg",
     public="lu_solve",
     out_type=EXACT,
@@ -283,6 +286,7 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
 
 @kernel(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="qr",
@@ -377,7 +381,8 @@ def _householder_backward(grad: Any, input: Any, tau: Any) -> Any:
 
 
 @kernel(
-    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor", autocast="cpu=float32",
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    batch=(2, 1), autocast="cpu=float32",
     namespace="linalg",
     public="householder_product",
     out=True,

@@ -99,6 +99,7 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
 @kernel(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)"
     " -> (Tensor U, Tensor S, Tensor Vh)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="svd",
@@ -125,6 +126,7 @@ def _svdvals_backward(grad: Any, A: Any) -> Any:
 
 @kernel(
     "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="svdvals",
@@ -180,6 +182,7 @@ def _eigh_tangent(tangent: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 @kernel(
     'linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="eigh",
@@ -200,6 +203,7 @@ def _eigvalsh_backward(grad: Any, A: Any, UPLO: str) -> Any:
 
 @kernel(
     'linalg_eigvalsh(Tensor A, str UPLO="L") -> Tensor',
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="eigvalsh",
@@ -233,6 +237,7 @@ def _from_eigenbasis(inner: Any, vectors: Any) -> Any:
 
 @kernel(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="eig",
@@ -254,6 +259,7 @@ def _eigvals_backward(grad: Any, self: Any) -> Any:
 
 @kernel(
     "linalg_eigvals(Tensor self) -> Tensor",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="eigvals",

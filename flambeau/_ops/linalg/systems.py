@@ -103,6 +103,7 @@ def diagonal_of(tensor: Any) -> Any:
 
 @kernel(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="inv_ex",
@@ -182,6 +183,7 @@ def _product_without(values: Any, position: int, size: int) -> Any:
 
 @kernel(
     "linalg_det(Tensor A) -> Tensor",
+    batch=(2,),
     namespace="linalg",
     public="det",
     out=True,
@@ -214,6 +216,7 @@ def _slogdet_backward(grads: Any, A: Any, sign: Any, given: Any) -> Any:
 
 @kernel(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    batch=(2,),
     namespace="linalg",
     public="slogdet",
     out=True,
@@ -303,6 +306,7 @@ def _triangular_backward(grad: Any, A: Any, result: Any, upper: bool, left: bool
 @kernel(
     "linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor",
+    batch=(2, 2),
     namespace="linalg",
     public="solve_triangular",
     method=False,
@@ -379,6 +383,7 @@ def _cholesky_tangent(tangent: Any, L: Any, upper: bool) -> Any:
 @kernel(
     "linalg_cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)"
     " -> (Tensor L, Tensor info)",
+    batch=(2,),
     autocast="cpu=float32",
     namespace="linalg",
     public="cholesky_ex",
@@ -446,6 +451,7 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, upper: bool,
 
 @kernel(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    batch=(2, 2),
     autocast="cpu=float32",
     out=True,
     out_type=castable("cholesky_solve"),
@@ -463,6 +469,7 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
 
 @kernel(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    batch=(2,),
     autocast="cpu=float32",
     out=True,
     out_type=castable("cholesky_inverse"),

@@ -68,6 +68,7 @@ def _spread(self: Any) -> Any:
 
 @kernel(
     "_binary_cross_entropy_slope(Tensor self, Tensor target) -> Tensor",
+    batch="elements",
     method=False,
     function=False,
     node="BinaryCrossEntropyBackwardBackward0",

@@ -230,6 +230,7 @@ def _lengths(value: Any, name: str) -> list[int]:
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths,"
     " int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor",
+    batch="examples",
     autocast="cpu=float32",
     method=False,
 )
@@ -265,6 +266,7 @@ def ctc_loss(
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths,"
     " int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
+    batch="examples",
     method=False,
     namespace="nn.functional",
 )

@@ -18,6 +18,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, common_dtype
 from flambeau._runtime import choice, cpu
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import wrap
 
 SMALL = choice.LIMITS["pointwise"]
@@ -205,7 +206,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     first, second = x1._data, x2._data
     if first.shape != second.shape or first.dtype is not second.dtype or first.dtype.kind != "f":
         return _mixed_cosine(x1, x2, dim, eps)
-    if x1._data.size < SMALL and not is_recorded(x1, x2):
+    if first.__class__ is np.ndarray and first.size < SMALL and not is_recorded(x1, x2):
         found = _cosine(x1._data, x2._data, dim, eps)
         if found is not None:
             return wrap(found)
@@ -243,7 +244,7 @@ def _alike(x1: Any, x2: Any) -> tuple[Any, Any]:
 def _limited_norm(x: Any, dim: int, eps: float) -> Any:
     """At least `eps`; the gradient is the norm's own."""
     norm = ops.linalg.vector_norm(x, 2, dim, True)
-    if not np.count_nonzero(norm._data < eps):
+    if not np.count_nonzero(numbers_under(norm._data) < eps):
         return norm
     return norm + (norm.detach().clamp_min(eps) - norm.detach())
 

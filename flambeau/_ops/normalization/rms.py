@@ -51,6 +51,7 @@ def _composed_rms_norm(grad: Any, input: Any, count: int, weight: Any, eps: floa
 @kernel(
     "_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)"
     " -> (Tensor, Tensor)",
+    batch=(0, None),
     method=False,
     function=False,
     node="MulBackward0",

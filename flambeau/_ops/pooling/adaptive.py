@@ -23,7 +23,7 @@ from flambeau._ops.pooling import (
 from flambeau._ops.pooling.windows import precision
 from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, composite, kernel
+from flambeau._ops.table.op import Folded, alias, composite, kernel
 
 Array = np.ndarray
 
@@ -35,7 +35,8 @@ def _adaptive_avg_rows(spatial: int) -> None:
     name = f"adaptive_avg_pool{spatial}d"
     node = f"AdaptiveAvgPool{spatial}DBackward0"
 
-    @kernel(f"_{name}(Tensor self, int[{spatial}] output_size) -> Tensor", node=node,
+    @kernel(f"_{name}(Tensor self, int[{spatial}] output_size) -> Tensor",
+            batch=Folded(spatial + 1), node=node,
             method=False, backward={
         "self": lambda grad, self, self_shape: beside(
             getattr(ops, f"_{name}_backward")(grad, self_shape[-spatial:]), self),
@@ -48,7 +49,8 @@ def _adaptive_avg_rows(spatial: int) -> None:
         found = pooling.adaptive_avg_pool(data, tuple(output_size))
         return in_format_of(found, data) if spatial == 2 else found
 
-    @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor", function=False,
+    @kernel(f"_{name}_backward(Tensor grad_output, int[] size) -> Tensor",
+            batch=Folded(spatial + 1), function=False,
             node=node.replace("0", "Backward0"), backward={
         "grad_output": lambda grad, grad_output_shape: getattr(ops, f"_{name}")(
             grad, grad_output_shape[-spatial:]),
@@ -130,6 +132,7 @@ def _adaptive_max_rows(spatial: int) -> None:
     name = f"adaptive_max_pool{spatial}d"
 
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
+            batch=Folded(spatial + 1),
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
             autocast=precision(spatial), nondifferentiable=("result1",), backward={
         "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
@@ -310,6 +313,7 @@ def _unpool_rows(spatial: int) -> None:
     name = f"max_unpool{spatial}d"
 
     @kernel(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
+            batch=Folded(spatial + 1),
             node=f"MaxUnpool{spatial}DBackward0", method=False, function=False,
             autocast="cpu=float32", linear="self", backward={
         "self": lambda grad, indices, output_size: ops._gather_planes(

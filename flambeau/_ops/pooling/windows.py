@@ -21,7 +21,7 @@ from flambeau._ops.pooling import shapes as pool_check
 from flambeau._ops.reductions.sums import refuse
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, composite, kernel
+from flambeau._ops.table.op import Folded, alias, composite, kernel
 
 Array = np.ndarray
 Ints = tuple[int, ...]
@@ -101,7 +101,8 @@ def _max_pool_rows(spatial: int) -> None:
         apart = pool.windows_apart(numbers[0], numbers[1], numbers[3])
         return beside(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
 
-    @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)", node=node,
+    @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)",
+            batch=Folded(spatial + 1), node=node,
             method=False, nondifferentiable=("result1",), function=spatial == 1,
             backward={"self": indexed_backward})  # fmt: skip
     def with_indices(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -119,7 +120,8 @@ def _max_pool_rows(spatial: int) -> None:
 
     # Positions are needed only backwards, and there comparing with the maxima finds them faster:
     # benchmarks/pool_kernels.py.
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False,
+    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
+            batch=Folded(spatial + 1), node=node, method=False,
             autocast=precision(spatial), dispensable=("result",),
             backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -133,7 +135,8 @@ def _max_pool_rows(spatial: int) -> None:
         return getattr(ops, pick)(grad, self, kernel_size, stride, padding, dilation, ceil_mode)
 
     @kernel(f"{pool_backward}(Tensor grad_output, Tensor self, Tensor output, {numbers})"
-            " -> Tensor", function=False, node=node.replace("0", "Backward0"),
+            " -> Tensor",
+            batch=Folded(spatial + 1), function=False, node=node.replace("0", "Backward0"),
             backward={
         "grad_output": pick_again, "self": lambda grad: ops.zeros_like(grad),
     })  # fmt: skip
@@ -143,7 +146,8 @@ def _max_pool_rows(spatial: int) -> None:
         numbers = _numbers(name, spatial, kernel_size, stride, padding, dilation)
         return pooling.max_pool_backward(grad_output, data, result, *numbers)
 
-    @kernel(f"{pick}(Tensor self, Tensor source, {numbers}) -> Tensor", function=False,
+    @kernel(f"{pick}(Tensor self, Tensor source, {numbers}) -> Tensor",
+            batch=Folded(spatial + 1), function=False,
             node=node.replace("0", "BackwardBackward0"), backward={
         "self": lambda grad, source, kernel_size, stride, padding, dilation, ceil_mode: (
             getattr(ops, pool_backward)(
@@ -303,7 +307,8 @@ def _avg_pool_rows(spatial: int) -> None:
     numbers = (f"{size} kernel_size, {size}? stride=None, {size} padding=0, bool ceil_mode=False, "
                "bool count_include_pad=True, int? divisor_override=None")  # fmt: skip
 
-    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor", node=node, method=False, function=False,
+    @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
+            batch=Folded(spatial + 1), node=node, method=False, function=False,
             autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
@@ -329,6 +334,7 @@ def _avg_pool_rows(spatial: int) -> None:
         )
 
     @kernel(f"_{name}_backward(Tensor grad_output, int[] size, {numbers}) -> Tensor",
+            batch=Folded(spatial + 1),
             function=False, node=node.replace("0", "Backward0"),
             backward={"grad_output": pool_again})  # fmt: skip
     def backward(grad_output: Array, size: Any, kernel_size: Any, stride: Any, padding: Any,

@@ -16,6 +16,7 @@ from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import widen
 from flambeau._ops.linalg import by_name as kernels
 from flambeau._ops.linalg.checks import check_square
+from flambeau._ops.products import examples
 from flambeau._ops.products.matmul import c_name, scalar_name
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
@@ -120,6 +121,7 @@ def _outer_of_vec2(grad: Any, self: Any) -> Any:
 
 @kernel(
     "outer(Tensor self, Tensor vec2) -> Tensor",
+    batch=examples.outer,
     out=True,
     node="MulBackward0",
     backward={"self": _outer_of_input, "vec2": _outer_of_vec2},
@@ -141,7 +143,8 @@ def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
 alias("ger", "outer")
 
 # The same for the gradients of a row times a matrix, which torch multiplies as matrices.
-kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor", node="MmBackward0", method=False,
+kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
+       batch=examples.outer, node="MmBackward0", method=False,
        function=False, autocast="lower", backward={
            "self": lambda grad, vec2: ops._times_row(grad, conj(vec2)),
            "vec2": lambda grad, self: ops._vector_times(conj(self), grad),
@@ -407,6 +410,7 @@ def _exponential_backward(grad: Any, self: Any) -> Any:
 
 @kernel(
     "linalg_matrix_exp(Tensor self) -> Tensor",
+    batch=(2,),
     namespace="linalg",
     public="matrix_exp",
     method=False,

@@ -14,7 +14,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._ops.launching.precision import narrow, refuse, widen
-from flambeau._ops.products import blas
+from flambeau._ops.products import blas, examples
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -150,7 +150,7 @@ def _taken_apart(node: Any) -> Any:
 def _linear_row(name: str, node: str) -> None:
     kernel(
         f"{name}(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
-        function=False, node=node, autocast="lower",
+        function=False, node=node, autocast="lower", batch=examples.linear,
         backward={("input", "weight", "bias"): _linear_gradients},
         saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
     )(_linear)  # fmt: skip
@@ -238,6 +238,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
 @kernel(
     "linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask)"
     " -> (Tensor, Tensor, Tensor)",
+    batch=examples.linear_gradients,
     method=False,
     function=False,
     autocast="lower",

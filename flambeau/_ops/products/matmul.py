@@ -17,6 +17,7 @@ from flambeau._core import modes
 from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import refuse, widen
+from flambeau._ops.products import examples
 from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
@@ -128,6 +129,7 @@ def _of_self(grad: Any, mat2: Any) -> Any:
 
 @kernel(
     "mm(Tensor self, Tensor mat2) -> Tensor",
+    batch=examples.matrices,
     factors=("self", "mat2"),
     out=True,
     out_type=EXACT,
@@ -181,6 +183,7 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
+    batch=examples.matrices,
     factors=("self", "mat2"),
     out=True,
     out_type=EXACT,
@@ -230,6 +233,7 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
 
 @kernel(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    batch=examples.vectors,
     linear="self tensor",
     autocast="cuda=widest",
     out=True,
@@ -299,6 +303,7 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
 
 @kernel(
     "mv(Tensor self, Tensor vec) -> Tensor",
+    batch=examples.matrix_vector,
     factors=("self", "vec"),
     out=True,
     out_type=EXACT,
@@ -347,6 +352,7 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
 
 @kernel(
     "_vector_times(Tensor self, Tensor mat) -> Tensor",
+    batch=examples.vector_matrix,
     factors=("self", "mat"),
     node="SqueezeBackward4",
     method=False,
@@ -366,7 +372,8 @@ def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 # `mv` for the gradients of a row times a matrix, which torch multiplies as matrices.
-kernel("_times_row(Tensor self, Tensor vec) -> Tensor", node="MmBackward0", method=False,
+kernel("_times_row(Tensor self, Tensor vec) -> Tensor",
+       batch=examples.matrix_vector, node="MmBackward0", method=False,
        function=False, autocast="lower", factors=("self", "vec"), backward={
            "self": lambda grad, vec: ops._matmul_outer(grad, conj(vec)),
            "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
@@ -375,6 +382,7 @@ kernel("_times_row(Tensor self, Tensor vec) -> Tensor", node="MmBackward0", meth
 
 @kernel(
     "_transposed_mv(Tensor self, Tensor mat) -> Tensor",
+    batch=examples.vector_matrix,
     factors=("self", "mat"),
     node="MvBackward0",
     method=False,
@@ -431,7 +439,7 @@ def _as_matmul(name: str, row: Op, node: str) -> None:
     """A row under a name of its own: called as `matmul`, it chooses a type for autocast."""
     made = kernel(f"{name}{row.text.removeprefix(row.name)}", node=node, method=False,
                   function=False, autocast="lower", backward=row.backward,
-                  factors=row.factors)(row.body)  # fmt: skip
+                  factors=row.factors, batch=row.batch)(row.body)  # fmt: skip
     made.bits = row.bits
 
 
@@ -481,6 +489,7 @@ def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
 
 @kernel(
     "_matmul(Tensor self, Tensor other) -> Tensor",
+    batch=(2, 2),
     factors=("self", "other"),
     node="UnsafeViewBackward0",
     method=False,
@@ -502,7 +511,8 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 # Where torch multiplies with `mv`, to which autocast has nothing to say on the CPU.
-kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor", node="UnsafeViewBackward0",
+kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor",
+       batch=examples.matrix_vector, node="UnsafeViewBackward0",
        method=False, function=False, autocast="cuda=lower", factors=("self", "other"),
        backward=matmul_nd.backward)(
     matmul_nd.body)  # fmt: skip

@@ -15,7 +15,7 @@ from flambeau._core.promotion import promote_types
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.memory_formats import in_order_of
 from flambeau._ops.launching.precision import refuse, widen
-from flambeau._ops.products import blas
+from flambeau._ops.products import blas, examples
 from flambeau._ops.products.blas import SMALL, multiply
 from flambeau._ops.products.matmul import (
     FLOAT32,
@@ -73,6 +73,7 @@ def of_input(grad: Any, beta: Any) -> Any:
 
 @kernel(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    batch=examples.added_to(examples.matrices),
     factors=("mat1", "mat2"),
     inplace=True,
     out=True,
@@ -139,6 +140,7 @@ def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any,
 
 @kernel(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    batch=examples.added_to(examples.matrix_vector),
     factors=("mat", "vec"),
     inplace=True,
     out=True,
@@ -174,6 +176,7 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
 @kernel(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)"
     " -> Tensor",
+    batch=examples.added_to(examples.matrices),
     factors=("batch1", "batch2"),
     inplace=True,
     out=True,
@@ -273,6 +276,7 @@ def check_same_as_result(data: np.ndarray, other: np.ndarray) -> None:
 
 @kernel(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    batch=examples.added_to(examples.outer),
     inplace=True,
     out=True,
     autocast="cuda=lower",

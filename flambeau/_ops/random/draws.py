@@ -26,6 +26,7 @@ from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
 from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
 from flambeau.autograd.tangents import overwrite
@@ -72,7 +73,9 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def _stream(generator: Any, name: str = "") -> CoreGenerator:
+def stream_of(generator: Any, name: str = "") -> CoreGenerator:
+    if modes.stacks.refusals:
+        raise RuntimeError(REFUSED)
     if generator is None:
         return default_generator
     if isinstance(generator, CoreGenerator):
@@ -130,7 +133,7 @@ def _finished(data: np.ndarray, out: Any, requires_grad: bool) -> Tensor:
     return finish(data, requires_grad) if out is None else filled(out, requires_grad)
 
 
-@composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"rand(int[] size, {_OPTIONS}) -> Tensor", batch="draws", method=False)
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
          layout: Any = None, device: Any = None, pin_memory: bool = False,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -138,11 +141,11 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
     if pin_memory is not False:
         refuse_pinned("rand", pin_memory)
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.uniform_(data, 0.0, 1.0, _stream(generator))
+    random_fill.uniform_(data, 0.0, 1.0, stream_of(generator))
     return _finished(data, out, requires_grad)
 
 
-@composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"randn(int[] size, {_OPTIONS}) -> Tensor", batch="draws", method=False)
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -150,11 +153,13 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     if pin_memory is not False:
         refuse_pinned("randn", pin_memory)
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.normal_(data, 0.0, 1.0, _stream(generator))
+    random_fill.normal_(data, 0.0, 1.0, stream_of(generator))
     return _finished(data, out, requires_grad)
 
 
-@composite(f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", method=False)
+@composite(
+    f"randint(int low, int high, int[] size, {_OPTIONS}) -> Tensor", batch="draws", method=False
+)
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -173,11 +178,11 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     wanted = dt.int64 if dtype is None and out is None else dtype
     data = _target("randint", (size,), out, wanted, layout, device)
-    random_integer.random_from_to_(data, first, last, _stream(generator))
+    random_integer.random_from_to_(data, first, last, stream_of(generator))
     return _finished(data, out, requires_grad)
 
 
-@composite(f"randperm(int n, {_OPTIONS}) -> Tensor", method=False)
+@composite(f"randperm(int n, {_OPTIONS}) -> Tensor", batch="draws", method=False)
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -186,13 +191,13 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         refuse_pinned("randperm", pin_memory)
     wanted = of_out("randperm", out, dtype, layout)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
-    return finish(random_sample.randperm(n, numpy_dtype, _stream(generator)), requires_grad, out)
+    return finish(random_sample.randperm(n, numpy_dtype, stream_of(generator)), requires_grad, out)
 
 
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
 
 
-@composite(f"rand_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+@composite(f"rand_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
               device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
@@ -200,10 +205,10 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.uniform_(data, 0.0, 1.0, _stream(generator)), requires_grad)
+    return finish(random_fill.uniform_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
 
 
-@composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", method=False)
+@composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
                device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                memory_format: Any = None) -> Tensor:  # fmt: skip
@@ -211,10 +216,14 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.normal_(data, 0.0, 1.0, _stream(generator)), requires_grad)
+    return finish(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
 
 
-@composite(f"randint_like(Tensor self, int low, int high, {_LIKE}) -> Tensor", method=False)
+@composite(
+    f"randint_like(Tensor self, int low, int high, {_LIKE}) -> Tensor",
+    batch="draws like",
+    method=False,
+)
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
                  generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
@@ -225,11 +234,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _like(input, dtype, layout, device, memory_format)
-    random_integer.random_from_to_(data, first, last, _stream(generator))
+    random_integer.random_from_to_(data, first, last, stream_of(generator))
     return finish(data, requires_grad)
 
 
 @composite(f"normal.float_float(float mean, float std, int[] size, {_OPTIONS}) -> Tensor",
+           batch="draws",
            method=False)  # fmt: skip
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -238,12 +248,13 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
-    random_fill.normal_(data, float(mean), float(std), _stream(generator))
+    random_fill.normal_(data, float(mean), float(std), stream_of(generator))
     return _finished(data, out, requires_grad)
 
 
 @composite(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     method=False,
     out=True,
     order=1,
@@ -259,6 +270,7 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
 
 @composite(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     method=False,
     out=True,
     order=2,
@@ -272,6 +284,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
 
 
 @composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+           batch="elements",
            method=False, out=True, order=3, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
 def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
@@ -290,11 +303,12 @@ def _check_deviations(std: Tensor) -> None:
 
 def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     data = np.empty(shape, like._data.dtype)
-    return wrap(random_fill.normal_(data, 0.0, 1.0, _stream(generator)))
+    return wrap(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)))
 
 
 @composite(
     "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     out=True,
     out_type=outputs.ANY,
     backward={"self": zero_like},
@@ -302,12 +316,13 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
     """0 or 1, each 1 with the probability that the tensor has in its place."""
     result = ops.empty_like(input, memory_format=contiguous_format)
-    random_fill.bernoulli_tensor_(result._data, input._data, _stream(generator))
+    random_fill.bernoulli_tensor_(result._data, input._data, stream_of(generator))
     return result  # type: ignore[no-any-return]
 
 
 @composite(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    batch="elements",
     order=1,
     underived=True,
 )
@@ -325,9 +340,9 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
 def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
     if isinstance(p, Tensor):
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
-        random_fill.bernoulli_tensor_(data, chances._data, _stream(generator))
+        random_fill.bernoulli_tensor_(data, chances._data, stream_of(generator))
     else:
-        random_fill.bernoulli_(data, float(p), _stream(generator))
+        random_fill.bernoulli_(data, float(p), stream_of(generator))
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
@@ -337,14 +352,15 @@ def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
 ) -> np.ndarray:
     """Indices drawn with probability proportional to the weights in each row."""
-    return random_sample.multinomial(weights, num_samples, replacement, _stream(generator))
+    return random_sample.multinomial(weights, num_samples, replacement, stream_of(generator))
 
 
-@kernel("poisson(Tensor self, Generator? generator=None) -> Tensor", method=False, backward={
+@kernel("poisson(Tensor self, Generator? generator=None) -> Tensor",
+        batch="elements", method=False, backward={
     "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
     """Counts with the given rates."""
-    return random_sample.poisson(rates, _stream(generator))
+    return random_sample.poisson(rates, stream_of(generator))
 
 
 # ---- in place
@@ -363,9 +379,31 @@ class Overwritten(Node):
         return tuple([grad.new_zeros(shape) for shape in self.shapes])  # type: ignore[attr-defined]
 
 
+def _overwrite_examples(level: Any, target: Tensor, title: str,
+                        fill: Callable[[np.ndarray], Any], *rest: Any) -> Tensor:  # fmt: skip
+    """The same in a function that is mapped over a batch: each example anew, or all alike."""
+    found = level.example(target)
+    whole, is_batched = found.value, found.is_batched
+    if level.randomness == "different" and not is_batched:
+        raise RuntimeError(NOT_BATCHED)
+    with level.apart():
+        if level.randomness == "different" or not is_batched:
+            _overwrite(whole, title, fill, *rest)
+        else:
+            first = whole.select(0, 0).clone()
+            whole.copy_(_overwrite(first, title, fill, *rest))
+    bump(target)
+    return target
+
+
 @writes
 def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *rest: Any) -> Tensor:
     """Fill the first input's memory, and record that as `title`."""
+    if modes.watch.results and modes.stacks.levels:
+        found = innermost(target)
+        if found is not None:
+            return _overwrite_examples(found, target, title, fill, *rest)
+        check_alone(target)
     inputs = (target, *rest)
     tensors = [value for value in inputs if isinstance(value, Tensor)]
     recorded = wants_grad(tensors)
@@ -388,7 +426,7 @@ def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], do
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
-        stream = _stream(generator, name)
+        stream = stream_of(generator, name)
         return _overwrite(self, title, lambda data: fill(data, *values, stream))
 
     method_.__name__ = name
@@ -465,7 +503,7 @@ def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
     bounds = _bounds(args, kwargs)
-    stream = _stream(generator)
+    stream = stream_of(generator)
     if not bounds:
         return _overwrite(
             self, "RandomBackward2", lambda data: random_integer.random_(data, stream)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import random_fill
-from flambeau._core.generator import default_generator
 from flambeau._ops.launching.precision import narrow, widen
+from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.tensor import Tensor
@@ -198,6 +198,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @kernel(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    batch="elements",
     method=False,
     nondifferentiable=("result1",),
     backward={
@@ -211,7 +212,7 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     mask = np.ones(input.shape, np.bool_)
     if train is False or input.size == 0:
         return input.copy(), mask
-    random_fill.bernoulli_(mask, 1 - p, default_generator)
+    random_fill.bernoulli_(mask, 1 - p, stream_of(None))
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return narrow(widen(input) * mask * scale, input.dtype), mask
 

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import random_sample
 from flambeau._ops.elementwise.arithmetic import underived
-from flambeau._ops.random.draws import _stream
+from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import kernel
 from flambeau._ops.table.pointwise import broadcast_shape
@@ -24,14 +24,16 @@ def _gamma_slope(grad: Any, self: Any, result: Any) -> Any:
     return grad * ops._standard_gamma_grad(self, result)
 
 
-@kernel("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", method=False,
+@kernel("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
+        batch="elements", method=False,
         backward={"self": _gamma_slope})  # fmt: skip
 def _standard_gamma(concentration: np.ndarray, generator: Any) -> np.ndarray:
     """Gamma numbers of scale 1."""
-    return random_sample.standard_gamma(concentration, _stream(generator))
+    return random_sample.standard_gamma(concentration, stream_of(generator))
 
 
-@kernel("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", method=False,
+@kernel("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
+        batch="elements", method=False,
         backward={"self": underived("_standard_gamma_grad"),
                   "output": underived("_standard_gamma_grad")})  # fmt: skip
 def _standard_gamma_grad(concentration: np.ndarray, output: np.ndarray) -> np.ndarray:
@@ -49,7 +51,7 @@ def _standard_gamma_grad(concentration: np.ndarray, output: np.ndarray) -> np.nd
 )
 def _sample_dirichlet(concentration: np.ndarray, generator: Any) -> np.ndarray:
     """Shares that sum to one along the last dim."""
-    return random_sample.dirichlet(concentration, _stream(generator))
+    return random_sample.dirichlet(concentration, stream_of(generator))
 
 
 @kernel(
@@ -64,6 +66,7 @@ def _dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.n
 
 @kernel(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+    batch="elements",
     method=False,
     underived=True,
 )
@@ -78,7 +81,7 @@ def binomial(count: np.ndarray, prob: np.ndarray, generator: Any) -> np.ndarray:
     _same_type(count, prob)
     shape = broadcast_shape([count.shape, prob.shape])
     counts, chances = np.broadcast_to(count, shape), np.broadcast_to(prob, shape)
-    return random_sample.binomial(counts, chances, _stream(generator))
+    return random_sample.binomial(counts, chances, stream_of(generator))
 
 
 def _same_type(first: np.ndarray, second: np.ndarray) -> None:

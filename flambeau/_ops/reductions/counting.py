@@ -190,7 +190,8 @@ _histogramdd = result_type_of("histogramdd", ("hist", "bin_edges"))
 
 @composite(
     "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, "
-    "Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    "Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    batch="examples",
 )
 def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None,
               density: bool = False, out: Any = None) -> Any:  # fmt: skip
@@ -213,6 +214,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 @composite(
     "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
     "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    batch="examples",
     method=False,
 )
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,

@@ -294,6 +294,7 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 @composite(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    batch="examples",
     method=False,
 )
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
@@ -348,6 +349,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 @composite(
     "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
     "bool assume_unique=False, bool invert=False) -> Tensor",
+    batch="examples",
     method=False,
     out_type=EXACT,
 )

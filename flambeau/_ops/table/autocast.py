@@ -32,7 +32,9 @@ from flambeau._tensor.tensor import Tensor
 Policy = Callable[[tuple[Any, ...], str], list[Any]]
 
 
-def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def watch(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
     """A row's call in a region; NotImplemented where autocast has nothing to say."""
     kind = device_of(values)
     policy = policy_now(op, kind) if functional else None

@@ -147,17 +147,17 @@ def fallback(op: Op, values: tuple[Any, ...], error: Exception) -> Any:
 
 CONVERTED: dict[str, Plain] = {}
 """Functions that were called with Python types for element types."""
-Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool], Any]
+Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""
 
 
 def watched(
-    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool = True
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None = True
 ) -> Any:
     """A call while a mode is active: modes may take it over; then it runs as usual.
 
-    `functional` says that the result is new memory: the call is not in place, and has no `out=`.
+    `functional` says that the result is new memory: False in place, None with `out=`.
     """
     observers = modes.stacks.observers
     if not observers:
@@ -175,7 +175,8 @@ def watched(
     return result
 
 
-def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+               functional: bool | None) -> Any:  # fmt: skip
     """The result of the first mode that has one, or of the operator."""
     for watcher in WATCHERS:
         result = watcher(op, plain, values, functional)
@@ -275,7 +276,7 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     elif not plain:
         lines += numpy_name_lines(op) + earlier_forms.lines(op, "out" if op.out else "")
     if not plain:
-        functional = ", out is None" if op.out else ""
+        functional = ", out is None or None" if op.out else ""
         lines += ["    if watch.active:",
                   f"        result = watched(op, plain, ({listed},){functional})",
                   *(["        return result if out is None else "

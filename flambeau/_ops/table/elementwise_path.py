@@ -96,7 +96,7 @@ class Path:
         try:
             if modes.watch.active:
                 result = dispatch.watched(
-                    self.op, self.unwatched(self.name, self.plain), values, out is None
+                    self.op, self.unwatched(self.name, self.plain), values, out is None or None
                 )
             elif out is not None and self._written(values, out):
                 return out

@@ -153,7 +153,9 @@ class Current(threading.local):
 current = Current()
 
 
-def watch(op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def watch(
+    op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
     """Note a call while a formula is traced."""
     trace = current.trace
     if trace is None:

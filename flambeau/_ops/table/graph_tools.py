@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import empty_strided
+from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import tools
 
@@ -17,7 +18,9 @@ def _zeros(shape: Any, numpy_dtype: Any) -> Tensor:
     return wrap(np.zeros(shape, numpy_dtype))
 
 
-def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Tensor:
+def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Any:
+    if like._data.__class__ is Example:  # a batch of such
+        return ops.new_empty_strided(like, shape, strides)
     return wrap(empty_strided(shape, strides, like._data.dtype))
 
 

@@ -284,6 +284,11 @@ special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
 special.shifted_chebyshev_polynomial_w special.sinc special.spherical_bessel_j0 special.xlogy
 special.zeta
 """,
+    "transforms.batch_rules": "",
+    "transforms.batched_call": "",
+    "transforms.batched_factories": "",
+    "transforms.batching": "",
+    "transforms.levels": "",
     "transforms.tangents": "",
     "views.basic": """
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
@@ -435,7 +440,7 @@ PROVIDES = {
     "copying.copies": "set_data",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
-    "transforms.tangents": "carry_tangents",
+    "transforms.levels": "carry_tangents expect_batches",
 }
 
 ALIASES = {

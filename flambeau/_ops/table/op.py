@@ -17,7 +17,8 @@ own parameters say what is saved: parameters of the row, `result` or the results
 and `x_dtype` for a tensor x, `grad` (or, for several results, `grads` with zeros where none came
 back, or `given` with None there), and `wanted`, a tuple of bools for formulas of several
 parameters. Forward mode turns these formulas round (`tangents`); a row may say `linear="self"` or
-give a formula of its own, `tangent=lambda tangent, self, result: ...`.
+give a formula of its own, `tangent=lambda tangent, self, result: ...`. `batch=` says how `vmap`
+works on many examples at once.
 """
 
 from __future__ import annotations
@@ -28,13 +29,21 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from flambeau._ops.table import loading
 from flambeau._ops.table.schema import Schema, parse
 
 Body = Callable[..., Any]
 Backward = dict[Any, Callable[..., Any]]
+
+
+class Folded(NamedTuple):
+    """Items of so many dims, with one dim of items before them at most (-1: with one in any case);
+    `kept` are tensors that belong to all items, such as weights."""
+
+    dims: int
+    kept: tuple[str, ...] = ()
 
 
 SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
@@ -70,7 +79,9 @@ class Op:
                  order: int = 0, label: str = "", fallback: str = "", numbers: str = "",
                  exact_number: bool | None = None,
                  refusals: dict[str, Exception] | None = None,
-                 check: Callable[[Any], None] | None = None) -> None:  # fmt: skip
+                 check: Callable[[Any], None] | None = None,
+                 batch: str | tuple[int | None, ...] | Folded | Callable[..., Any] | None = None,
+                 ) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
         self.name, _, self.overload = head.partition(".")
@@ -117,6 +128,10 @@ class Op:
         # Which tensor operands may be numbers: "none", "other" (all but the first), "both" (but not
         # all at once) or "all".
         self.numbers = numbers or ("other" if kind == "pointwise" else "none")
+        # How it works on a batch, where that does not follow from the kind: "elements", "dims",
+        # "new dim", "index", "examples" (one by one), the number of dims of an item of each tensor
+        # (None: is not batched), `Folded`, or a function of operators: see `transforms/batching`.
+        self.batch = batch
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.

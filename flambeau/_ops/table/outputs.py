@@ -45,10 +45,13 @@ def check_out(op: Op, out: Tensor, *inputs: Any) -> None:
         raise TypeError(f"{op.public}(): argument 'out' must be Tensor, not {type(out).__name__}")
 
 
-def _refuse_tangents(op: Op, tensors: Sequence[Tensor]) -> None:
-    if any(level.tangent(t) is not None for level in modes.stacks.levels for t in tensors):
-        raise NotImplementedError(f"Trying to use forward AD with {op.public}_out that does not "
-                                  "support it because it is an out= function")  # fmt: skip
+def _refuse(op: Op, tensors: Sequence[Tensor]) -> None:
+    """Torch's error where functions are being transformed that know one of the tensors."""
+    for level in modes.stacks.levels:
+        words = level.refuses_out(tensors)
+        if words:
+            kind = NotImplementedError if "forward AD" in words else RuntimeError
+            raise kind(words.format(op.public))
 
 
 def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
@@ -67,7 +70,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
                         f"{type(out).__name__}")  # fmt: skip
     check_out(op, out)
     if modes.watch.results and modes.stacks.levels:
-        _refuse_tangents(op, (*tensors_in(inputs), out))
+        _refuse(op, (*tensors_in(inputs), out))
     if out._stored is not None and result is not out and among([out]):
         return _write_under_bits(op, out, result, inputs)
     if modes.grad.enabled and (result.requires_grad or out.requires_grad):

@@ -91,9 +91,6 @@ def _of_several(formula: Formula) -> Body:
 
 
 def _finished(values: np.ndarray, result: np.dtype[Any]) -> np.ndarray:
-    """The values in the type of the result, row-major whatever the operands are."""
-    if not values.flags.c_contiguous:
-        values = np.asarray(values, order="C")
     return values if values.dtype == result else narrow(values, result)
 
 

@@ -23,8 +23,9 @@ from flambeau._ops.table import dispatch, pointwise, unformulated
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Formula, Plan, fit
-from flambeau._tensor.tensor import Tensor, provides
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.backward import grad as gradients_of
+from flambeau.autograd.batches import inside, learning
 from flambeau.autograd.grad_mode import enable_grad, set_grad_enabled
 from flambeau.autograd.tangents import Level, Transform, without_graph
 
@@ -34,26 +35,18 @@ NOT_THERE = (
 )
 
 
-def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def run(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+        functional: bool | None) -> Any:  # fmt: skip
     """A row's call where an operand carries a tangent; NotImplemented where none does."""
-    levels = modes.stacks.levels
-    if not levels or modes.grad.enabled is None:
+    if modes.grad.enabled is None:
         return NotImplemented
-    for level in reversed(levels):
-        if any(level.tangent(tensor) is not None for tensor in tensors_in(values)):
-            return _carried(level, op, plain, values, functional)
+    if any(level.tangent(tensor) is not None for tensor in tensors_in(values)):
+        return _carried(level, op, plain, values, functional)
     return NotImplemented
 
 
-@provides("carry_tangents")
-def carry_tangents() -> None:
-    """From now on calls are looked at."""
-    if watch not in dispatch.WATCHERS:
-        dispatch.WATCHERS.append(watch)
-
-
 def _carried(level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
-             functional: bool) -> Any:  # fmt: skip
+             functional: bool | None) -> Any:  # fmt: skip
     """Run the operator, and let what it gives carry a tangent."""
     with level.apart():
         before = values if functional else (values[0].clone(), *values[1:])
@@ -92,7 +85,7 @@ class Call:
     """A call of a row whose operands carry tangents."""
 
     def __init__(self, level: Level, op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
-                 result: Any, functional: bool) -> None:  # fmt: skip
+                 result: Any, functional: bool | None) -> None:  # fmt: skip
         self.level, self.op, self.plain, self.values = level, op, plain, values
         self.functional = functional
         self.results = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -265,7 +258,7 @@ def _dummy(result: Any) -> Any:
     if result is None or result._data.dtype.kind not in "fcV":
         return None
     with enable_grad():
-        made = result.detach().new_zeros(()).expand_as(result).clone().requires_grad_()
+        made = learning(inside(result.detach().new_zeros(()).expand_as(result).clone()))
     made._stands_for = Transform
     return made
 
@@ -279,6 +272,6 @@ def _pairs(operand: Any, found: Any) -> Iterator[tuple[Tensor, Any]]:
 
 
 @cache
-def plan_of(op: Op, functional: bool) -> Plan:
+def plan_of(op: Op, functional: bool | None) -> Plan:
     """The formulas of a row, or of its in-place form, and what they need."""
     return Plan(op if functional else op.written)

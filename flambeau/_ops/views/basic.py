@@ -87,7 +87,9 @@ alias("swapaxes", "transpose")
 alias("swapdims", "transpose")
 
 
-@view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0", backward={"self": lambda grad: grad.t()})
+@view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0",
+      batch=lambda self: self.transpose(0, 1) if self.dim() == 2 else ops.alias(self),
+      backward={"self": lambda grad: grad.t()})  # fmt: skip
 def t(data: np.ndarray) -> np.ndarray:
     """The transpose of a matrix; vectors and numbers stay as they are."""
     if data.ndim > 2:
@@ -285,6 +287,7 @@ def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
 
 @view(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    batch="new dim",
     backward={"self": lambda grad, dim: grad.squeeze(dim)},
 )
 def unsqueeze(data: np.ndarray, dim: int) -> np.ndarray:
@@ -305,6 +308,7 @@ def _restored(grad: Any, shape: Any) -> Any:
 
 @view(
     "squeeze(Tensor(a) self) -> Tensor(a)",
+    batch=lambda self: self.squeeze([d for d, size in enumerate(self.shape) if size == 1]),
     node="SqueezeBackward0",
     order=0,
     backward={"self": lambda grad, self_shape: _restored(grad, self_shape)},

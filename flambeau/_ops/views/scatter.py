@@ -50,6 +50,7 @@ def _without(grad: Any, view_name: str, *arguments: Any) -> Any:
 
 @kernel(
     "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    batch="dims",
     backward={
         "self": lambda grad, dim, index: _without(grad, "select", dim, index),
         "src": lambda grad, dim, index: grad.select(dim, index),
@@ -63,6 +64,7 @@ def select_scatter(data: np.ndarray, source: np.ndarray, dim: int, index: int) -
 @kernel(
     "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
     "int step=1) -> Tensor",
+    batch="dims",
     out=True,
     out_type=EXACT,
     backward={
@@ -78,6 +80,7 @@ def slice_scatter(data: np.ndarray, source: np.ndarray, dim: int, start: int | N
 
 @kernel(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    batch="dims",
     backward={
         "self": lambda grad, offset, dim1, dim2: _without(grad, "diagonal", offset, dim1, dim2),
         "src": lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),

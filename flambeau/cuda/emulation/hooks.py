@@ -48,7 +48,7 @@ def install(places: Any) -> None:
             function = getattr(found, name)
             replaced[id(function)] = places.around(function)
     replaced.update(_rebuilt())
-    replaced[id(random._stream)] = stream
+    replaced[id(random.stream_of)] = stream
     replaced[id(random.manual_seed)] = manual_seed
     _place_sparse(places)
     _replace(replaced)
@@ -96,7 +96,7 @@ def stream(generator: Any, name: str = "") -> Any:
     return generators.of_place(working.place)
 
 
-BEFORE: dict[str, Any] = {"manual_seed": random.manual_seed, "stream": random._stream}
+BEFORE: dict[str, Any] = {"manual_seed": random.manual_seed, "stream": random.stream_of}
 """Functions that replaced ones call; in a dict, where `_replace` does not look."""
 
 

@@ -240,7 +240,9 @@ class Current(threading.local):
 current = Current()
 
 
-def watch(op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool) -> Any:
+def watch(
+    op: Any, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
     """Note a call while a group is traced."""
     tracer = current.tracer
     if tracer is None:

@@ -1,0 +1,38 @@
+"""Who works on a call while functions are transformed: the innermost level that is concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core import modes
+from flambeau._ops.table import dispatch
+from flambeau._ops.table.op import Op
+from flambeau._ops.transforms import batched_factories, batching, tangents
+from flambeau._tensor.tensor import provides
+from flambeau.autograd.batches import Batch
+
+
+def watch(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
+    """A row's call where an operand belongs to a level; NotImplemented where none does."""
+    for level in reversed(modes.stacks.levels):
+        work = batching.run if isinstance(level, Batch) else tangents.run
+        result = work(level, op, plain, values, functional)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+@provides("carry_tangents")
+def carry_tangents() -> None:
+    """From now on calls are looked at."""
+    if watch not in dispatch.WATCHERS:
+        dispatch.WATCHERS.append(watch)
+
+
+@provides("expect_batches")
+def expect_batches() -> None:
+    """From now on new tensors may be made for examples of a batch."""
+    batched_factories.redirect_all()
