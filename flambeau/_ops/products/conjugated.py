@@ -76,8 +76,7 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The product of a matrix and a vector. Of a conjugated matrix, it is the conjugate of that of
-    the matrix as it lies and of the conjugated vector: BLAS is slower with a word for it
-    (benchmarks/conjugates.py).
+    the matrix as it lies and of the conjugated vector, which alone is copied.
     """
     one, two = left.view(np.ndarray), right.view(np.ndarray)
     matrix_first = left.ndim > 1
