@@ -248,8 +248,8 @@ LINES: list[tuple[str, list[Any]]] = [
      [[R(3, 3)]]),
     ("linalg.linalg_svd", [call(R(3, 2), False, after=moduli), call(R(2, 3), False, after=moduli)]),
     ("linalg.linalg_qr", [[R(3, 2)], [R(2, 3)], [R(2, 2)]]),
-    ("linalg.linalg_lu_solve", [[R(2, 2), PIVOTS, R(2, 3)],
-                                call(R(2, 2), PIVOTS, R(3, 2), left=False)]),
+    ("_lu_solve", [[R(2, 2), PIVOTS, R(2, 3), left, conjugate]
+                   for left in (True, False) for conjugate in (True, False)]),
     ("lu_unpack", [[R(2, 2), PIVOTS]]),
     ("linalg.linalg_householder_product", [[R(3, 2), R(2)]]),
     ("ormqr", [[R(3, 2), R(2), R(3, 2)], [R(3, 2), R(2), R(2, 3), False, True]]),
@@ -443,7 +443,7 @@ convolution clone _to_copy _copied fill.Scalar fill.Tensor zero alias trace cons
 _resize_ends _where diagonal_scatter select_scatter slice_scatter
 cholesky_inverse cholesky_solve linalg.linalg_cholesky_ex linalg.linalg_eigh linalg.linalg_eigvalsh
 linalg.linalg_eig linalg.linalg_eigvals linalg.linalg_svdvals linalg.linalg_lu
-linalg.linalg_lu_factor_ex linalg.linalg_lu_solve linalg.linalg_qr _linalg_pinv
+linalg.linalg_lu_factor_ex _lu_solve linalg.linalg_qr _linalg_pinv
 linalg.linalg_householder_product
 """.split()
 )

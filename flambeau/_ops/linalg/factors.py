@@ -190,6 +190,7 @@ def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool,
 @kernel(
     "_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool conjugate) -> Tensor",
     method=False,
+    batch=(2, 1, 2),
     node="LinalgLuSolveBackward0",
     backward={("LU", "B"): _lu_solve_backward},
 )
@@ -203,7 +204,6 @@ def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool
 @composite(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)"
     " -> Tensor",
-    batch=(2, 1, 2),
     namespace="linalg",
     public="lu_solve",
     out_type=EXACT,
