@@ -125,7 +125,7 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
 
 
 OF_SEVERAL_TYPES = frozenset(
-    """atol bins boundaries compute_mode destination dims end exponent indices_or_sections
+    """atol bins boundaries buffer compute_mode destination dims end exponent indices_or_sections
     input_lengths ord other p q rcond repeats rtol s shape source spacing split_size_or_sections
     start target_lengths test_elements tol values""".split()
 )
