@@ -70,6 +70,15 @@ def numbers_between(t: Any) -> Any:
         ])  # fmt: skip
 
 
+def deviations_of_no_dims(t: Any) -> Any:
+    """A tensor without dims is a tensor first: the errors of its elements, and its numbers."""
+    below, two = t.tensor(-1.0), t.tensor(2.0)
+    calls = [lambda m=m, s=s: t.normal(m, s) for m in (0.0, two, t.zeros(2)) for s in (below, -1.0)]
+    t.manual_seed(3)
+    drawn = [t.normal(m, s) for m in (0.0, two, t.zeros(2)) for s in (two, t.ones(2))]
+    return told([calls[0], *calls[2:]]), drawn
+
+
 def slices_of_nothing(t: Any) -> Any:
     w = t.ones(0, 1, 2, 0)
     return told(
@@ -148,8 +157,8 @@ def negative_views(t: Any) -> Any:
 
 
 @pytest.mark.parametrize("scenario", [
-    conditions, conditions_of_tensors, sizes, numbers_between, slices_of_nothing, buffers,
-    endless_ranges, products_rounded_at_every_step, sparse_gradients_of_scalars,
+    conditions, conditions_of_tensors, sizes, numbers_between, deviations_of_no_dims,
+    slices_of_nothing, buffers, endless_ranges, products_rounded_at_every_step, sparse_gradients_of_scalars,
     views_of_what_inference_made, addresses_of_nothing, negative_views,
 ], ids=lambda scenario: scenario.__name__)  # fmt: skip
 def test_same_answers(scenario: Any) -> None:

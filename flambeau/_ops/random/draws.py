@@ -245,7 +245,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
     method=False,
     out=True,
-    order=1,
+    order=3,  # a 0-dim tensor is a number, too
     node="NormalBackward1",
     backward={"mean": zero_like},
 )
@@ -271,7 +271,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
 
 
 @composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
-           method=False, out=True, order=3, node="NormalBackward3",
+           method=False, out=True, order=1, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
 def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
     """Normal numbers, each with its own mean and standard deviation; the means give the type."""
