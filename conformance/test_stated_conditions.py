@@ -158,8 +158,9 @@ def negative_views(t: Any) -> Any:
 
 @pytest.mark.parametrize("scenario", [
     conditions, conditions_of_tensors, sizes, numbers_between, deviations_of_no_dims,
-    slices_of_nothing, buffers, endless_ranges, products_rounded_at_every_step, sparse_gradients_of_scalars,
-    views_of_what_inference_made, addresses_of_nothing, negative_views,
+    slices_of_nothing, buffers, endless_ranges, products_rounded_at_every_step,
+    sparse_gradients_of_scalars, views_of_what_inference_made, addresses_of_nothing,
+    negative_views,
 ], ids=lambda scenario: scenario.__name__)  # fmt: skip
 def test_same_answers(scenario: Any) -> None:
     compare(scenario)
