@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import operator
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -63,6 +65,13 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        """A shape of whole numbers; TypeError for anything else.
+
+        What is known to hold ints is made by `tuple.__new__(Size, ints)`, which does not look.
+        """
+        return tuple.__new__(cls, map(_whole, itertools.count(), sizes))
+
     def numel(self) -> int:
         """The number of elements."""
         return prod(self)
@@ -86,16 +95,25 @@ class Size(tuple[int, ...]):
         return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
-        return Size(tuple.__mul__(self, count))
+        return tuple.__new__(Size, tuple.__mul__(self, count))
 
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return tuple.__new__(Size, found) if isinstance(index, slice) else found
 
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))
+
+
+def _whole(place: int, size: Any) -> int:
+    """One size of a shape, of a type that has `__index__`."""
+    try:
+        return int(operator.index(size))
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is "
+                        f"'{type(size).__name__}')") from None  # fmt: skip
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

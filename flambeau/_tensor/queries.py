@@ -34,7 +34,7 @@ def size(self: Tensor, dim: int | None = None, *, axis: int | None = None) -> An
     shape = self._data.shape
     if dim is None:
         if axis is None:
-            return Size(shape)
+            return tuple.__new__(Size, shape)
         dim = axis
     return shape[_checked_dim(dim, len(shape))]
 

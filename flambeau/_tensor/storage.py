@@ -94,8 +94,8 @@ class UntypedStorage:
         return self.has_moved and not self.holds(data)
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return self.start
+        """The address of the first byte; 0 where there are none."""
+        return self.start if self.array.size else 0
 
     def nbytes(self) -> int:
         """The size in bytes."""

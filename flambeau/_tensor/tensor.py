@@ -94,7 +94,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def shape(self) -> Size:
         """The size of every dim."""
-        return Size(self._data.shape)
+        return tuple.__new__(Size, self._data.shape)
 
     @property
     def ndim(self) -> int:

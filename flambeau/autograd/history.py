@@ -401,11 +401,12 @@ def join_family(source: Tensor, view: Tensor) -> None:
         view._view_version = root._version_count
 
 
-def limit_view(source: Tensor, view: Tensor) -> None:
-    """Note on a view of a tensor why in-place writes to it may be wrong."""
-    if source._inference:  # autograd knows nothing of what was made in inference mode
+def limit_view(source: Tensor, view: Tensor) -> bool:
+    """Note on a view of a tensor why in-place writes to it may be wrong; False: it is not recorded,
+    since autograd knows nothing of what was made in inference mode."""
+    if source._inference:
         view._base = None
-        return
+        return False
     if not modes.grad.enabled:
         base = source if source._base is None else source._base
         if base._requires_grad:
@@ -413,6 +414,7 @@ def limit_view(source: Tensor, view: Tensor) -> None:
         view._creation = _why_unrecorded()
     elif source._creation:
         view._creation = source._creation
+    return True
 
 
 def _why_unrecorded() -> str:

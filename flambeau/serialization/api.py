@@ -121,6 +121,8 @@ def _open_sink(f: Any) -> Iterator[Any]:
                 "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
             )
         yield f
+        if hasattr(f, "flush"):  # so that whoever opens the file by its name finds it whole
+            f.flush()
         return
     path = os.fspath(f)
     parent = Path(path).parent

@@ -275,7 +275,8 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
 # ---- writes
 
 
-@composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=False)
+@composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=False,
+           function=False)  # fmt: skip
 def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
     """`src` broadcast and cast to the shape and type of `input`."""
     return ops.expand(src, input.shape).to(input.dtype, copy=True)

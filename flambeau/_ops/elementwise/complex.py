@@ -185,7 +185,7 @@ def conj_view(data: np.ndarray) -> np.ndarray:
     return data.view()
 
 
-@view("_neg_view(Tensor(a) self) -> Tensor(a)", node="NegViewBackward0", method=False, backward={
+@view("_neg_view(Tensor(a) self) -> Tensor(a)", node="NegViewBackward0", backward={
     "self": lambda grad: ops.neg(grad),
 }, turn=lambda view: (view._conjugated, not view._negated))  # fmt: skip
 def neg_view(data: np.ndarray) -> np.ndarray:

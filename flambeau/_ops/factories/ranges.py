@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU, refuse_pinned
-from flambeau._ops.factories.filled import OPTIONS, finish, of_out, options
+from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
 from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number
@@ -110,9 +110,12 @@ def _range(start: Any, end: Any, step: Any, numpy_dtype: Any) -> np.ndarray:
             raise RuntimeError(f"unsupported range: {_shown(start)} -> {_shown(end)}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if numpy_dtype == np.int64:
+    whole = numpy_dtype == np.int64
+    length = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if length * numpy_dtype.itemsize > LARGEST:
+        raise RuntimeError("invalid size, possible overflow?")
+    if whole:
         return np.arange(start, end, step, dtype=numpy_dtype)
-    length = math.ceil((end - start) / step)
     if kind in "iu":  # as many as of floats, but whole steps
         return (int(start) + int(step) * np.arange(length)).astype(numpy_dtype)
     return _float_range(start, length, step, numpy_dtype)

@@ -93,7 +93,9 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if version:
         result._view_version = version
     if recorded:
-        if kind is int:
+        if self._inference:
+            limit_view(self, result)
+        elif kind is int:
             select_recorder.call(self, 0, index, result)
         else:
             start, stop, _ = index.indices(data.shape[0])

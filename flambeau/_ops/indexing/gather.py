@@ -109,9 +109,20 @@ def index_select(data: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     if found is not None:
         return found.reshape(()) if data.ndim == 0 else found  # type: ignore[no-any-return]
     if not in_range(index, source.shape[dim]):
-        raise IndexError("index out of range in self")
+        raise _no_such_slice(source, dim, index)
     result = source.take(at_least_1d(index), dim)
     return result.reshape(()) if data.ndim == 0 else result
+
+
+def _no_such_slice(source: np.ndarray, dim: int, index: np.ndarray) -> Exception:
+    """The error of `index_select` for positions outside a dim; of an empty tensor it says more."""
+    count = source.shape[dim]
+    if source.size:
+        return IndexError("index out of range in self")
+    if not count:
+        return RuntimeError("index_select(): self indexing axis dim should be positive")
+    wrong = index[(index < 0) | (index >= count)].reshape(-1)[0]
+    return RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={count}")
 
 
 def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:

@@ -95,9 +95,10 @@ def linear_positions(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.
     return total
 
 
-def reduce_at(data: np.ndarray, positions: np.ndarray, values: np.ndarray, ufunc: Any) -> None:
-    """Combine values into row-major positions of `data`; half types in float32."""
-    working = FLOAT32 if data.dtype in dt.NUMPY_HALVES else data.dtype
+def reduce_at(data: np.ndarray, positions: np.ndarray, values: np.ndarray, ufunc: Any,
+              raise_halves: bool = True) -> None:  # fmt: skip
+    """Combine values into row-major positions of `data`; half types in float32, if asked to."""
+    working = FLOAT32 if raise_halves and data.dtype in dt.NUMPY_HALVES else data.dtype
     direct = data.flags.c_contiguous and working == data.dtype
     total = data if direct else np.array(data, working, order="C")
     added = values.astype(working, copy=False).reshape(-1)

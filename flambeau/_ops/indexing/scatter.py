@@ -246,16 +246,19 @@ def start_value(reduce: str, numpy_dtype: Any) -> Any:
 
 
 def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str,
-                     include_self: bool) -> None:  # fmt: skip
-    """Combine values into positions; `mean` divides by how many there were."""
-    if data.dtype in dt.NUMPY_HALVES:
+                     include_self: bool, raise_halves: bool = True) -> None:  # fmt: skip
+    """Combine values into positions; `mean` divides by how many there were.
+
+    `raise_halves`: types of 16 bits are combined in float32 and rounded once.
+    """
+    if raise_halves and data.dtype in dt.NUMPY_HALVES:
         raised = data.astype(np.float32)
         reduce_positions(raised, positions, values, reduce, include_self)
         data[...] = raised
         return
     if not include_self:
         set_at(data, positions, start_value(reduce, data.dtype))
-    reduce_at(data, positions, values, UFUNCS[reduce])
+    reduce_at(data, positions, values, UFUNCS[reduce], raise_halves)
     if reduce != "mean":
         return
     counts = np.bincount(positions.reshape(-1), minlength=data.size).reshape(data.shape)

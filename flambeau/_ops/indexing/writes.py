@@ -255,7 +255,8 @@ def index_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarr
         return
     line = index.reshape((-1,) + (1,) * (data.ndim - 1 - dim))
     positions = linear_positions(data.shape, dim, np.broadcast_to(line, source.shape))
-    reduce_positions(data, positions, source, reduce, include_self)
+    # Torch rounds after every step here, and once in scatter_reduce.
+    reduce_positions(data, positions, source, reduce, include_self, raise_halves=False)
 
 
 def _warn_beta() -> None:

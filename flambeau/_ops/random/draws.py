@@ -257,7 +257,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     batch="elements",
     method=False,
     out=True,
-    order=1,
+    order=3,  # a 0-dim tensor is a number, too
     node="NormalBackward1",
     backward={"mean": zero_like},
 )
@@ -285,7 +285,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
 
 @composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
            batch="elements",
-           method=False, out=True, order=3, node="NormalBackward3",
+           method=False, out=True, order=1, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
 def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
     """Normal numbers, each with its own mean and standard deviation; the means give the type."""

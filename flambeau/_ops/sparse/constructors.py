@@ -282,8 +282,8 @@ def gradient_of_rows(grad: Any, indices: Any, size: Any, padding_idx: int) -> Sp
 def gradient_of_elements(grad: Any, size: Any, dim: int, index: Any) -> SparseTensor:
     """The gradient of a tensor of which `gather` has read elements: an entry for each, as torch."""
     dims = len(size)
-    # an index without dims stands for one of a single element, and so does a tensor
-    places = np.indices(index._data.shape or (1,), np.int64)[:dims].reshape(dims, index._data.size)
+    shape = index._data.shape or (1,)
+    places = np.indices(shape, np.int64).reshape(len(shape), index._data.size)[:dims]
     if dims:
         places[wrap_dim(dim, dims)] = index._data.reshape(-1)
     result = sparse_tensor(wrap(places), grad.reshape(index._data.size), size, None)

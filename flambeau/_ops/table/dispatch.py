@@ -488,10 +488,9 @@ def _view_record_lines(op: Op, listed: str) -> list[str]:
         return []
     lines = [f"    if {source}._requires_grad or {source}._creation or rewritten.count "
              "or not grad_state.enabled:"]  # fmt: skip
-    if not several:
-        lines.append(f"        limit_view({source}, result)")
-    lines += ["        if grad_state.enabled:", f"            recorder.call({listed}, result)"]
-    return lines
+    known = f"not {source}._inference" if several else f"limit_view({source}, result)"
+    return [*lines, f"        if {known} and grad_state.enabled:",
+            f"            recorder.call({listed}, result)"]  # fmt: skip
 
 
 def _flag_text(op: Op, argument: Any) -> str:

@@ -47,10 +47,11 @@ def in_earlier_form(op: Op, values: tuple[Any, ...], out: Any, inplace: bool) ->
 
 def _order(op: Op, values: tuple[Any, ...]) -> list[str] | None:
     """The parameters in the order of the form that values are in."""
-    by_name = {argument.name: argument for argument in op.schema.arguments}
+    positions = {argument.name: i for i, argument in enumerate(op.schema.arguments)}
     for order in _orders(op):
         if len(order) == len(values) and all(
-            binder.fits(by_name[name], value) for name, value in zip(order, values, strict=True)
+            binder.fits_at(op, positions[name], value)
+            for name, value in zip(order, values, strict=True)
         ):
             return order
     return None

@@ -347,8 +347,8 @@ less_equal less_equal_ logical_and logical_and_ logical_not logical_not_ logical
 logical_xor logical_xor_ lt lt_ ne ne_ not_equal not_equal_
 """,
     "elementwise.complex": """
-_conj_physical _conj_physical_ angle conj conj_physical conj_physical_ imag real resolve_conj
-resolve_neg
+_conj_physical _conj_physical_ _neg_view angle conj conj_physical conj_physical_ imag real
+resolve_conj resolve_neg
 """,
     "elementwise.rounding": """
 abs abs_ absolute absolute_ ceil ceil_ copysign copysign_ fix fix_ floor floor_ frac frac_ frexp

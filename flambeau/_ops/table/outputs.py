@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category
-from flambeau._core.settings import warn_once
+from flambeau._core.settings import users_level
 from flambeau._ops.table import out_learning
 from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
@@ -267,11 +267,12 @@ def check_overlap(data: np.ndarray) -> None:
 
 
 def warn_overlap(data: np.ndarray, name: str, form: str) -> None:
-    """Torch's warning where it writes nevertheless."""
+    """Torch's warning where it writes nevertheless, each time."""
     if not data.flags.c_contiguous and _repeats(data):
-        warn_once(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor "
-                  "before performing this operation. This also applies to advanced indexing e.g. "
-                  f"tensor[{form}", 4)  # fmt: skip
+        text = (f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor "
+                "before performing this operation. This also applies to advanced indexing e.g. "
+                f"tensor[{form}")  # fmt: skip
+        warnings.warn(text, UserWarning, stacklevel=users_level(5))
 
 
 def _repeats(data: np.ndarray) -> bool:

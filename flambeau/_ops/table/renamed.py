@@ -125,9 +125,9 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
 
 
 OF_SEVERAL_TYPES = frozenset(
-    """atol bins boundaries compute_mode destination dims elements end exponent indices_or_sections
-    input_lengths ord other p q rcond repeats rtol s shape source spacing split_size_or_sections
-    start target_lengths test_elements tol values""".split()
+    """atol bins boundaries buffer compute_mode destination dims elements end exponent
+    indices_or_sections input_lengths ord other p q rcond repeats rtol s shape source spacing
+    split_size_or_sections start target_lengths test_elements tol values""".split()
 )
 """Parameters whose type depends on the form of the call; the schema of a composite shows one."""
 
