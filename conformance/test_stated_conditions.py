@@ -153,7 +153,13 @@ def negative_views(t: Any) -> Any:
     x = t.arange(3.0)
     view = x._neg_view()
     values = [view.resolve_neg(), t._neg_view(x).resolve_neg(), (view * 2)]
-    return values, view.is_neg(), view.data_ptr() == x.data_ptr(), hasattr(t, "copy")
+    return (
+        values,
+        view.is_neg(),
+        view.data_ptr() == x.data_ptr(),
+        hasattr(t, "copy"),
+        hasattr(x, "copy"),
+    )
 
 
 @pytest.mark.parametrize("scenario", [

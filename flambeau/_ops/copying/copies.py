@@ -276,7 +276,7 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
 
 
 @composite("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=False,
-           function=False)  # fmt: skip
+           function=False, method=False)  # fmt: skip
 def copy(input: Any, src: Any, non_blocking: bool = False) -> Any:
     """`src` broadcast and cast to the shape and type of `input`."""
     return ops.expand(src, input.shape).to(input.dtype, copy=True)

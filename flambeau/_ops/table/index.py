@@ -320,8 +320,8 @@ diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 
 triu triu_
 """,
     "copying.copies": """
-bfloat16 bool byte cdouble cfloat char clone contiguous copy copy_ cpu cuda detach detach_ double
-fill fill_ float half int is_contiguous long short to zero zero_
+bfloat16 bool byte cdouble cfloat char clone contiguous copy_ cpu cuda detach detach_ double fill
+fill_ float half int is_contiguous long short to zero zero_
 """,
     "copying.queries": "allclose equal is_nonzero isclose",
     "copying.tensor_methods": """
