@@ -347,6 +347,12 @@ EXPLAINED = (
         group=r"^other value \| \.stride",
     ),
     Explained(
+        "The history of what `pad_sequence` gives",
+        "writes rows into new memory",
+        "stacks them",
+        group=r"^name \| torch\.nn\.utils\.rnn\.pad_sequence",
+    ),
+    Explained(
         "Windows of `torch.signal` where they are 0",
         "what rounding in single precision leaves",
         "what rounding in double precision leaves",

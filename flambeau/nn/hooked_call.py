@@ -107,6 +107,7 @@ class HookedCall:
         full: list[Hook] = []
         legacy: list[Hook] = []
         (full if global_hooks.is_full_backward else legacy).extend(global_hooks.backward.values())
-        own = full if self.module._is_full_backward_hook else legacy
-        own.extend(self.module._backward_hooks.values())
+        kind = self.module._is_full_backward_hook
+        if kind is not None:  # a copy that shares the table may not have been told
+            (full if kind else legacy).extend(self.module._backward_hooks.values())
         return full, legacy

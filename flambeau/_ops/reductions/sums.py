@@ -231,8 +231,6 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     """The sum with NaN counted as 0."""
     if data.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if dtype is not None and dtype.numpy_dtype.kind in "biu":  # these have no NaN
-        return sum.body(data, dim, keepdim, dtype)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
