@@ -108,7 +108,9 @@ class Size(tuple[int, ...]):
 
 
 def _whole(place: int, size: Any) -> int:
-    """One size of a shape, of a type that has `__index__`."""
+    """One size of a shape, of a type that has `__index__`; ints that know more stay as they are."""
+    if isinstance(size, int):
+        return size
     try:
         return int(operator.index(size))
     except TypeError:

@@ -171,14 +171,14 @@ def test_recordings_within_recordings():
 def test_nothing_is_left_behind():
     bodies = {key: op.body.__code__ for key, op in REGISTRY.items()
               if isinstance(op.body, FunctionType)}  # fmt: skip
-    call, active = Kernel.__call__, modes.watch.active
+    call, active, listeners = Kernel.__call__, modes.watch.active, [*LISTENERS]
     with profile(with_stack=True, profile_memory=True):
         assert torch.matmul(torch.ones(2, 2), torch.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
         assert torch.zeros(2, dtype=torch.int64).tolist() == [0, 0]
     after = {key: REGISTRY[key].body.__code__ for key in bodies}
     assert after == bodies
     assert (Kernel.__call__, modes.watch.active) == (call, active)
-    assert LISTENERS == [] and modes.stacks.observers == []
+    assert LISTENERS == listeners and modes.stacks.observers == []
 
 
 def test_results_are_the_same_while_recording():
