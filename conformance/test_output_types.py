@@ -119,7 +119,7 @@ def test_numbers_copied(name: str) -> None:
             if not (isinstance(value, float) and math.isnan(value) and "int" in name)
         ]
 
-    compare(scenario)
+    compare(scenario, warned_once="Casting complex values")
 
 
 def test_copied_number_and_history() -> None:
