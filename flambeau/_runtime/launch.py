@@ -65,7 +65,10 @@ class Kernel:
         small operators cost (benchmarks/op_overhead.py) is the way to here."""
         if not pool_is_ready():
             allocator.ready()
-        starts = [_word_at(id(array) + _HEADER).value for array in arrays]
+        starts = [
+            _word_at(id(array) + _HEADER).value if array.__class__ is ndarray else int(array)
+            for array in arrays
+        ]
         self.entry(self.pack(*starts, *words), 0, 1)
 
     def parallel(self, tasks: int, *arguments: Any) -> None:
@@ -95,10 +98,10 @@ class Kernel:
         for is_pointer, value in zip(self.pointers, arguments, strict=True):
             if not is_pointer:
                 values.append(value)
-            elif isinstance(value, np.ndarray):
+            elif value.__class__ is ndarray:
                 values += [address(value), *limits_of(value)]
-            else:
-                values += [value, *EVERYWHERE]
+            else:  # an address; arrays without numbers of their own refuse to be one
+                values += [int(value), *EVERYWHERE]
         return self.pack(*values)
 
     def raise_fault(self) -> None:

@@ -34,11 +34,14 @@ def test_nothing_is_left_behind() -> None:
     assert torch.rand(2).shape == (2,)
 
 
-def test_an_example_is_of_no_use_outside() -> None:
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_an_example_is_of_no_use_outside(size: int) -> None:
+    """Neither NumPy nor a kernel takes its numbers for those of the batch."""
     kept: list[Any] = []
-    torch.vmap(lambda a: kept.append(a) or a)(torch.arange(3.0))  # type: ignore[func-returns-value]
-    with pytest.raises(RuntimeError, match="stands for all"):
-        kept[0] + 1
+    torch.vmap(lambda a: kept.append(a) or a)(torch.ones(3, size))  # type: ignore[func-returns-value]
+    for use in (lambda x: x + 1, lambda x: x.sum(), lambda x: x.softmax(0), lambda x: x @ x):
+        with pytest.raises(RuntimeError, match="stands for all|item"):
+            use(kept[0])
 
 
 def test_writes_reach_the_batch() -> None:
