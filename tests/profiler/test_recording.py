@@ -178,7 +178,7 @@ def test_nothing_is_left_behind():
     after = {key: REGISTRY[key].body.__code__ for key in bodies}
     assert after == bodies
     assert (Kernel.__call__, modes.watch.active) == (call, active)
-    assert LISTENERS == listeners and modes.stacks.observers == []
+    assert listeners == LISTENERS and modes.stacks.observers == []
 
 
 def test_results_are_the_same_while_recording():
