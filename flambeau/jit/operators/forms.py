@@ -147,6 +147,11 @@ def memory_format_of(number: int | None) -> Any:
     return None if number is None else memory_format.table[MEMORY_FORMATS[number]]
 
 
+def is_pinned(value: bool | None) -> bool:
+    """Whether memory is to be pinned: in schemas None says no, too."""
+    return bool(value)
+
+
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "ScalarType": element_type, "Layout": layout_of, "MemoryFormat": memory_format_of,
     "dtype": element_type, "layout": layout_of, "memory_format": memory_format_of,

@@ -22,7 +22,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.operators.conversions import without_none
-from flambeau.jit.operators.forms import ANY_VALUE, CONVERSIONS, Form, Passing
+from flambeau.jit.operators.forms import ANY_VALUE, CONVERSIONS, Form, Passing, is_pinned
 from flambeau.jit.operators.naming import PREFIXES, public_names
 
 DROPPED = ANY_VALUE | {"pin_memory", "memory_format", "layout", "device", "generator", "dtype"}
@@ -119,7 +119,9 @@ def _row_passing(op: Op, schema: FunctionSchema, outputs: list[Parameter]) -> li
         used.add(name)
         default = REQUIRED if argument.default is NO_DEFAULT else argument.default
         place = order.index(name) if name in order else None
-        made.append(Passing(name, place, CONVERSIONS.get(argument.type), default))
+        pins = name == "pin_memory" and not argument.optional
+        convert = is_pinned if pins else CONVERSIONS.get(argument.type)
+        made.append(Passing(name, place, convert, default))
     missing = [name for name, a in known.items() if name not in used and a.default is NO_DEFAULT]
     return None if missing else made
 
