@@ -212,6 +212,8 @@ ERRORS: dict[str, Case] = {
     "numpy": mapped(lambda t, a: a.numpy()),
     "tolist": mapped(lambda t, a: a.tolist()),
     "data_ptr": mapped(lambda t, a: a.data_ptr()),
+    "unique": mapped(lambda t, a: t.unique(a)),
+    "unique in a row": mapped(lambda t, a: t.unique_consecutive(a)),
     "nonzero": mapped(lambda t, a: t.nonzero(a)),
     "mask": mapped(lambda t, a: a[a > 1]),
     "number": mapped(lambda t, a: 1.0),

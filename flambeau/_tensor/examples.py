@@ -15,6 +15,11 @@ NO_BRANCH = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
     "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
+NO_SHAPE = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+    "this feature."
+)
 NO_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
 NO_NUMBERS = "vmap: the numbers of one example were asked for, which stands for all of the batch"
 

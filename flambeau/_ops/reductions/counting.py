@@ -16,6 +16,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.unformulated import recorded
 from flambeau._runtime import cpu
+from flambeau._tensor.examples import NO_SHAPE, Example
 from flambeau._tensor.tensor import Tensor, wrap
 
 # ---- histograms
@@ -351,6 +352,12 @@ def _check_zero_sizes(data: np.ndarray, dim: int | None) -> None:
         )
 
 
+def _refuse_examples(input: Any, name: str) -> None:
+    """Torch's error under `vmap`: how many there are depends on the numbers of each example."""
+    if isinstance(input, Tensor) and getattr(input, "_data", None).__class__ is Example:
+        raise RuntimeError(NO_SHAPE.format(name))
+
+
 @composite(
     "unique(Tensor self, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
@@ -360,6 +367,7 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
     """The different elements (or slices along a dim), in order; on request, for each element the
     place of its value, and how often each value occurs.
     """
+    _refuse_examples(input, "_unique2" if dim is None else "unique_dim")
     _check_zero_sizes(input._data, dim)
     if dim is None and not return_inverse and not return_counts:
         refuse(input._data, "bool int float", "unique")
@@ -377,6 +385,7 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:  # fmt: skip
     """The elements (or slices along a dim) that differ from the one before."""
+    _refuse_examples(input, "unique_consecutive")
     _check_zero_sizes(input._data, dim)
     found = _unique(input, dim, True)
     recorded(found, (input,), "unique_consecutive", "UniqueConsecutiveBackward0")

@@ -12,6 +12,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.transforms.batched_call import Call, Parts
+from flambeau._tensor.examples import NO_SHAPE
 from flambeau._tensor.tensor import Tensor
 
 NO_EXAMPLES = "vmap: the fallback path does not support vmap over dims of size 0"
@@ -23,11 +24,6 @@ NO_MASK = (
 NO_CLOSE = (
     "vmap over torch.allclose isn't supported yet. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues if you need this feature."
-)
-NO_SHAPE = (
-    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-    "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
-    "this feature."
 )
 DIMS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
 """What parameters are called that name dims."""
