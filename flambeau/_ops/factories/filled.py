@@ -447,16 +447,9 @@ def full_like(
 
 
 @composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
-def new_zeros(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
+              layout: Any = None, pin_memory: bool = False,
+              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Zeros of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_zeros", pin_memory)
@@ -468,16 +461,9 @@ def new_zeros(
 
 
 @composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
-def new_ones(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
+             layout: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_ones", pin_memory)
@@ -489,16 +475,9 @@ def new_ones(
 
 
 @composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
-def new_empty(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
+              layout: Any = None, pin_memory: bool = False,
+              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """An uninitialised tensor of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_empty", pin_memory)
