@@ -10,6 +10,7 @@ import warnings
 import batches
 import compare
 import forward
+import layouts
 import orders
 import torch
 from bridge import Bridge, Memo, Missing, draws_random_numbers, remember_constructor_arguments
@@ -303,6 +304,13 @@ class Bench:
     def op_compared(self, op, category, judge, sample):
         if category == batches.CATEGORY:
             return self.op_batches(op, judge, sample)
+        if category == layouts.CATEGORY:
+            bridges = self.reference, self.impl
+            calls = [self.op_call(b, op, "forward", sample) for b in bridges]
+            if calls[0].error:
+                return {"torch raises": True}
+            functions = [self.op_function(b, op, "forward") for b in bridges]
+            return layouts.check(bridges, functions, calls)
         want = self.op_call(judge.reference, op, category, sample)
         got = self.op_call(judge.impl, op, category, sample, seed=99)
         random = self.op_is_random(op, category, judge, sample, want)

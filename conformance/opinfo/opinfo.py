@@ -16,6 +16,7 @@ import time
 
 import batches
 import forward
+import layouts
 import orders
 import pool
 import torch
@@ -43,6 +44,7 @@ CATEGORIES = {
         *orders.CATEGORIES,
         *forward.CATEGORIES,
         batches.CATEGORY,
+        layouts.CATEGORY,
         "errors",
     ),
     "modules": ("forward", "grad", "errors"),
@@ -129,6 +131,7 @@ def plan(entry, options):
     if entry.kind == "ops":
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
         choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
+        choice[layouts.CATEGORY] = dtypes if options.layouts else "--layouts not given"
         choice[batches.CATEGORY] = dtypes if options.batches else "--batches not given"
     if options.only:
         others = choice.keys() - set(options.only)
@@ -298,6 +301,7 @@ def parse(arguments):
         "--gradgradcheck", action="store_true", help="the second order by finite differences"
     )
     p.add_argument("--tangents", action="store_true", help="derivatives in forward mode")
+    p.add_argument("--layouts", action="store_true", help="results on the device meta")
     p.add_argument("--batches", action="store_true", help="vmap beside a loop")
     p.add_argument(
         "--only", type=names, default=[], metavar="A,B", help="no other categories than these"

@@ -62,7 +62,6 @@ class device:
         return (device, (str(self),))
 
     def __enter__(self) -> device:
-        _refuse_meta(self)
         thread.blocks.append(self)
         Defaults.touched = True
         return self
@@ -105,6 +104,8 @@ class Defaults:
     this alone as long as it is False."""
 
     touched = False
+    meta = False
+    """Whether anybody has asked for a tensor without memory."""
 
 
 class OfThread(threading.local):
@@ -113,6 +114,7 @@ class OfThread(threading.local):
 
     def __init__(self) -> None:
         self.chosen: device = CPU
+        self.makes_meta = False  # whether the tensor that is being made is to have no memory
         self.blocks: list[device] = []
 
 
@@ -142,17 +144,10 @@ def set_default_device(device_: Any) -> None:
     """
     thread.chosen = CPU  # also where what is asked for is no device
     chosen = CPU if device_ is None else device(device_)
-    _refuse_meta(chosen)
     thread.chosen = chosen
     if thread.blocks and device_ is not None:
         thread.blocks[-1] = chosen
     Defaults.touched = True
-
-
-def _refuse_meta(chosen: device) -> None:
-    """Tensors without memory are missing: who asks for them is told at once."""
-    if chosen.type == "meta":
-        raise _missing_device(chosen)
 
 
 def _missing_device(wanted: device) -> NotImplementedError:
@@ -214,6 +209,21 @@ def _emulated(wanted: device) -> device:
     return device("cuda", index)
 
 
+def prepare(chosen: Any) -> None:
+    """Look at the device that a factory was asked for, before it takes memory: `thread.makes_meta`
+    then says whether the tensor is to have none."""
+    if check_available(chosen) is META:
+        Defaults.meta = thread.makes_meta = True
+    elif Defaults.meta:
+        thread.makes_meta = False
+
+
+def makes_meta() -> bool:
+    """Whether the tensor that is being made is to have no memory; the next one is another."""
+    makes, thread.makes_meta = thread.makes_meta, False
+    return makes
+
+
 class AcceleratorError(RuntimeError):
     """An error that a device reports; `torch.AcceleratorError`."""
 
@@ -246,6 +256,8 @@ def check_available(chosen: Any) -> device:
         wanted = device(wanted)
     if wanted.type == "cpu":
         return CPU
+    if wanted.type == "meta":
+        return META
     if wanted.type in NOT_COMPILED:
         raise AssertionError(NOT_COMPILED[wanted.type])
     if wanted.type == "cuda":

@@ -10,12 +10,13 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import check_available, refuse_pinned
+from flambeau._core.device import Defaults, makes_meta, prepare, refuse_pinned
 from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
-from flambeau._tensor.examples import NO_BRANCH, Example
+from flambeau._tensor.meta import Meta
+from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
-from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau._tensor.tensor import Tensor, method, without_memory, wrap
 
 
 def tensor(
@@ -38,7 +39,7 @@ def tensor(
     """
     if pin_memory is not False:
         refuse_pinned("tensor", pin_memory, optional=False)
-    check_available(device)
+    prepare(device)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
@@ -49,6 +50,8 @@ def tensor(
             stacklevel=2,
         )
     result = wrap(copy_of(data, dtype))
+    if Defaults.meta and makes_meta():
+        result._data = without_memory(result._data)
     if requires_grad is not False and _is_flag(requires_grad):
         if result._data.dtype.kind not in "fcV":
             raise RuntimeError(
@@ -304,6 +307,9 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
     if self.requires_grad and modes.grad.enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
+    if self._data.__class__ is Meta:
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy "
+                        "the tensor to host memory first.")  # fmt: skip
     if copy:
         return np.array(self._data, dtype)
     return np.asarray(self._data, dtype)
@@ -346,8 +352,8 @@ def _single(self: Tensor) -> Any:
 def __bool__(self: Tensor) -> bool:
     data = self._data
     if data.size == 1:
-        if data.__class__ is Example:
-            raise RuntimeError(NO_BRANCH)
+        if isinstance(data, Numberless):
+            raise type(data.no_branch)(*data.no_branch.args)
         return bool(data.item())
     if data.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")

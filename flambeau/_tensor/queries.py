@@ -79,7 +79,7 @@ def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     if isinstance(self._data, Example):
         raise RuntimeError(NO_MEMORY)
-    return address(self._data) if self._data.size else 0
+    return address(self._data) if self._data.size and not self.is_meta else 0
 
 
 @method
@@ -255,7 +255,7 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
         requires_grad=self.requires_grad,
         grad_fn_name=title,
         device_suffix=_device_text(self),
-        contents=tensor_contents,
+        contents="..." if self.is_meta and tensor_contents is None else tensor_contents,
         tangent=_tangent_text(self),
     )
     return f"Parameter({text})" if self._is_param and not plain else text

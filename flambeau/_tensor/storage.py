@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from flambeau._core.device import CPU, check_available, device, is_pinned, pin
+from flambeau._core.device import CPU, META, check_available, device, is_pinned, pin
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._runtime.cpu import address, owner_of
+from flambeau._tensor.meta import Pages
 
 if TYPE_CHECKING:
     from flambeau._runtime.shared_memory import SharedMemory
@@ -95,7 +96,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 where there are none."""
-        return self.start if self.array.size else 0
+        return self.start if self.array.size and self.device is CPU else 0
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -110,7 +111,7 @@ class UntypedStorage:
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CPU
+        return META if type(owner_of(self.array).base) is Pages else CPU
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

@@ -10,11 +10,12 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import CPU, device
+from flambeau._core.device import CPU, META, device
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
-from flambeau._tensor.examples import as_array
+from flambeau._tensor.meta import Meta, like
+from flambeau._tensor.numberless import as_array
 from flambeau._tensor.storage import UntypedStorage
 
 new = object.__new__
@@ -104,7 +105,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def device(self) -> device:
         """Where the data live."""
-        return CPU
+        return META if self._data.__class__ is Meta else CPU
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether this tensor has no memory."""
+        return self._data.__class__ is Meta
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the data live in the computer's memory."""
+        return self._data.__class__ is not Meta
 
     @property
     def layout(self) -> _Constant:
@@ -174,11 +185,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = False
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_nested = False
     is_xpu = is_mps = is_sparse_csr = is_vulkan = is_ipu = is_hpu = is_xla = is_maia = is_mtia = (
         False
     )
-    is_cpu = True
     name: Any = None
 
 
@@ -199,6 +209,12 @@ def method(function: Function) -> Function:
     """Attach a function to Tensor as the method of the same name."""
     setattr(Tensor, function.__name__, function)
     return function
+
+
+def without_memory(data: np.ndarray) -> Meta:
+    """An array without memory laid out as another: what a tensor on the device "meta" has."""
+    constructors["expect_meta"]()
+    return like(data)
 
 
 def wrap(data: Any) -> Tensor:

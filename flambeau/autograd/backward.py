@@ -237,7 +237,10 @@ def _ones_for(root: Any) -> Tensor | None:
     if dtype.kind == "c":
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
-    return wrap(np.ones(shape, dtype))
+    ones = wrap(np.ones(shape, dtype))
+    if isinstance(root, Tensor) and root.is_meta:
+        ones._data = without_memory(ones._data)
+    return ones
 
 
 def _of_dtype(given: Tensor, want: Any) -> Tensor:

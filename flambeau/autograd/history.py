@@ -17,7 +17,7 @@ import numpy as np
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._runtime.cpu import copy, element_strides
-from flambeau._tensor.examples import Example
+from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, memory_of, new, provides
 from flambeau.autograd.graph import (
     Node,
@@ -314,7 +314,7 @@ def snapshot(tensor: Tensor) -> Tensor:
     """A copy with the history that a tensor has now: what formulas need from before a write."""
     result = new(Tensor)
     data = tensor._data
-    result._data = data.copy() if data.__class__ is Example else copy(data)
+    result._data = data.copy() if isinstance(data, Numberless) else copy(data)
     edge = edge_of(tensor)
     if isinstance(edge, Node) and type(edge) is not Nowhere:
         result._node, result._requires_grad = edge, True

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
-from flambeau._core.device import check_available
+from flambeau._core.device import META, check_available
 from flambeau._core.settings import warn_once
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.launching import copies
@@ -23,8 +23,17 @@ from flambeau._ops.table.scalars import filling
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Unresolved, prepared, reading, set_bits, share, writing
 from flambeau._tensor.examples import Example
+from flambeau._tensor.meta import NO_DATA, Meta
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.tensor import Tensor, memory_of, method, provides, storage_of, wrap
+from flambeau._tensor.tensor import (
+    Tensor,
+    memory_of,
+    method,
+    provides,
+    storage_of,
+    without_memory,
+    wrap,
+)
 from flambeau.autograd.batches import TOO_SMALL, innermost
 from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
@@ -150,11 +159,28 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     dtype, place, copy, memory_format = parse_to(args, kwargs)
     if place is not None and modes.watch.places is not None:
         return modes.watch.places.to(self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
+    if place is not None and place is not self.device and META in (place, self.device):
+        return _to_other(self, place, dtype, memory_format)
     same_type = dtype is None or dtype is self.dtype
     same_format = memory_format is None or memory_format is lay.preserve_format
     if same_type and not copy and (same_format or _suggested(self._data) is memory_format):
         return self
     return ops._to_copy(self, dtype=dtype or self.dtype, memory_format=memory_format)  # type: ignore[no-any-return]
+
+
+def _to_other(tensor: Tensor, place: Any, dtype: Any, memory_format: Any) -> Tensor:
+    """A tensor on the device "meta" for one that has memory; the other way there is none.
+
+    Raises:
+        NotImplementedError: the tensor has no data.
+    """
+    if place is not META:
+        raise NotImplementedError(NO_DATA)
+    twin = wrap(without_memory(tensor._data))
+    result = ops._to_copy(twin, dtype=dtype or tensor.dtype, memory_format=memory_format)
+    if tensor.requires_grad and modes.grad.enabled:
+        to_copy.recorder.call(tensor, dtype, memory_format, result)
+    return result  # type: ignore[no-any-return]
 
 
 def _suggested(data: np.ndarray) -> Any:
@@ -233,7 +259,9 @@ def detach_(self: Tensor) -> Tensor:
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU; itself if it is there already."""
-    if modes.watch.places is None and memory_format is None:
+    if modes.watch.places is None and memory_format is None and (
+        self._data.__class__ is not Meta
+    ):  # fmt: skip
         return self
     return to(self, "cpu", memory_format=memory_format)
 
@@ -310,13 +338,16 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     _check_copy_shape(shape, given)
     if self._data.__class__ is Example or src._data.__class__ is Example:
         return _copy_examples(self, src, recorded)
+    if src._data.__class__ is Meta and self._data.__class__ is not Meta:
+        raise NotImplementedError(NO_DATA)
     outputs.check_overlap(self._data)
     outputs.check_partial_overlap(self, (src,))
     if src._data.dtype.kind == "c" and self._data.dtype.kind not in "cb":
         warn_once(HALF_LOST, 3)
     token = cpu.enter_quiet(cpu.QUIET)
     try:
-        assign(self._data, src._data)
+        if self._data.__class__ is not Meta:
+            assign(self._data, src._data)
     finally:
         cpu.leave_quiet(token)
     if modes.watch.results and modes.stacks.levels:

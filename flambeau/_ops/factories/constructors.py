@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import CPU, check_available, refuse_pinned
+from flambeau._core.device import CPU, META, check_available, refuse_pinned
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import finish, options
 from flambeau._ops.factories.typed import over_storage
@@ -37,6 +37,8 @@ def _shares(data: Any) -> bool:
 )
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
+    if device is not None and check_available(device) is META:
+        return as_tensor.body(data, dtype).to(META)
     check_available(device)
     dtype = dt.as_dtype(dtype)
     if isinstance(data, Tensor):

@@ -12,7 +12,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
-from flambeau._core.device import CPU, check_available, refuse_pinned
+from flambeau._core.device import CPU, META, Defaults, makes_meta, prepare, refuse_pinned
 from flambeau._core.promotion import dtype_of_number
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import format_strides, write_number
@@ -23,8 +23,9 @@ from flambeau._ops.table.pointwise import number_of
 from flambeau._ops.table.scalars import filling, type_name
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import about_memory, put
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor, memory_of, wrap
+from flambeau._tensor.tensor import Tensor, memory_of, without_memory, wrap
 from flambeau.autograd.history import bump, check_inplace
 
 
@@ -66,7 +67,7 @@ def _size_error(sizes: Any, name: str) -> TypeError:
 
 def options(dtype: Any, layout: Any, device: Any) -> Any:
     """The NumPy dtype of a factory call, after a check of the other options."""
-    check_available(device)
+    prepare(device)
     if layout is not None and layout is not lay.strided:
         raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
     if dtype is None:
@@ -128,6 +129,8 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None, *,
 
     `counted`: only the number of elements has to be right.
     """
+    if Defaults.meta and makes_meta() and out is None:
+        data = without_memory(data)
     if out is not None:
         if counted and memory_of(out).size == data.size:
             data = data.reshape(memory_of(out).shape)
@@ -344,7 +347,8 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
         dtype is layout is device is memory_format is None
     ):  # fmt: skip
         return np.empty(data.shape, data.dtype)
-    numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, device or CPU)
+    place = device or (META if data.__class__ is Meta else CPU)
+    numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, place)
     data = tensor._data
     if memory_format is None or memory_format is lay.preserve_format:
         strides = cpu.preserved_strides(data)
@@ -453,7 +457,7 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
     """Zeros of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_zeros", pin_memory)
-    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
         np.zeros(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype),
         requires_grad,
@@ -467,7 +471,7 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
     """Ones of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_ones", pin_memory)
-    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
         np.ones(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype),
         requires_grad,
@@ -481,7 +485,7 @@ def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
     """An uninitialised tensor of a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_empty", pin_memory)
-    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
         untouched(np.empty(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype)),
         requires_grad,
@@ -507,7 +511,7 @@ def new_full(
     """A number repeated in a shape, with the type of this tensor."""
     if pin_memory is not False:
         refuse_pinned("new_full", pin_memory)
-    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
     data[...] = filling(_number("new_full", fill_value), numpy_dtype)
     return finish(data, requires_grad)
@@ -555,7 +559,7 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None
     """An uninitialised tensor with strides of your choice and the type of this one."""
     if pin_memory is not False:
         refuse_pinned("new_empty_strided", pin_memory)
-    numpy_dtype = options(dtype or self.dtype, layout, device or CPU)
+    numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(_strided(size, stride, numpy_dtype), requires_grad)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_fill, random_integer, random_sample
-from flambeau._core.device import CPU, refuse_pinned
+from flambeau._core.device import CPU, Defaults, refuse_pinned, thread
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -25,6 +25,7 @@ from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, method, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
@@ -76,6 +77,8 @@ random_fill.Compiled.kernels = staticmethod(_kernels)
 def stream_of(generator: Any, name: str = "") -> CoreGenerator:
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
+    if Defaults.meta and thread.makes_meta:
+        return CoreGenerator()  # nobody will see the numbers
     if generator is None:
         return default_generator
     if isinstance(generator, CoreGenerator):
@@ -409,7 +412,8 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
     outputs.check_overlap(target._data)
-    fill(target._data)
+    if target._data.__class__ is not Meta:
+        fill(target._data)
     if modes.watch.results and modes.stacks.levels:
         overwrite(target, None)
     if not recorded:

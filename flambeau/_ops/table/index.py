@@ -289,6 +289,7 @@ special.zeta
     "transforms.batched_factories": "",
     "transforms.batching": "",
     "transforms.levels": "",
+    "transforms.meta": "",
     "transforms.tangents": "",
     "views.basic": """
 _view_dtype _view_other alias broadcast_to diagonal expand permute select slice squeeze swapaxes
@@ -440,7 +441,7 @@ PROVIDES = {
     "copying.copies": "set_data",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
-    "transforms.levels": "carry_tangents expect_batches",
+    "transforms.levels": "carry_tangents expect_batches expect_meta",
 }
 
 ALIASES = {

@@ -18,7 +18,7 @@ and `x_dtype` for a tensor x, `grad` (or, for several results, `grads` with zero
 back, or `given` with None there), and `wanted`, a tuple of bools for formulas of several
 parameters. Forward mode turns these formulas round (`tangents`); a row may say `linear="self"` or
 give a formula of its own, `tangent=lambda tangent, self, result: ...`. `batch=` says how `vmap`
-works on many examples at once.
+works on many examples at once, `shape=` what comes of tensors without memory.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Op:
                  refusals: dict[str, Exception] | None = None,
                  check: Callable[[Any], None] | None = None,
                  batch: str | tuple[int | None, ...] | Folded | Callable[..., Any] | None = None,
+                 shape: str | Callable[..., Any] | None = None,
                  ) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
@@ -132,6 +133,10 @@ class Op:
         # "new dim", "index", "examples" (one by one), the number of dims of an item of each tensor
         # (None: is not batched), `Folded`, or a function of operators: see `transforms/batching`.
         self.batch = batch
+        # What it gives for tensors without memory, where that does not follow from the kind and zeros
+        # are not to be gone through: a function of the body's arguments that gives such arrays, or
+        # "unknown" where the numbers decide: see `transforms/meta`.
+        self.shape = shape
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.

@@ -18,6 +18,7 @@ from flambeau._ops.table import out_learning
 from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.bits import among, on_memory, put
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, memory_of
 from flambeau.autograd.history import bump, check_inplace
 
@@ -94,7 +95,8 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         check_inplace(out, False, leaf=False)
     if modes.grad.enabled and out_learning.is_copied(op, out, result):
         return out.copy_(result)
-    write(out._data, result._data)
+    if out._data.__class__ is not Meta:
+        write(out._data, result._data)
     bump(out)
     if modes.grad.enabled:
         out_learning.record(op, out, result, inputs)
@@ -237,12 +239,17 @@ def _resize(out: Tensor, shape: tuple[int, ...], strides: Any) -> None:
 def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False) -> None:
     """Overwrite a tensor with a result that broadcasts to it and casts to its type."""
     mine = target._data
-    if data.shape != mine.shape:
-        check_inplace_shape(mine.shape, data.shape)
-    check_cast(data.dtype, mine.dtype)
+    check_written(mine, data)
     if not repeatable:
         check_overlap(mine)
     write(mine, data)
+
+
+def check_written(mine: np.ndarray, data: np.ndarray) -> None:
+    """Whether a result fits into a tensor: it may broadcast and be cast."""
+    if data.shape != mine.shape:
+        check_inplace_shape(mine.shape, data.shape)
+    check_cast(data.dtype, mine.dtype)
 
 
 def check_inplace_shape(mine: tuple[int, ...], result: tuple[int, ...]) -> None:

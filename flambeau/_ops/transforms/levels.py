@@ -8,7 +8,7 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.op import Op
-from flambeau._ops.transforms import batched_factories, batching, tangents
+from flambeau._ops.transforms import batched_factories, batching, meta, tangents
 from flambeau._tensor.tensor import provides
 from flambeau.autograd.batches import Batch
 
@@ -30,6 +30,13 @@ def carry_tangents() -> None:
     """From now on calls are looked at."""
     if watch not in dispatch.WATCHERS:
         dispatch.WATCHERS.append(watch)
+
+
+@provides("expect_meta")
+def expect_meta() -> None:
+    """From now on there may be tensors without memory."""
+    if meta.watch not in dispatch.WATCHERS:
+        dispatch.WATCHERS.append(meta.watch)
 
 
 @provides("expect_batches")
