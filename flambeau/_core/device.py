@@ -114,6 +114,7 @@ class OfThread(threading.local):
 
     def __init__(self) -> None:
         self.chosen: device = CPU
+        self.on_zeros = False  # whether an operator runs for its layout alone
         self.makes_meta = False  # whether the tensor that is being made is to have no memory
         self.blocks: list[device] = []
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._tensor.meta import Meta, zeros_of
 from flambeau._tensor.numberless import Numberless
 
 NO_ITEM = (
@@ -50,7 +51,7 @@ class Example(Numberless):
 
 def numbers_under(data: np.ndarray) -> np.ndarray:
     """The array with the numbers of all examples that an array may stand for: for checks, which
-    are about each example, or about all."""
+    are about each example, or about all. Tensors without memory pass for zeros."""
     while data.__class__ is Example:
         data = data.value._data  # type: ignore[attr-defined]
-    return data
+    return zeros_of(data) if data.__class__ is Meta else data

@@ -238,8 +238,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(self)]  # type: ignore[no-any-return]
     result = new(type(self))
     memo[id(self)] = result
-    result._data = copied_memory(self, memo)
-    if self._data.size:
+    result._data = self._data.copy() if self.is_meta else copied_memory(self, memo)
+    if self._data.size and not self.is_meta:
         result._storage = storage_of(self).copied_storage(memo)
     result._requires_grad = self._requires_grad
     result._version_count = 1  # it counts as having been pointed to its memory

@@ -30,6 +30,10 @@ class Meta(Numberless):
         """An array of the same layout, with memory of its own."""
         return like(self)
 
+    def view(self, *args: Any) -> Any:
+        """Another view, also without memory."""
+        return np.ndarray.view(self, *args)
+
 
 SMALL = 1 << 12
 """Bytes up to which zeros are simply there: a mapping takes a page in any case."""

@@ -12,6 +12,9 @@ import numpy as np
 
 MEMORY_ONLY = (np.may_share_memory, np.shares_memory)
 """Functions that look at where arrays lie, not at what they hold."""
+VIEWS = (np.transpose, np.squeeze, np.moveaxis, np.swapaxes, np.expand_dims, np.broadcast_to,
+         np.diagonal, np.lib.stride_tricks.as_strided)  # fmt: skip
+"""Functions that make views."""
 
 
 class Numberless(np.ndarray):
@@ -37,6 +40,8 @@ class Numberless(np.ndarray):
         raise _again(self.no_numbers)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in VIEWS:
+            return super().__array_function__(function, types, args, kwargs)
         if function not in MEMORY_ONLY:
             raise _again(self.no_numbers)
         plain = [a.view(np.ndarray) if isinstance(a, Numberless) else a for a in args]

@@ -208,7 +208,8 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
         raise TypeError("type(): argument 'non_blocking' (position 2) must be bool, not "
                         f"{non_blocking.__class__.__name__}")  # fmt: skip
     if dtype is None:
-        return TYPE_NAMES[self.dtype]
+        name = TYPE_NAMES[self.dtype]
+        return name.replace("torch.", "torch.meta.") if self.is_meta else name
     if isinstance(dtype, str):
         dtype, place = type_called(dtype)
         if place is not None:

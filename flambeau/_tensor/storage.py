@@ -286,9 +286,10 @@ class UntypedStorage:
         return cls(0).take_over(SharedMemory(size))
 
     def __repr__(self) -> str:
-        lines = "\n ".join(map(str, self.array[:1000]))
+        on_meta = self.device is META
+        lines = "..." if on_meta else "\n ".join(map(str, self.array[:1000]))
         kind = f"torch.storage.UntypedStorage(device={self.device})"
-        return f" {lines}\n[{kind} of size {self.nbytes()}]"
+        return f"{'' if on_meta else ' '}{lines}\n[{kind} of size {self.nbytes()}]"
 
 
 def _new_bytes(size: Any, place: Any) -> np.ndarray:

@@ -32,6 +32,8 @@ def type_called(name: str) -> tuple[Any, Any]:
     """
     if name == "torch.Tensor":
         return dt.Defaults.dtype, None
+    if name.startswith("torch.meta."):
+        return KNOWN[_without(name, "meta")], "meta"
     if name.startswith("torch.cuda."):
         return _on_cuda(name)
     plain = name.replace("torch.sparse.", "torch.", 1)

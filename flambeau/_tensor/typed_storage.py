@@ -279,7 +279,9 @@ class TypedStorage:
         return wrap_typed(UntypedStorage(elements.view(np.uint8)), dtype)
 
     def __repr__(self) -> str:
-        values = "\n".join(f" {value}" for value in self._elements[:1000].tolist())
+        values = "..."
+        if self.device.type != "meta":
+            values = "\n".join(f" {value}" for value in self._elements[:1000].tolist())
         return (
             f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) "
             f"of size {self.size()}]"

@@ -13,7 +13,14 @@ from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
 from flambeau._tensor.examples import Example
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.tensor import Tensor, constructors, method, provides, wrap
+from flambeau._tensor.tensor import (
+    Tensor,
+    constructors,
+    method,
+    provides,
+    without_memory,
+    wrap,
+)
 from flambeau.autograd import engine
 from flambeau.autograd.graph import GradientEdge, inner_edge, tools
 from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of, is_inference

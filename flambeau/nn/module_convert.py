@@ -14,6 +14,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.missing import missing
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.table.namespace import ops
+from flambeau._tensor.meta import NO_DATA
 from flambeau._tensor.swapping import swap_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
@@ -86,6 +87,10 @@ class ModuleConversion:
                 warnings.warn(COMPLEX_WARNING, stacklevel=2)
 
         def convert(tensor: Tensor) -> Tensor:
+            if tensor.is_meta and place is not None and place.type != "meta":
+                raise NotImplementedError(f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
+                                          "torch.nn.Module.to() when moving module from meta to a "
+                                          "different device.")  # fmt: skip
             wanted = dtype if _is_inexact(tensor) else None
             if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(place, dtype=wanted, memory_format=memory_format)

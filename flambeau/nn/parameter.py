@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import check_available
+from flambeau._core.device import Defaults, check_available, makes_meta, prepare
 from flambeau._core.layout import preserve_format
 from flambeau._ops.factories.filled import untouched
 from flambeau._ops.table.namespace import ops
@@ -22,6 +22,7 @@ from flambeau._tensor.tensor import (
     memory_of,
     new,
     storage_of,
+    without_memory,
     wrap,
 )
 from flambeau.autograd.versions import share_count
@@ -139,7 +140,7 @@ def rebuild_parameter(
 
 def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
     """A trainable parameter over memory that the caller fills."""
-    check_available(device)
+    prepare(device)
     for size in shape:
         if size < 0:
             raise RuntimeError(
@@ -149,7 +150,8 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
     if numpy_dtype not in GRAD_DTYPES:
         raise RuntimeError(CANNOT_REQUIRE_GRAD)
     result = new(Parameter)
-    result._data = untouched(np.empty(shape, numpy_dtype))
+    data = untouched(np.empty(shape, numpy_dtype))
+    result._data = without_memory(data) if Defaults.meta and makes_meta() else data
     result._requires_grad = True
     if modes.grad.inference:
         result._inference = True

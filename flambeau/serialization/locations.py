@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from flambeau._core import modes
 from flambeau._core.device import Emulated, check_available, device
+from flambeau._tensor.meta import Pages
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.typed_storage import TypedStorage
 
@@ -152,6 +155,8 @@ def _refuse(kind: str, storage: Any, location: str) -> Any:
         )
     if kind == "hpu":
         raise RuntimeError(f"The HPU device module is not registered. {TO_THE_CPU}")
+    if kind == "meta":
+        return UntypedStorage(np.asarray(Pages(storage.nbytes())))
     return check_available(device(location))
 
 

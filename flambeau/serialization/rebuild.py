@@ -14,16 +14,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import check_available, device
+from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, layout
+from flambeau._tensor import meta
 from flambeau._tensor.bits import set_bits
-from flambeau._tensor.tensor import Tensor, _as_subclass, wrap
+from flambeau._tensor.tensor import Tensor, _as_subclass, without_memory, wrap
 from flambeau.serialization.allowed import COPYING, Row
 from flambeau.serialization.checks import brief, expect, is_dunder
 from flambeau.serialization.sparse import rebuild_sparse_tensor
 from flambeau.serialization.storages import LARGEST, STORAGE_ROWS, LoadedStorage
 
 MAX_DIMS = 64
+MOST_ADDRESSES = 1 << 46
+"""Bytes of the largest tensor without memory."""
 MAX_DEVICES = 128  # of one kind: torch keeps the index in a signed byte
 LONGEST_ERROR = 500
 
@@ -62,7 +65,8 @@ def view_of(storage: Any, offset: Any, size: Any, stride: Any, dtype: dt.dtype) 
 
 
 def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metadata: Any) -> Tensor:
-    result = wrap(data)
+    on_meta = storage.untyped().device.type == "meta"
+    result = wrap(np.ndarray.view(data, meta.Meta) if on_meta else data)
     result._storage = storage.untyped()
     result._version_count = 1  # it counts as having been pointed to its memory
     if metadata:
@@ -196,10 +200,16 @@ def is_user_attribute(name: str) -> bool:
     return name != "_data" and not is_dunder(name) and not hasattr(Tensor, name)
 
 
-def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> NoReturn:
-    """Tensors without data need the meta device."""
-    check_available(device("meta"))
-    raise NotImplementedError("tensors on the meta device cannot be loaded")
+def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor without memory."""
+    expect(isinstance(dtype, dt.dtype), f"{brief(dtype)} is no dtype")
+    sizes, steps = _counts(size, "size"), _counts(stride, "stride")
+    expect(len(sizes) == len(steps), f"sizes {sizes} and strides {steps} differ in length")
+    last = sum((n - 1) * step for n, step in zip(sizes, steps, strict=True) if n)
+    expect((last + 1) * dtype.itemsize <= MOST_ADDRESSES, f"a tensor cannot have the size {sizes}")
+    result = wrap(without_memory(np.empty(0, np.uint8)))
+    result._data = meta.empty(sizes, steps, dtype.numpy_dtype)
+    return _set_requires_grad(result, requires_grad)
 
 
 def _not_supported(name: str, kind: str) -> Callable[..., NoReturn]:

@@ -79,6 +79,9 @@ class Detached:
 
 def reduce_plain(tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
     """The call that rebuilds a tensor without its class and attributes."""
+    if tensor.is_meta:
+        layout = (tensor.dtype, tuple(tensor._data.shape), _strides(tensor))
+        return rebuild.rebuild_meta_tensor, (*layout, requires_grad)
     storage = storage_of(tensor)
     size = tuple(memory_of(tensor).shape)
     hooks: OrderedDict[int, Any] = OrderedDict()

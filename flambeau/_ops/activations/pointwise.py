@@ -11,12 +11,14 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_sample
+from flambeau._core.generator import Generator
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, pointwise
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.tensor import Tensor, without_memory, wrap
 
 FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
                           "promote": "tensors"}  # fmt: skip
@@ -489,8 +491,9 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
-    stream = stream_of(generator, "rrelu")
-    return wrap(random_sample.rrelu_noise(input._data, lower, upper, stream))
+    stream = Generator() if input.is_meta else stream_of(generator, "rrelu")
+    noise = random_sample.rrelu_noise(numbers_under(input._data), lower, upper, stream)
+    return wrap(without_memory(noise) if input.is_meta else noise)
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
@@ -507,7 +510,8 @@ def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training:
 
 def _in_rows(result: Any) -> Any:
     """A new result in row-major memory; nobody else has its memory yet."""
-    result._data = np.asarray(result._data, order="C")
+    if not result.is_meta:
+        result._data = np.asarray(result._data, order="C")
     return result
 
 

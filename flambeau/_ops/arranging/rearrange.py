@@ -18,6 +18,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, wrap
 
 # ---- flip, roll, rot90
@@ -254,6 +255,8 @@ def _spread(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     """Position i, `repeats[i]` times."""
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.__class__ is Meta:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     if repeats.dtype.kind not in "iu" or repeats.dtype.itemsize < 4:
         raise RuntimeError("repeats has to be Long or Int tensor")
     if repeats.size and repeats.min() < 0:

@@ -50,13 +50,13 @@ def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: b
 
 
 @kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-        "bool equal_nan=False) -> bool")  # fmt: skip
+        "bool equal_nan=False) -> bool", shape="unknown")  # fmt: skip
 def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close, as `isclose` says."""
     return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
 
 
-@kernel("equal(Tensor self, Tensor other) -> bool")
+@kernel("equal(Tensor self, Tensor other) -> bool", shape="unknown")
 def equal(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two tensors have the same shape and elements."""
     if x.shape != y.shape:

@@ -35,6 +35,9 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @method
 def pin_memory(self: Tensor, device: Any = None) -> NoReturn:
     """The tensor in memory pinned for a GPU. Raises RuntimeError: there is none."""
+    if self.is_meta:
+        raise RuntimeError(f"cannot pin 'Meta{self.dtype.scalar_name}Type' only dense CPU tensors "
+                           "can be pinned")  # fmt: skip
     pin(device)
 
 

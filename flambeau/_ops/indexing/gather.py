@@ -207,6 +207,7 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
 
 @kernel(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
+    shape="unknown",
     out=True,
     out_type=SAME,
     out_apart=True,
@@ -236,7 +237,7 @@ def _masked_select_grad(grad: Any, shape: Any, mask: Any) -> Any:
     return ops.masked_scatter(zeros, mask, grad)
 
 
-@kernel("_nonzero(Tensor self) -> Tensor", method=False, function=False)
+@kernel("_nonzero(Tensor self) -> Tensor", shape="unknown", method=False, function=False)
 def nonzero_positions(data: np.ndarray) -> np.ndarray:
     """One row per element that is not zero: its position in each dim."""
     mask = data if data.dtype.kind == "b" else data != 0

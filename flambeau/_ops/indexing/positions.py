@@ -12,6 +12,7 @@ from flambeau._core.layout import contiguous_strides
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.launching import copies
 from flambeau._runtime import choice
+from flambeau._tensor.meta import Meta
 
 FLOAT32 = np.dtype(np.float32)
 INTEGERS = frozenset((np.dtype(np.int64), np.dtype(np.int32)))
@@ -51,7 +52,7 @@ def range_error(index: np.ndarray, size: int, dim: int, error: type[Exception] =
 
 def in_range(index: np.ndarray, size: int) -> bool:
     """Whether every position lies from 0 to size - 1."""
-    if not index.size:
+    if not index.size or index.__class__ is Meta:
         return True
     # seen as unsigned, a negative position is a large one: one pass tells
     return highest(index.view(UNSIGNED[index.dtype]), None) < size  # type: ignore[no-any-return]

@@ -164,6 +164,7 @@ def _unpack_backward(grads: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
 @kernel(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)"
     " -> (Tensor P, Tensor L, Tensor U)",
+    shape="ones",
     out=True,
     method=False,
     nondifferentiable=("P",),

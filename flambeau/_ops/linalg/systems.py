@@ -469,6 +469,7 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
 
 @kernel(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    shape="ones",
     batch=(2,),
     autocast="cpu=float32",
     out=True,

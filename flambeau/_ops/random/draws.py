@@ -77,7 +77,7 @@ random_fill.Compiled.kernels = staticmethod(_kernels)
 def stream_of(generator: Any, name: str = "") -> CoreGenerator:
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
-    if Defaults.meta and thread.makes_meta:
+    if Defaults.meta and (thread.makes_meta or thread.on_zeros):
         return CoreGenerator()  # nobody will see the numbers
     if generator is None:
         return default_generator
@@ -257,6 +257,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
 
 @composite(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    shape="zeros",
     batch="elements",
     method=False,
     out=True,
@@ -273,6 +274,7 @@ def normal_means(mean: Tensor, std: float, generator: Any) -> Tensor:
 
 @composite(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    shape="zeros",
     batch="elements",
     method=False,
     out=True,
@@ -286,7 +288,7 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
     return _noise(std, std._data.shape, generator).mul_(std).add_(mean)
 
 
-@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", shape="zeros",
            batch="elements",
            method=False, out=True, order=1, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip
@@ -311,6 +313,7 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 
 @composite(
     "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    shape="zeros",
     batch="elements",
     out=True,
     out_type=outputs.ANY,
@@ -325,6 +328,7 @@ def bernoulli(input: Tensor, generator: Any) -> Tensor:
 
 @composite(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    shape="zeros",
     batch="elements",
     order=1,
     underived=True,
@@ -349,7 +353,7 @@ def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
-        "Generator? generator=None) -> Tensor", out=True,
+        "Generator? generator=None) -> Tensor", shape="ones", out=True,
         out_type="multinomial expects {want} tensor out, got: {have}")  # fmt: skip
 def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any

@@ -251,7 +251,11 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     return _histogramdd((hist, found))
 
 
-@kernel("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", underived=True)
+@kernel(
+    "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    shape="unknown",
+    underived=True,
+)
 def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     """How often each non-negative integer occurs, or the sum of its weights."""
     refuse(data, "int", "bincount_cpu")
@@ -360,7 +364,8 @@ def _refuse_examples(input: Any, name: str) -> None:
 
 @composite(
     "unique(Tensor self, bool sorted=True, bool return_inverse=False, "
-    "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
+    "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+    shape="unknown",
 )
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
@@ -380,7 +385,8 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
 
 @composite(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
-    "int? dim=None) -> (Tensor, Tensor, Tensor)"
+    "int? dim=None) -> (Tensor, Tensor, Tensor)",
+    shape="unknown",
 )
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:  # fmt: skip

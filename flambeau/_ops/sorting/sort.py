@@ -294,6 +294,7 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 @composite(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    shape="zeros",
     batch="examples",
     method=False,
 )
@@ -349,6 +350,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 @composite(
     "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
     "bool assume_unique=False, bool invert=False) -> Tensor",
+    shape="zeros",
     batch="examples",
     method=False,
     out_type=EXACT,

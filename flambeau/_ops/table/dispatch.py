@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import Bits, among, set_bits
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor, new, wrap
+from flambeau._tensor.tensor import Tensor, constructors, new, wrap
 from flambeau.autograd.history import (
     bump,
     check_inplace,
@@ -189,7 +190,8 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
-        function = renamed.public_function(op, _watched_body(op) if op.autocast else op.body)
+        body = _asked_for_numbers(op) if op.shape is not None else op.body
+        function = renamed.public_function(op, _watched_body(op) if op.autocast else body)
         places = modes.watch.places
         return function if places is None else places.around(function)  # type: ignore[no-any-return]
     if op.kind == "pointwise":
@@ -206,6 +208,21 @@ def _watched_body(op: Op) -> Callable[..., Any]:
     from flambeau._ops.table import autocast
 
     return autocast.around(op)
+
+
+def _asked_for_numbers(op: Op) -> Callable[..., Any]:
+    """The body of a composite that looks at numbers, which tensors without memory do not have."""
+    body = op.body
+
+    @functools.wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if modes.watch.results:
+            result = constructors["without_numbers"](op, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        return body(*args, **kwargs)
+
+    return call
 
 
 class Plain:

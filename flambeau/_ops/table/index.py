@@ -442,6 +442,7 @@ PROVIDES = {
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
     "transforms.levels": "carry_tangents expect_batches expect_meta",
+    "transforms.meta": "without_numbers",
 }
 
 ALIASES = {

@@ -135,7 +135,8 @@ class Op:
         self.batch = batch
         # What it gives for tensors without memory, where that does not follow from the kind and zeros
         # are not to be gone through: a function of the body's arguments that gives such arrays, or
-        # "unknown" where the numbers decide: see `transforms/meta`.
+        # "unknown" where the numbers decide, "ones" where zeros are refused, "zeros" for a
+        # composite that looks at numbers: see `transforms/meta`.
         self.shape = shape
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By

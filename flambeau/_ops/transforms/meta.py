@@ -7,21 +7,23 @@ it gives is thrown away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.device import thread
 from flambeau._core.layout import contiguous_strides
-from flambeau._ops.table import binder, dispatch, outputs, pointwise
+from flambeau._ops.table import dispatch, outputs, pointwise
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
 from flambeau._tensor import meta
 from flambeau._tensor.meta import Meta
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, provides, wrap
 from flambeau.autograd.history import bump, check_inplace, snapshot
 
 NO_SHAPE = (
@@ -39,10 +41,10 @@ def is_meta(tensor: Tensor) -> bool:
 def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
           functional: bool | None) -> Any:  # fmt: skip
     """A row's call with tensors without memory; NotImplemented where there are none."""
-    if op.kind == "view" or op.kind == "composite":
+    if (op.kind == "composite" and op.shape is None) or not _concerned(values):
         return NotImplemented
-    if not any(map(is_meta, tensors_in(values))):
-        return NotImplemented
+    if op.kind == "view":
+        return _views(plain(*values))
     if functional is False:
         return _in_place(op, plain, values)
     results = _results(op, plain, values)
@@ -50,17 +52,51 @@ def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
     return batching._as_returned(op, results)
 
 
+def _concerned(values: Any) -> bool:
+    return any(map(is_meta, tensors_in(values)))
+
+
+@provides("without_numbers")
+def without_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of a composite that looks at numbers; NotImplemented if it may."""
+    if not _concerned((*args, *kwargs.values())):
+        return NotImplemented
+    if op.shape == "unknown":
+        raise NotImplementedError(NO_SHAPE.format(op.name))
+    named = {name: _zeros(value) for name, value in kwargs.items()}
+    with Apart():
+        result = op.body(*[_zeros(value) for value in args], **named)
+    if isinstance(result, tuple):
+        return type(result)(map(_forgotten, result))
+    return _forgotten(result)
+
+
+def _forgotten(part: Any) -> Any:
+    return wrap(meta.like(part._data)) if isinstance(part, Tensor) else part
+
+
+def _views(result: Any) -> Any:
+    """Views are made by their rows; some come as plain arrays over the same memory."""
+    for part in result if isinstance(result, tuple) else (result,):
+        if part._data.__class__ is np.ndarray:
+            part._data = np.ndarray.view(part._data, Meta)
+    return result
+
+
 def _results(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> list[Any]:
     """Tensors for the results, without history."""
     if op.shape == "unknown":
         raise NotImplementedError(NO_SHAPE.format(op.name))
     if op.kind == "pointwise":
-        return [wrap(_elementwise(op, values))]
-    if op.shape is not None:
+        return [wrap(_elementwise(op, plain, values))]
+    if callable(op.shape):
         arrays = [_given(value) for value in values]
         found = op.shape(*arrays)
         return [wrap(part) for part in (found if isinstance(found, tuple) else (found,))]
-    return _on_zeros(plain, values)
+    written = [name for name, _ in WRITTEN.findall(op.text)] if "!" in op.text else []
+    if op.shape == "ones":
+        values = tuple([_ones(value) for value in values])
+    return _on_zeros(plain, values, [a.name in written for a in op.schema.arguments])
 
 
 def _given(value: Any) -> Any:
@@ -72,21 +108,23 @@ def _given(value: Any) -> Any:
     return value
 
 
-def _elementwise(op: Op, values: tuple[Any, ...]) -> Meta:
+def _elementwise(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Meta:
+    """The layout comes from the plan of the call, the type from the same call of single elements."""
     arguments = [a for a in op.schema.arguments if not pointwise.is_factor(a)]
     pairs = zip(arguments, values, strict=True)
     operands = [v for a, v in pairs if pointwise.is_operand(a) and v is not None]
-    operands = [v if isinstance(v, Tensor) else pointwise.number_of(v) for v in operands]
-    if None in operands:
-        raise dispatch.explain(op, values, TypeError(f"{op.public}(): bad arguments"))
-    if op.check_operands is not None:
-        op.check_operands(operands)
     check_places(operands)
+    (single,) = _on_zeros(plain, tuple(map(_single, values)))
     plan = pointwise.CallPlan(op, operands)
-    if not plan.supported:
-        raise pointwise.refusal(op, plan.compute)
     strides = contiguous_strides(plan.shape) if plan.strides is None else plan.strides
-    return meta.empty(plan.shape, strides, plan.result.numpy_dtype)
+    return meta.empty(plan.shape, strides, single._data.dtype)
+
+
+def _single(value: Any) -> Any:
+    """A tensor of as many dims, all of size 1."""
+    if not isinstance(value, Tensor):
+        return value
+    return wrap(np.ones((1,) * value._data.ndim, value._data.dtype))
 
 
 def check_places(operands: Any) -> None:
@@ -101,15 +139,37 @@ def check_places(operands: Any) -> None:
             raise RuntimeError(MIXED.format(tensor.device, sized[0].device))
 
 
-def _on_zeros(plain: Callable[..., Any], values: tuple[Any, ...]) -> list[Any]:
-    """The layouts of what a row makes of zeros."""
-    enabled, modes.grad.enabled = modes.grad.enabled, False
-    try:
-        result = plain(*[_zeros(value) for value in values])
-    finally:
-        modes.grad.enabled = enabled
+def _ones(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    return wrap(np.ones(value._data.shape, value._data.dtype))
+
+
+class Apart:
+    """`with Apart():` what runs is not recorded, and draws no numbers that others would miss."""
+
+    def __enter__(self) -> None:
+        self.before = modes.grad.enabled, thread.on_zeros
+        modes.grad.enabled, thread.on_zeros = False, True
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad.enabled, thread.on_zeros = self.before
+
+
+WRITTEN = re.compile(r"!\)\??\s+(\w+)()")
+"""Parameters that a row writes to."""
+
+
+def _on_zeros(plain: Callable[..., Any], values: tuple[Any, ...], written: Any = ()) -> list[Any]:
+    """The layouts of what a row makes of zeros. What it writes to is memory of its own."""
+    with Apart():
+        given = [_zeros(value) for value in values]
+        for position, is_written in enumerate(written):
+            if is_written and given[position] is not None:
+                given[position] = wrap(given[position]._data.copy())
+        result = plain(*given)
     parts = result if isinstance(result, (tuple, list)) else [result]
-    return [wrap(meta.like(part._data)) if isinstance(part, Tensor) else part for part in parts]
+    return [_forgotten(part) for part in parts]
 
 
 def _zeros(value: Any) -> Any:

@@ -27,7 +27,9 @@ from flambeau._ops.table.scalars import checked_number
 from flambeau._ops.table.unformulated import NotDerived
 from flambeau._ops.views.geometry import strided
 from flambeau._runtime.cpu import address, element_strides
+from flambeau._tensor import meta
 from flambeau._tensor.bits import about_memory, set_bits
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.storage import ARGUMENT_1, UntypedStorage, elements_under
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, storage_of, wrap
 from flambeau.autograd.graph import Node, tools
@@ -305,7 +307,10 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     check_extent(size, strides, self._data.itemsize)
     if size == self._data.shape and memory_format is None:
         return self
-    resize_memory(self, size, strides)
+    if self._data.__class__ is Meta:
+        self._data = meta.empty(size, strides, self._data.dtype)
+    else:
+        resize_memory(self, size, strides)
     bump(self)
     return self
 
