@@ -28,6 +28,7 @@ from flambeau._core.layout import Size
 from flambeau._runtime.cpu import empty_strided, preserved_strides
 from flambeau._tensor import overriding
 from flambeau._tensor.attributes import fields_of
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided, _shown_as
 from flambeau._tensor.tensor import Tensor, class_of, memory_of, provides
 
@@ -194,6 +195,8 @@ REPEAT, ALL = slice(0, 1), slice(None)
 
 def values_of(data: np.ndarray, conjugated: bool, negated: bool) -> np.ndarray:
     """What an array stands for under two bits, in new memory; repeated elements are one again."""
+    if data.__class__ is Meta:
+        return data.copy()
     repeats = [step == 0 and size > 1 for size, step in zip(data.shape, data.strides, strict=True)]
     if data.size and any(repeats):
         part = values_of(data[tuple([REPEAT if r else ALL for r in repeats])], conjugated, negated)

@@ -291,12 +291,20 @@ def from_numpy(array: np.ndarray) -> Tensor:
 # ---- methods
 
 
+NO_NUMPY = (
+    "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+    "memory first."
+)
+
+
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The memory of this tensor as an ndarray; `force` detaches first."""
     if self.requires_grad and modes.grad.enabled and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
+    if self._data.__class__ is Meta:
+        raise TypeError(NO_NUMPY)
     if self._data.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     return self._data.view()
@@ -308,8 +316,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
     if self._data.__class__ is Meta:
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy "
-                        "the tensor to host memory first.")  # fmt: skip
+        raise TypeError(NO_NUMPY)
     if copy:
         return np.array(self._data, dtype)
     return np.asarray(self._data, dtype)

@@ -11,11 +11,12 @@ import numpy as np
 from flambeau._core.device import check_available
 from flambeau._core.device import device as torch_device
 from flambeau._core.modes import grad
-from flambeau._runtime.cpu import address
+from flambeau._runtime.cpu import address, element_strides
+from flambeau._tensor import meta
 from flambeau._tensor.attributes import FIELDS, fields_of, put_in_slots, slots_of
 from flambeau._tensor.conversion import from_numpy
 from flambeau._tensor.storage import UntypedStorage
-from flambeau._tensor.tensor import Tensor, method, new, storage_of
+from flambeau._tensor.tensor import Tensor, constructors, method, new, storage_of
 
 
 @method
@@ -284,9 +285,26 @@ def rebuild(
     return result  # type: ignore[no-any-return]
 
 
+def rebuild_meta(layout: tuple[Any, ...], requires_grad: bool, cls: type, state: Any,
+                 slots: Any) -> Tensor:  # fmt: skip
+    """The same for a tensor without memory: `layout` holds shape, strides and dtype."""
+    result: Any = new(cls)
+    shape, strides, dtype = layout
+    result._data = meta.empty(shape, strides, dtype.numpy_dtype)
+    constructors["expect_meta"]()
+    result._requires_grad = requires_grad
+    result.__dict__.update(state)
+    put_in_slots(result, slots)
+    return result  # type: ignore[no-any-return]
+
+
 @method
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     state = dict(self.__dict__)
+    if self.is_meta:
+        layout = tuple(self._data.shape), element_strides(self._data), self.dtype
+        slots = slots_of(self) if type(self) is not Tensor else {}
+        return rebuild_meta, (layout, self.requires_grad, type(self), state, slots)
     data, storage = self._data, storage_of(self)
     offset = address(data) - storage.start if data.size else 0
     place = (self.dtype, data.shape, data.strides, offset)

@@ -1,8 +1,8 @@
 """Tensors on the device "meta": a shape, strides and a type, without memory.
 
 Their arrays lie over pages that read as zeros, may not be written, and take no memory however many
-they are: a row without a rule for its shape can be run on them (`_ops.transforms.meta`). Nobody else
-gets to see the zeros: the arrays refuse to be looked at.
+they are: operators can be run on them (`_ops.transforms.meta`). Nobody else gets to see the zeros:
+the arrays refuse to be looked at.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Meta(Numberless):
         """An array of the same layout, with memory of its own."""
         return like(self)
 
-    def view(self, *args: Any) -> Any:
+    def view(self, *args: Any) -> Any:  # type: ignore[override]
         """Another view, also without memory."""
         return np.ndarray.view(self, *args)
 

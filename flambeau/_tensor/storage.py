@@ -111,7 +111,8 @@ class UntypedStorage:
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return META if type(owner_of(self.array).base) is Pages else CPU
+        below: Any = owner_of(self.array).base
+        return META if isinstance(below, Pages) else CPU
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

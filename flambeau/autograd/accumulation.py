@@ -7,6 +7,8 @@ from typing import Any
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_format, contiguous_strides, is_dense
 from flambeau._runtime import cpu
+from flambeau._tensor import meta
+from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided, SparseFirst
 from flambeau._tensor.tensor import Tensor, constructors, new
 from flambeau.autograd.graph import tools
@@ -77,9 +79,12 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     if sharers > 0 or not fits:
         kept = wanted
     if sharers > 0 or not fits or data.base is not None or not data.flags.writeable:
-        fresh = cpu.empty_strided(sizes, kept, data.dtype)
-        fresh[...] = data
-        data = fresh
+        if data.__class__ is Meta:
+            data = meta.empty(sizes, kept, data.dtype)
+        else:
+            fresh = cpu.empty_strided(sizes, kept, data.dtype)
+            fresh[...] = data
+            data = fresh
     result = new(Tensor)
     result._data = data
     return result  # type: ignore[no-any-return]

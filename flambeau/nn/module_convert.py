@@ -36,6 +36,10 @@ REPLICA = (
 )
 
 
+USE_TO_EMPTY = ("Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                "module from meta to a different device.")  # fmt: skip
+
+
 class ModuleConversion:
     """The part of Module that changes its parameters and buffers, and its children's."""
 
@@ -88,9 +92,7 @@ class ModuleConversion:
 
         def convert(tensor: Tensor) -> Tensor:
             if tensor.is_meta and place is not None and place.type != "meta":
-                raise NotImplementedError(f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
-                                          "torch.nn.Module.to() when moving module from meta to a "
-                                          "different device.")  # fmt: skip
+                raise NotImplementedError(f"{NO_DATA} {USE_TO_EMPTY}")
             wanted = dtype if _is_inexact(tensor) else None
             if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(place, dtype=wanted, memory_format=memory_format)

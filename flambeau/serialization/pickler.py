@@ -114,8 +114,8 @@ class TensorPickler(PythonPickler):
         if self.proto >= 4:
             return False
         if type(obj) is Detached:
-            return obj.tensor._stored is None
-        return type(obj) is Tensor and fields_of(obj).keys() <= FIELDS
+            return obj.tensor._stored is None and not obj.tensor.is_meta
+        return type(obj) is Tensor and not obj.is_meta and fields_of(obj).keys() <= FIELDS
 
     def _save_bare_tensor(self, obj: Any) -> None:
         """Write the opcodes that Python's pickler makes of `reduce_plain`, all at once."""

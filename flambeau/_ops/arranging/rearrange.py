@@ -15,7 +15,7 @@ from flambeau._ops.indexing.positions import FULL, highest
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, alias, composite, kernel
+from flambeau._ops.table.op import BY_NAME, UNKNOWN, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor.meta import Meta
@@ -447,8 +447,16 @@ def _shuffled(data: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.array(values, order="C") if values.base is not None else values
 
 
+def _known_count(num_classes: int) -> Any:
+    """Whether how many classes there are depends on no numbers."""
+    return UNKNOWN if num_classes == -1 else NotImplemented
+
+
 @kernel(
-    "one_hot(Tensor self, int num_classes=-1) -> Tensor", namespace="nn.functional", method=False
+    "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    shape=lambda data, num_classes: _known_count(num_classes),
 )
 def one_hot(data: np.ndarray, num_classes: int) -> np.ndarray:
     """A new last dim that is 1 at each index and 0 elsewhere; int64."""

@@ -19,7 +19,7 @@ from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import FLOAT32, FULL, INTEGERS, fill_where
 from flambeau._ops.table import outputs
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import kernel
+from flambeau._ops.table.op import UNKNOWN, kernel
 from flambeau._ops.table.writers import writer
 from flambeau._ops.views.geometry import view_strides
 from flambeau._runtime import cpu
@@ -31,8 +31,15 @@ MASKS = frozenset((np.dtype(np.bool_), np.dtype(np.uint8)))
 # ---- reading
 
 
+def _known_counts(indices: Any) -> Any:
+    """Whether how many elements are taken depends on no numbers: there is no mask."""
+    masks = [index for index in indices if index is not None and index.dtype.kind in "b"]
+    return UNKNOWN if masks else NotImplemented
+
+
 @kernel(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    shape=lambda data, indices: _known_counts(indices),
     batch="index",
     method=False,
     function=False,

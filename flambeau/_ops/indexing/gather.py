@@ -287,6 +287,7 @@ def argwhere(input: Any) -> Any:
 
 
 @composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+           shape="zeros",
            out_type="nonzero_static: Expected out tensor to have scalar type {want} but got scalar "
                     "type{have}")  # fmt: skip
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:

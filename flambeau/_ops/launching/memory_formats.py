@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._core.layout import channels_last_strides, is_channels_last
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
 from flambeau._tensor.examples import Example
+from flambeau._tensor.meta import Meta, like, zeros_of
 
 
 def is_images_of_pixels(data: np.ndarray) -> bool:
@@ -63,6 +64,8 @@ def in_format_of(values: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     """The values themselves, or copied to channels-last memory if one of the sources is so, to
     row-major memory if none is."""
     last = values.ndim in (4, 5) and any(map(is_suggested_last, sources))
+    if values.__class__ is Meta:
+        return like(in_format(zeros_of(values), last))
     return in_format(values, last)
 
 

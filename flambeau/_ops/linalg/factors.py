@@ -467,6 +467,7 @@ def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
 
 @kernel(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    shape="ones",
     namespace="linalg",
     public="ldl_solve",
     out=True,

@@ -288,7 +288,8 @@ def normal_deviations(mean: float, std: Tensor, generator: Any) -> Tensor:
     return _noise(std, std._data.shape, generator).mul_(std).add_(mean)
 
 
-@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", shape="zeros",
+@composite("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    shape="zeros",
            batch="elements",
            method=False, out=True, order=1, node="NormalBackward3",
            backward={"mean": zero_like, "std": zero_like})  # fmt: skip

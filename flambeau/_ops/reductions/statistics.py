@@ -20,7 +20,7 @@ from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, reduction
 from flambeau._tensor.examples import numbers_under
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, without_memory, wrap
 
 
 def _prepare(data: np.ndarray, dim: int, name: str) -> int:
@@ -185,7 +185,8 @@ def _as_quantiles(input: Any, q: Any) -> Any:
         return q
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-    return wrap(np.array(q, input._data.dtype))
+    data = np.array(q, input._data.dtype)
+    return wrap(without_memory(data) if input.is_meta else data)
 
 
 def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
@@ -229,7 +230,7 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
     position = None if dim is None else wrap_dim(dim, ndim)
     rows = input.reshape(-1) if position is None or not ndim else input.movedim(position, -1)
     sorted_rows: Any
-    if is_recorded(rows):
+    if is_recorded(rows) or rows.is_meta:
         sorted_rows = ops.sort(rows, -1)[0]
     else:
         sorted_rows = wrap(np.sort(rows._data, -1))  # in a fifth of the time without places

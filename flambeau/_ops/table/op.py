@@ -49,6 +49,10 @@ class Folded(NamedTuple):
 SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
 
 
+UNKNOWN = "unknown"
+"""What `shape=` says where numbers decide on the shape of a result."""
+
+
 class Op:
     """One row of the operator table."""
 
@@ -133,10 +137,9 @@ class Op:
         # "new dim", "index", "examples" (one by one), the number of dims of an item of each tensor
         # (None: is not batched), `Folded`, or a function of operators: see `transforms/batching`.
         self.batch = batch
-        # What it gives for tensors without memory, where that does not follow from the kind and zeros
-        # are not to be gone through: a function of the body's arguments that gives such arrays, or
-        # "unknown" where the numbers decide, "ones" where zeros are refused, "zeros" for a
-        # composite that looks at numbers: see `transforms/meta`.
+        # What comes of tensors without memory where it does not follow from the kind: UNKNOWN where
+        # numbers decide on the shape (or a function of the arguments that says so), "ones" where
+        # zeros are refused, "zeros" for a composite that looks at numbers: see `transforms/meta`.
         self.shape = shape
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By

@@ -1,8 +1,8 @@
 """What operators do with tensors without memory: the shape, strides and type of the result.
 
-Pointwise rows know them from their plan, and rows may say them (`shape=`). Views and composites need
-nothing: they are made of what is here. Any other row is run on zeros that take no memory, and what
-it gives is thrown away.
+Pointwise rows know them from their plan. Views and composites need nothing: they are made of what
+is here. Any other row is run on zeros that take no memory, and what it gives is thrown away; where
+that does not do, it says so by `shape=`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flambeau._core import modes
 from flambeau._core.device import thread
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.table import dispatch, outputs, pointwise
-from flambeau._ops.table.op import Op
+from flambeau._ops.table.op import UNKNOWN, Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
@@ -61,7 +61,7 @@ def without_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """The call of a composite that looks at numbers; NotImplemented if it may."""
     if not _concerned((*args, *kwargs.values())):
         return NotImplemented
-    if op.shape == "unknown":
+    if op.shape == UNKNOWN:
         raise NotImplementedError(NO_SHAPE.format(op.name))
     named = {name: _zeros(value) for name, value in kwargs.items()}
     with Apart():
@@ -83,16 +83,14 @@ def _views(result: Any) -> Any:
     return result
 
 
-def _results(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> list[Any]:
+def _results(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+             is_written: bool = False) -> list[Any]:  # fmt: skip
     """Tensors for the results, without history."""
-    if op.shape == "unknown":
+    found = op.shape(*map(_given, values)) if callable(op.shape) else op.shape
+    if found == UNKNOWN:
         raise NotImplementedError(NO_SHAPE.format(op.name))
     if op.kind == "pointwise":
-        return [wrap(_elementwise(op, plain, values))]
-    if callable(op.shape):
-        arrays = [_given(value) for value in values]
-        found = op.shape(*arrays)
-        return [wrap(part) for part in (found if isinstance(found, tuple) else (found,))]
+        return [wrap(_elementwise(op, plain, values, is_written))]
     written = [name for name, _ in WRITTEN.findall(op.text)] if "!" in op.text else []
     if op.shape == "ones":
         values = tuple([_ones(value) for value in values])
@@ -108,23 +106,28 @@ def _given(value: Any) -> Any:
     return value
 
 
-def _elementwise(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Meta:
-    """The layout comes from the plan of the call, the type from the same call of single elements."""
+def _elementwise(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+                 is_written: bool) -> Meta:  # fmt: skip
+    """The layout comes from the plan of the call, the type from a call of single elements."""
     arguments = [a for a in op.schema.arguments if not pointwise.is_factor(a)]
     pairs = zip(arguments, values, strict=True)
     operands = [v for a, v in pairs if pointwise.is_operand(a) and v is not None]
     check_places(operands)
-    (single,) = _on_zeros(plain, tuple(map(_single, values)))
     plan = pointwise.CallPlan(op, operands)
+    target, *rest = values
+    rank = max([0, *[t._data.ndim for t in operands if isinstance(t, Tensor)]])
+    # the target has as many dims as any, for writes
+    given = _single(target, rank if is_written else None), *map(_single, rest)
+    (single,) = _on_zeros(plain, given)
     strides = contiguous_strides(plan.shape) if plan.strides is None else plan.strides
     return meta.empty(plan.shape, strides, single._data.dtype)
 
 
-def _single(value: Any) -> Any:
-    """A tensor of as many dims, all of size 1."""
+def _single(value: Any, rank: int | None = None) -> Any:
+    """A tensor of `rank` dims, by default as many, all of size 1."""
     if not isinstance(value, Tensor):
         return value
-    return wrap(np.ones((1,) * value._data.ndim, value._data.dtype))
+    return wrap(np.ones((1,) * (value._data.ndim if rank is None else rank), value._data.dtype))
 
 
 def check_places(operands: Any) -> None:
@@ -188,7 +191,8 @@ def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any
     written = op.written
     recorded = bool(written.backward) and pointwise.wants_grad(values)
     check_inplace(target, recorded)
-    (result,) = _results(op, dispatch.Plain(op) if op.kind != "pointwise" else plain, values)
+    (result,) = _results(op, dispatch.Plain(op) if op.kind != "pointwise" else plain, values,
+                         is_written=True)  # fmt: skip
     outputs.check_written(target._data, result._data)
     before = snapshot(target) if recorded and Plan(written).uses_self() else target
     if recorded:

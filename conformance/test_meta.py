@@ -1,0 +1,119 @@
+"""Tensors on the device "meta" beside PyTorch's: what they are, and what is refused.
+
+`FLAMBEAU_OPERATORS=400` sets how many operators of PyTorch's operator database are drawn, and
+`FLAMBEAU_SEED=...` draws the same again: results on "meta" are laid out as those on the CPU.
+`conformance/opinfo/opinfo.py --layouts` runs all of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch as reference
+
+import flambeau
+
+SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
+COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "12"))
+LEFT = {
+    "linspace": "bounds that are tensors without memory are refused",
+    "logspace": "the same",
+    "nn.functional.ctc_loss": "lengths that are tensors without memory are refused",
+    "repeat_interleave": "counts without memory are refused, with output_size, too",
+}
+SCENARIOS = """
+repr(m(3, 4))
+repr(m(3, 4, dtype=torch.bfloat16, requires_grad=True) * 2)
+m(3).device, m(3).is_meta, m(3).is_cpu, m(3).type(), m(3).get_device()
+m(3, 4).T.contiguous().stride(), m(3, 4)[:, 1:].storage_offset(), m(2, 3)[1].stride()
+m(3, 4).untyped_storage().nbytes(), m(3, 4).untyped_storage().device, m(3).data_ptr()
+str(m(3).untyped_storage())
+repr(torch.ones(3).to("meta")), repr(torch.ones(3, dtype=torch.int8).to("meta", torch.float64))
+repr(torch.tensor([1.0, 2.0], device="meta")), repr(torch.as_tensor([1], device="meta"))
+repr(torch.arange(5, device="meta")), repr(torch.eye(3, device="meta")), repr(m(2).new_ones(3))
+repr(torch.randperm(4, device="meta")), repr(torch.full((2,), True, device="meta"))
+repr(torch.zeros_like(m(3), device="cpu")), repr(torch.empty_like(m(3, 4).T)), repr(m(2).zero_())
+m(1).item()
+m(2).tolist()
+m(2).numpy()
+bool(m(1))
+float(m(()))
+m(2).cpu()
+torch.ones(2).copy_(m(2))
+torch.ones(2, 3) + m(2, 3)
+m(2, 3) + torch.ones(2, 3)
+repr(m(2, 3) + torch.tensor(1.0)), repr(torch.tensor(1.0) * m(2))
+m(2, 3).view(4)
+m(2).pin_memory()
+repr(m(2).uniform_()), repr(m(2).normal_()), repr(m(2).random_(3)), repr(torch.bernoulli(m(2)))
+repr(m(5, 5).resize_(2, 2)), repr(m(3).set_(m(4)))
+repr(copy.deepcopy(m(3, 4).T)), copy.deepcopy(m(3, 4).T).stride()
+torch.nn.Linear(2, 3, device="meta").to("cpu")
+repr(torch.nn.Linear(2, 3).to("meta").bias), repr(torch.nn.Parameter(m(2)))
+torch.nn.Linear(2, 3, device="meta").to_empty(device="cpu").weight.shape
+[x.shape for x in torch.nn.LSTM(3, 4, 2, device="meta")(m(5, 2, 3))[1]]
+repr(torch.nn.TransformerEncoderLayer(8, 2, 16, device="meta")(m(5, 2, 8)))
+torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape
+torch.device("meta", 0), torch.empty(2, device="meta:0").device
+repr(torch.linalg.svd(m(3, 2))), repr(torch.linalg.solve(m(3, 3), m(3)))
+repr(m(4).sort()), repr(m(4).topk(2)), repr(m(3, 4).max(1)), repr(torch.cat([m(2), m(3)]))
+repr(torch.nn.functional.conv2d(m(2, 3, 8, 8).to(memory_format=torch.channels_last), m(4, 3, 3, 3)))
+grads(lambda x: torch.nn.functional.gelu(x).softmax(-1).square().sum(), m(3, 4))
+grads(lambda x: x[0].clone().mul_(x[1]).sum(), m(2, 3))
+""".strip().split("\n")  # noqa: E501
+
+
+def observed(scenario: str, library: Any) -> Any:
+    def meta(*shape: Any, **words: Any) -> Any:
+        return library.empty(*shape, device="meta", **words)
+
+    def grads(function: Any, x: Any) -> Any:
+        x.requires_grad_()
+        function(x).backward()
+        return repr(x.grad), x.grad.stride()
+
+    scope = {"torch": library, "m": meta, "copy": copy, "grads": grads}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return str(eval(scenario, scope))
+        except Exception as error:  # noqa: BLE001  # whatever a library refuses
+            return type(error).__name__, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_scenarios(scenario: str) -> None:
+    want, got = observed(scenario, reference), observed(scenario, flambeau)
+    gc.collect()
+    assert got == want
+
+
+def test_drawn_operators_give_results_laid_out_as_on_the_cpu(tmp_path: Path) -> None:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    seed = int(os.environ.get("FLAMBEAU_SEED", random.SystemRandom().randrange(1 << 30)))
+    print(f"FLAMBEAU_SEED={seed}")
+    names = sorted({op.name for op in op_db} - set(LEFT))
+    drawn = random.Random(seed).sample(names, min(COUNT, len(names)))
+    wanted = "|".join(map(re.escape, drawn))
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(SCRIPT), "--impl", "flambeau", "--layouts", "--only", "layouts"]
+    command += ["--ops", f"({wanted})( .*)?$", "--limit-samples", "6", "--out", str(result)]
+    subprocess.run(command, check=True, timeout=900, cwd=SCRIPT.parent, capture_output=True)
+    failures = [
+        (entry["name"], entry["categories"]["layouts"]["failure"])
+        for entry in json.loads(result.read_text())["results"]
+        if entry["categories"]["layouts"]["status"] not in ("pass", "skipped")
+    ]
+    assert not failures
