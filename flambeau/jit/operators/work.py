@@ -236,7 +236,7 @@ def _attended(query: Any, key: Any, value: Any, *rest: Any) -> int:
     return 2 * query.numel() * key.shape[-2] // PRODUCTS + _elements(query, key, value, *rest)
 
 
-def _listed(tensor: Any, *rest: Any) -> int:
+def listed(tensor: Any, *rest: Any) -> int:
     """Every element becomes a number of a list, whose type is looked at."""
     return _numel(tensor)
 
@@ -292,7 +292,7 @@ FAMILIES: dict[Work, str] = {
     "linalg_ldl_factor_ex linalg_ldl_solve linalg_matrix_exp linalg_matrix_rank linalg_cond "
     "linalg_matrix_norm linalg_norm linalg_householder_product linalg_tensorinv "
     "linalg_tensorsolve",
-    _listed: "tolist _tensor_to_list",
+    listed: "tolist _tensor_to_list",
     _chosen: "combinations",
     _popped: "pop",
     backward: "backward grad",
