@@ -30,7 +30,7 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "library", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_C",
+        "xpu", "sparse", "quasirandom", "_C", "_utils",
     },
     {"jit", "func", "multiprocessing", "profiler"},
     {"debug"},

@@ -147,6 +147,9 @@ def remove(key: str) -> None:
 def _unlink(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
+        return
+    with contextlib.suppress(OSError):
+        path.rmdir()  # a folder in a file's place, if nothing is in it
 
 
 def files() -> Iterator[tuple[float, int, str]]:

@@ -12,6 +12,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import Defaults, makes_meta, prepare, refuse_pinned
 from flambeau._core.promotion import dtype_of_number, promote_types
+from flambeau._core.settings import warn_once
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.numberless import Numberless
@@ -95,7 +96,7 @@ def _copy_of(data: Any, wanted: Any) -> np.ndarray:
         except (OverflowError, TypeError):  # ml_dtypes raises the latter
             return _from_python(data, wanted)
     if isinstance(data, Tensor):
-        return converted(data._data, wanted)
+        return _cast(data._data, wanted)
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
         return _copy_array(np.asarray(data), wanted)
     if isinstance(data, np.generic):
@@ -119,7 +120,22 @@ def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dt.from_numpy_dtype(array.dtype)
+    return _cast(array, wanted)
+
+
+def _cast(array: np.ndarray, wanted: Any) -> np.ndarray:
+    """A copy of an array in a type; that complex numbers lose a part is warned of."""
+    if wanted is not None and array.dtype.kind == "c" and wanted.kind not in "cb":
+        warn_once(HALF_LOST, 5)
+        array = array.real
     return converted(array, wanted)
+
+
+HALF_LOST = "Casting complex values to real discards the imaginary part"
+LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting "
+    "the list to a single numpy.ndarray with numpy.array() before converting to a tensor."
+)
 
 
 def _from_python(data: Any, wanted: Any) -> np.ndarray:
@@ -202,6 +218,8 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any],
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} "
                          f"(got {len(data)})")  # fmt: skip
+    if depth and isinstance(data, np.ndarray):
+        warn_once(LIST_OF_ARRAYS, 6 + depth)
     is_row = depth == len(shape) - 1 and len(data) and type(data[0]) in (float, int)
     if is_row and all(type(item) in (float, int, bool) for item in data):
         flat.extend(data)
@@ -217,6 +235,8 @@ def _number(value: Any) -> Any:
     if isinstance(value, Tensor):
         if value._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if value.requires_grad:
+            warn_once(SCALAR_OF_GRAD, 8)
         return value._data.item()
     if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
         return value.item()
@@ -267,6 +287,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over the memory of an ndarray; both see writes of either."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. "
+                         "Conversion between byte orders is currently not supported.")  # fmt: skip
     dt.from_numpy_dtype(array.dtype)
     if min(array.strides, default=0) < 0:
         raise ValueError(

@@ -107,10 +107,19 @@ def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_
     """A DLPack capsule over this tensor's memory."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    _check_stream(stream)
+    asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     if self._data.dtype.kind == "V" or self._data.dtype.str == "<f1":  # of `ml_dtypes`
         return _unknown_to_numpy().exported(self._data, self.dtype, **asked)
     return self._data.__dlpack__(**asked)
+
+
+def _check_stream(stream: Any) -> None:
+    """Memory of the CPU is in no stream; -1 asks for no waiting."""
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
 
 
 @method

@@ -353,6 +353,8 @@ def elements_of(
     buffer: Any, byte_order: str | None, count: int, offset: int, dtype: Any
 ) -> np.ndarray:
     """A copy of a buffer's elements, in this machine's byte order."""
+    if dtype is None:
+        raise RuntimeError("argument 'dtype' cannot be None")
     element = dtype.numpy_dtype
     if byte_order is None and dtype.itemsize > 1:
         raise RuntimeError("function missing required argument 'byte_order' (pos 2)")

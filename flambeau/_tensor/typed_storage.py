@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.device import check_available
 from flambeau._core.device import device as Device
 from flambeau._core.settings import warn_once
 from flambeau._tensor.storage import UntypedStorage
@@ -54,6 +55,9 @@ INIT = (
     " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n"
 )
 NO_POSITIONAL = "No positional arguments should be given when using 'wrap_storage'"
+
+
+ANY_TYPE = "TypedStorage.from_buffer"
 
 
 class TypedStorage:
@@ -221,10 +225,24 @@ class TypedStorage:
             dtype: the element type; left out, PyTorch's default type.
         """
         warn_deprecated()
+        if issubclass(cls, _LegacyStorage):
+            for name, given in (("dtype", dtype), ("device", options.get("device"))):
+                if given is not None:
+                    raise RuntimeError(f"from_buffer: '{name}' can only be specified in "
+                                       f"UntypedStorage.from_buffer and {ANY_TYPE}")  # fmt: skip
         element = _element_of(cls, dtype)
+        check_available(options.pop("device", None))
         return wrap_typed(
             UntypedStorage.from_buffer(buffer, *args, dtype=element, **options), element
         )
+
+    @classmethod
+    def _new_shared(cls, size: int) -> Any:
+        """As many elements in memory that other processes can be given, as loaders ask for it."""
+        if not issubclass(cls, _LegacyStorage):
+            raise TypeError("TypedStorage._new_shared() has no element type; its subclasses do")
+        element = _element_of(cls, None)
+        return wrap_typed(UntypedStorage._new_shared(size * element.itemsize), element)
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool, size: int) -> Any:
@@ -335,8 +353,8 @@ def _new_memory(where: str, data: tuple[Any, ...], dtype: Any, device: Any) -> U
         )
     if not data:
         return UntypedStorage(0, device=device)
-    if isinstance(data[0], int):
-        return UntypedStorage(data[0] * dtype.itemsize, device=device)
+    if isinstance(data[0], (int, np.integer)):
+        return UntypedStorage(int(data[0]) * dtype.itemsize, device=device)
     if isinstance(data[0], str):
         raise TypeError(f"new(): invalid data type '{type(data[0]).__name__}'")
     if isinstance(data[0], Tensor) or not hasattr(data[0], "__len__"):

@@ -95,11 +95,13 @@ def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
 
 
 def bytes_of_file(path: str) -> FileBytes | bytes:
-    """The bytes of the file at a path; what is no plain file, such as a pipe, is read whole."""
+    """The bytes of the file at a path; what is no plain file, such as a pipe, is read whole;
+    of a character device, which may never end, the first bytes alone: no file is one."""
     with Path(path).open("rb", buffering=0) as file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(mode):
             return FileBytes(file.fileno())
-        return file.read()
+        return file.read(WINDOW if stat.S_ISCHR(mode) else -1)
 
 
 def bytes_of_open_file(file: IO[bytes], start: int) -> FileBytes:

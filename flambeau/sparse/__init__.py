@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._ops.factories.sparse_typed import TYPES
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.sparse.functions import log_softmax, softmax, spdiags
@@ -11,6 +12,9 @@ from flambeau.sparse.invariants import check_sparse_tensor_invariants
 
 __all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "spdiags",
            "sum"]  # fmt: skip
+
+
+globals().update(TYPES)
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:

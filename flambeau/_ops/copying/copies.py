@@ -22,6 +22,7 @@ from flambeau._ops.table.pointwise import FLOAT32, LIMIT
 from flambeau._ops.table.scalars import filling
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Unresolved, prepared, reading, set_bits, share, writing
+from flambeau._tensor.conversion import HALF_LOST
 from flambeau._tensor.examples import Example
 from flambeau._tensor.meta import NO_DATA, Meta
 from flambeau._tensor.sparse import SparseTensor
@@ -141,9 +142,6 @@ def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.
     if data.dtype.kind == "c" and wanted.kind not in "cb":
         warn_once(HALF_LOST, 4)
     return copy_in_format(data, wanted, memory_format)
-
-
-HALF_LOST = "Casting complex values to real discards the imaginary part"
 
 
 @method

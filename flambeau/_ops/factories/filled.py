@@ -12,6 +12,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
+from flambeau._core.allocation import cannot_allocate, overflowed
 from flambeau._core.device import CPU, META, Defaults, makes_meta, prepare, refuse_pinned
 from flambeau._core.promotion import dtype_of_number
 from flambeau._core.settings import Determinism
@@ -194,7 +195,20 @@ def too_large(shape: tuple[int, ...], strides: Sequence[int] | None = None) -> R
     steps = lay.contiguous_strides(shape) if strides is None else strides
     if max(steps, default=0) > LARGEST:
         return RuntimeError("Stride calculation overflowed")
-    return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return overflowed(shape)
+
+
+def no_memory(shape: tuple[int, ...], error: Exception) -> Exception:
+    """What NumPy's error about memory for a shape is in torch's words."""
+    return cannot_allocate(str(error)) if isinstance(error, MemoryError) else too_large(shape)
+
+
+def memory(shape: tuple[int, ...], numpy_dtype: Any, make: Any = np.empty) -> np.ndarray:
+    """A new array, or torch's error where there is no memory for it."""
+    try:
+        return make(shape, numpy_dtype)  # type: ignore[no-any-return]
+    except (ValueError, MemoryError) as error:
+        raise no_memory(shape, error) from None
 
 
 LARGEST = 2**63 - 1
@@ -237,8 +251,8 @@ def zeros(
         data = np.zeros(shape, options(of_out("zeros", out, dtype, layout), layout, device))
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
-    except ValueError:
-        raise too_large(shape) from None
+    except (ValueError, MemoryError) as error:
+        raise no_memory(shape, error) from None
     return finish(data, requires_grad, out)
 
 
@@ -259,8 +273,8 @@ def ones(
     shape = shape_of(sizes if size is None else (size,), "ones")
     try:
         data = np.ones(shape, options(of_out("ones", out, dtype, layout), layout, device))
-    except ValueError:
-        raise too_large(shape) from None
+    except (ValueError, MemoryError) as error:
+        raise no_memory(shape, error) from None
     return finish(data, requires_grad, out)
 
 
@@ -288,8 +302,8 @@ def empty(
     if strides is None:
         try:
             return finish(untouched(np.empty(shape, numpy_dtype)), requires_grad, out)
-        except ValueError:
-            raise too_large(shape) from None
+        except (ValueError, MemoryError) as error:
+            raise no_memory(shape, error) from None
     return finish(untouched(cpu.empty_strided(shape, strides, numpy_dtype)), requires_grad, out)
 
 
@@ -316,7 +330,7 @@ def full(
     if dtype is None:
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
-    data = np.empty(shape_of((size,), "full"), numpy_dtype)
+    data = memory(shape_of((size,), "full"), numpy_dtype)
     write_number(data, fill_value)
     return finish(data, requires_grad, out)
 
@@ -346,7 +360,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
     if data.base is None and data.flags.c_contiguous and (
         dtype is layout is device is memory_format is None
     ):  # fmt: skip
-        return np.empty(data.shape, data.dtype)
+        return memory(data.shape, data.dtype)
     place = device or (META if data.__class__ is Meta else CPU)
     numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, place)
     data = tensor._data
@@ -355,7 +369,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
     else:
         strides = format_strides(data.shape, memory_format)
     if strides is None:
-        return np.empty(data.shape, numpy_dtype)
+        return memory(data.shape, numpy_dtype)
     return cpu.empty_strided(data.shape, strides, numpy_dtype)
 
 
@@ -459,7 +473,7 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
         refuse_pinned("new_zeros", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
-        np.zeros(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype),
+        memory(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype, np.zeros),
         requires_grad,
     )
 
@@ -473,7 +487,7 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
         refuse_pinned("new_ones", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
-        np.ones(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype),
+        memory(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype, np.ones),
         requires_grad,
     )
 
@@ -487,7 +501,7 @@ def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
         refuse_pinned("new_empty", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
     return finish(
-        untouched(np.empty(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype)),
+        untouched(memory(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype)),
         requires_grad,
     )
 
@@ -512,7 +526,7 @@ def new_full(
     if pin_memory is not False:
         refuse_pinned("new_full", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
-    data = np.empty(shape_of((size,), "new_full"), numpy_dtype)
+    data = memory(shape_of((size,), "new_full"), numpy_dtype)
     data[...] = filling(_number("new_full", fill_value), numpy_dtype)
     return finish(data, requires_grad)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
 from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
 from flambeau._ops.table.binder import type_name
@@ -230,6 +231,8 @@ def _checked_steps(function: str, steps: Any) -> int:
                         f"{type_name(steps)}")  # fmt: skip
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if steps > LARGEST // 8:
+        raise overflowed((int(steps),))
     return int(steps)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core import layout as lay
 from flambeau._core.device import CPU, check_available
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
@@ -96,6 +97,9 @@ class TypedMeta(type):
     """Types such as `torch.FloatTensor`: called, they make tensors; `isinstance` asks the type."""
 
     element: dt.dtype
+    layout = lay.strided
+    is_sparse = False
+    is_cuda = False
 
     def __new__(cls, name: str, bases: tuple[Any, ...], names: dict[str, Any]) -> Any:
         for base in bases:
@@ -182,5 +186,7 @@ def set_default_tensor_type(t: Any) -> None:
         raise TypeError(f"invalid type object: {wanted}")
     if not known.element.is_floating_point:
         raise TypeError(wanted)
+    if known.is_sparse:
+        raise TypeError("only dense types are supported as the default type")
     warn_once(OLD_DEFAULT)
     dt.set_default_dtype(known.element)

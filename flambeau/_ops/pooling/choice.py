@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.layout import is_channels_last
 from flambeau._ops.images import planes as plain_planes
-from flambeau._ops.launching.memory_formats import in_format_of
+from flambeau._ops.launching.memory_formats import in_format, in_format_of
 from flambeau._ops.launching.precision import Array, is_floating
 from flambeau._ops.launching.windows import Ints
 from flambeau._ops.pooling import numpy_adaptive as plain_adaptive
 from flambeau._ops.pooling import numpy_form as plain
 from flambeau._runtime import choice
+from flambeau._runtime.cpu import element_strides
 
 
 def _compiled(array: Array, spatial: Ints, work: str = "pool") -> Any:
@@ -33,7 +35,15 @@ def max_pool(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: 
     """The largest value of every window; NaN wins."""
     kernels = _compiled(input, input.shape[-len(kernel) :])
     pool = plain.max_pool if kernels is None else kernels.max_pool
-    return in_format_of(pool(input, kernel, stride, padding, dilation, output), input)
+    return _laid_out(pool(input, kernel, stride, padding, dilation, output), input, kernel)
+
+
+def _laid_out(result: Array, input: Array, kernel: Ints) -> Array:
+    """The result in the memory format of the input; a volume without a batch is a batch of one."""
+    if len(kernel) == 3 and input.ndim == 4:  # noqa: PLR2004
+        steps = (input.size, *element_strides(input))
+        return in_format(result[None], is_channels_last((1, *input.shape), steps))[0]
+    return in_format_of(result, input)
 
 
 def max_pool_with_indices(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -42,7 +52,7 @@ def max_pool_with_indices(input: Array, kernel: Ints, stride: Ints, padding: Int
     kernels = _compiled(input, input.shape[-len(kernel) :], "pool places")
     function = plain.max_pool_with_indices if kernels is None else kernels.max_pool_with_indices
     found = function(input, kernel, stride, padding, dilation, output)
-    return in_format_of(found[0], input), in_format_of(found[1], input)
+    return _laid_out(found[0], input, kernel), _laid_out(found[1], input, kernel)
 
 
 def max_pool_backward(grad: Array, input: Array, result: Array, kernel: Ints, stride: Ints,

@@ -16,7 +16,16 @@ from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
 from flambeau._ops.elementwise.arithmetic import zero_like
-from flambeau._ops.factories.filled import _like, filled, finish, of_out, options, room, shape_of
+from flambeau._ops.factories.filled import (
+    _like,
+    filled,
+    finish,
+    memory,
+    of_out,
+    options,
+    room,
+    shape_of,
+)
 from flambeau._ops.table import outputs
 from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.namespace import ops
@@ -125,7 +134,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
     """The memory to fill: new, or that of `out`, in its own type and order."""
     if out is None:
-        return np.empty(shape_of(size, name), options(dtype, layout, device))
+        return memory(shape_of(size, name), options(dtype, layout, device))
     options(of_out(name, out, dtype, layout), layout, device)
     data = room(out, shape_of(size, name))
     outputs.check_overlap(data)

@@ -12,7 +12,7 @@ from flambeau._ops.table.namespace import get, get_inplace
 from flambeau._tensor.sparse import SparseTensor
 from flambeau.autograd.history import check_inplace
 
-LINEAR = "neg"
+LINEAR = "neg _conj_physical"
 """The function of a sum is the sum of the functions: places may repeat."""
 NONLINEAR = (
     "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf "
@@ -46,3 +46,5 @@ for _names, _linear in ((LINEAR, True), (NONLINEAR, False)):
         TABLE[_name] = _function(_name, _linear)
         if _name != "square":  # which torch has as `pow_`, and not for sparse tensors
             TABLE[f"{_name}_"] = _inplace(_name, _linear)
+
+TABLE["_conj"] = TABLE["_conj_physical"]  # entries are copied: only dense memory has views of a bit

@@ -19,6 +19,16 @@ from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import check_inplace
 
+
+@method
+def new(self: SparseTensor, *args: Any, device: Any = None) -> SparseTensor:
+    """A sparse tensor of this one's type: `x.new(2, 3)`, `x.new(indices, values)`."""
+    from flambeau._ops.factories.sparse_typed import legacy_sparse  # it imports what this does
+
+    check_available(self.device if device is None else device)
+    return legacy_sparse(self.dtype, args)
+
+
 # ---- copies
 
 

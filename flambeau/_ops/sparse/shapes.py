@@ -73,6 +73,18 @@ def transpose(tensor: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
 SparseTensor.mT = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
 
 
+@method
+def adjoint(self: SparseTensor) -> SparseTensor:
+    """The last two dims exchanged, conjugated."""
+    if self.ndim < 2:  # noqa: PLR2004
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. "
+                           f"Got {self.ndim}-D tensor.")  # fmt: skip
+    return ops.conj(transpose(self, -2, -1))  # type: ignore[no-any-return]
+
+
+SparseTensor.mH = property(adjoint)  # type: ignore[attr-defined]
+
+
 @on_sparse("t")
 def t(tensor: SparseTensor) -> SparseTensor:
     """The transpose of a matrix."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import modes
+from flambeau._core import allocation, modes
 from flambeau._ops.table import binder, bits, earlier_forms, overrides, pointwise, renamed
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import check_out, inplace_array, write_out
@@ -73,10 +73,10 @@ def base_scope(op: Op) -> dict[str, Any]:
 
 
 def explain(op: Op, values: tuple[Any, ...], error: Exception) -> Exception:
-    """Torch's TypeError if an argument has the wrong type, else the error itself: types are looked
-    at before anything else in torch, and here when something fails."""
-    found = binder.argument_error(op, list(values))
-    return found or error
+    """Torch's TypeError if an argument has the wrong type, else the error itself, in torch's words
+    if it is about memory: types are looked at before anything else in torch, and here when
+    something fails."""
+    return binder.argument_error(op, list(values)) or allocation.in_torch_words(error) or error
 
 
 def otherwise(

@@ -56,3 +56,12 @@ def estimate_of(schema: FunctionSchema) -> Estimate | None:
 def growth_of(schema: FunctionSchema) -> Estimate | None:
     """By how much an operator lets its first argument grow; None for one that does not."""
     return GROWTH.get(schema.full_name) or GROWTH.get(schema.name)
+
+
+def listed(tensor: Any) -> int:
+    """The lists that a tensor becomes, with their numbers."""
+    return tensor.numel() * LISTED_NUMBER  # type: ignore[no-any-return]
+
+
+LISTED_NUMBER = 40
+"""Bytes of a number of a list, and of its place there."""

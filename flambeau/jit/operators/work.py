@@ -236,6 +236,18 @@ def _attended(query: Any, key: Any, value: Any, *rest: Any) -> int:
     return 2 * query.numel() * key.shape[-2] // PRODUCTS + _elements(query, key, value, *rest)
 
 
+def listed(tensor: Any, *rest: Any) -> int:
+    """Every element becomes a number of a list, whose type is looked at."""
+    return _numel(tensor)
+
+
+def _chosen(input: Any, r: Any = 2, with_replacement: Any = False, *rest: Any) -> int:
+    """A row for each choice of so many elements."""
+    size = input.numel()
+    rows = math.comb(size + r - 1 if with_replacement and size else size, max(r, 0))
+    return rows * max(r, 1) // CHOICES
+
+
 def _slow(*values: Any) -> int:
     return SORTING * _elements(*values)
 
@@ -247,6 +259,8 @@ def backward(*values: Any) -> int:
 
 SORTING, FACTORING = 32, 32
 """How many times more than one operation an element of these takes."""
+CHOICES = 8
+"""Elements of rows of choices for one step."""
 
 FAMILIES: dict[Work, str] = {
     _product: "matmul mm bmm mv addmm addmm_ addmv addmv_ addbmm addbmm_ baddbmm baddbmm_ "
@@ -266,7 +280,7 @@ FAMILIES: dict[Work, str] = {
     _slow: "argsort msort topk kthvalue median nanmedian mode quantile nanquantile unique_dim "
     "unique_consecutive _unique _unique2 multinomial bucketize searchsorted randperm lgamma "
     "digamma polygamma mvlgamma igamma igammac special_zeta histogramdd ctc_loss _ctc_loss "
-    "tolist _tensor_to_list renorm embedding_renorm_ fft_fft fft_fft2 fft_fftn fft_ifft fft_ifft2 "
+    "renorm embedding_renorm_ fft_fft fft_fft2 fft_fftn fft_ifft fft_ifft2 "
     "fft_ifftn fft_rfft fft_rfft2 fft_rfftn fft_irfft fft_irfft2 fft_irfftn fft_hfft fft_ihfft "
     "fft_hfft2 fft_hfftn fft_ihfft2 fft_ihfftn _fft_c2c _fft_c2r _fft_r2c stft istft",
     _factored: "svd qr cholesky cholesky_inverse cholesky_solve det logdet slogdet inverse "
@@ -278,6 +292,8 @@ FAMILIES: dict[Work, str] = {
     "linalg_ldl_factor_ex linalg_ldl_solve linalg_matrix_exp linalg_matrix_rank linalg_cond "
     "linalg_matrix_norm linalg_norm linalg_householder_product linalg_tensorinv "
     "linalg_tensorsolve",
+    listed: "tolist _tensor_to_list",
+    _chosen: "combinations",
     _popped: "pop",
     backward: "backward grad",
     _sorted: "sort sorted",

@@ -15,6 +15,8 @@ from flambeau.jit.operators.work import ELEMENTS, ITEMS, backward, extent
 from flambeau.jit.run.holding import held
 
 LOOK_EVERY = 256
+MOST_PER_SECOND = 20_000_000
+"""Steps: many times what a second of work counts, so that no operator is refused that fits."""
 
 
 class LimitExceeded(RuntimeError):
@@ -30,7 +32,8 @@ class Limits:
     memory: bytes that the results of operators may take at the same time.
     depth: calls within each other.
     code: characters of the code of an archive, together; it is compiled while it is loaded.
-    seconds: how long a call may take. The clock is looked at between operators.
+    seconds: how long a call may take. The clock is looked at between operators;
+        one that would by far take longer than what is left is not begun.
     """
 
     steps: int | None = None
@@ -98,7 +101,8 @@ class Meter:
             raise LimitExceeded(f"more than {self.limits.steps} steps")
         if self.deadline is not None and self.steps >= self.next_look:
             self.next_look = self.steps + LOOK_EVERY
-            if time.monotonic() > self.deadline:
+            left = self.deadline - time.monotonic()
+            if left < 0 or more > MOST_PER_SECOND * left:  # nobody stops an operator half-way
                 raise LimitExceeded(f"more than {self.limits.seconds:g} seconds")
 
     def work(self, estimate: Estimate, *args: Any) -> None:

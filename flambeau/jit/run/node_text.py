@@ -9,7 +9,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.graph import Block, Node, Value
 from flambeau.jit.ir.values import ScriptObject, named_tuple
-from flambeau.jit.operators import work
+from flambeau.jit.operators import sizes, work
 from flambeau.jit.run import contexts, support
 from flambeau.jit.run.futures import forked, forked_here
 
@@ -251,6 +251,10 @@ def write_isinstance(w: Writer, node: Node) -> None:
 def write_tolist(w: Writer, node: Node) -> None:
     """A tensor as nested lists."""
     given = ", ".join(w.text(value) for value in node.inputs)
+    if w.meter is not None:
+        tensor = w.text(node.inputs[0])
+        w.put(f"{w.meter}.work({w.bind(work.listed, 'work')}, {tensor})")
+        w.put(f"{w.meter}.grow({w.bind(sizes.listed, 'size')}, {tensor})")
     w.assign(node, f"{w.bind(support.as_list, 'as_list')}({given})")
 
 

@@ -1,0 +1,103 @@
+"""`torch._utils`: what libraries take from PyTorch's file of small helpers."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+from flambeau._core.missing import missing
+from flambeau._ops.table.namespace import ops
+from flambeau._tensor.tensor import Tensor
+
+ExcInfo = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
+
+
+class KeyErrorMessage(str):
+    """A text that is shown as it is: `repr` of a KeyError's text would hide its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of another thread or process, as text, to be raised here.
+
+    Args:
+        exc_info: as `sys.exc_info()` gives it, which is what is left out stands for.
+        where: where it happened, for the message.
+    """
+
+    def __init__(self, exc_info: ExcInfo | None = None, where: str = "in background") -> None:
+        kind, error, place = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, error, place))
+        self.where = where
+
+    def reraise(self) -> NoReturn:
+        """Raise an exception of the same class, whose message shows where the first one was."""
+        kind = self.exc_type
+        if kind is None:
+            raise RuntimeError(f"no exception was caught {self.where}")
+        words = f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if kind is KeyError:
+            raise KeyError(KeyErrorMessage(words))
+        try:
+            error = kind(message=words) if getattr(kind, "message", None) else kind(words)
+        except Exception:  # noqa: BLE001  its constructor takes other arguments
+            raise RuntimeError(words) from None
+        raise error
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """The elements of all tensors, one after the other: in new memory, unless it is one alone."""
+    if len(tensors) == 1:
+        return ops.reshape(tensors[0], (-1,))  # type: ignore[no-any-return]
+    return ops.cat([ops.reshape(tensor, (-1,)) for tensor in tensors])  # type: ignore[no-any-return]
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of a flat tensor with the shapes of others, one after the other."""
+    views, start = [], 0
+    for tensor in tensors:
+        count = tensor.numel()
+        views.append(ops.narrow(flat, 0, start, count).view(tensor.shape))
+        start += count
+    return tuple(views)
+
+
+def _rebuild_tensor(
+    storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Tensor:
+    """The tensor of these sizes and strides over a typed storage."""
+    result = ops.empty(0, dtype=storage.dtype)
+    return result.set_(storage._untyped_storage, storage_offset, size, stride)  # type: ignore[no-any-return]
+
+
+def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Sequence[int],
+                       stride: Sequence[int], requires_grad: bool, backward_hooks: Any,
+                       metadata: Any = None) -> Tensor:  # fmt: skip
+    """The same, a leaf that learns if it did, with its hooks."""
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    tensor.requires_grad = requires_grad
+    if backward_hooks:
+        tensor._backward_hooks = backward_hooks
+    return tensor
+
+
+def _element_size(dtype: Any) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize  # type: ignore[no-any-return]
+
+
+def _is_privateuse1_backend_available() -> bool:
+    """Whether a device from outside is registered: there are none."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)
