@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd.grad_mode import _Region
-from flambeau.autograd.tangents import Level, new_level
+from flambeau.autograd.tangents import OTHER_SIZE, Level, new_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "unpack_dual"]  # fmt: skip
@@ -32,10 +32,6 @@ NOT_THE_LAST = (
 TAKEN = (
     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
     "{} is not supported."
-)
-OTHER_SIZE = (
-    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-    "this is not supported. Tensor is of size {} while the given forward gradient is of size {}."
 )
 
 
@@ -53,6 +49,10 @@ class _Public:
     enabled = True
 
 
+_current_level = -1
+"""The number of the level that tangents are carried in; -1 outside of one."""
+
+
 def enter_dual_level() -> int:
     """Begin to carry tangents; gives the number of the level.
 
@@ -61,8 +61,8 @@ def enter_dual_level() -> int:
     """
     if _Public.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _Public.level = new_level()
-    return 0
+    _set(new_level())
+    return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -72,8 +72,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(NOT_THE_LAST)
     if found is None:
         raise RuntimeError("Dual level must be a positive number.")
-    _Public.level = None
+    _set(None)
     found.end()
+
+
+def _set(level: Level | None) -> None:
+    global _current_level  # noqa: PLW0603
+    _Public.level = level
+    _current_level = -1 if level is None else 0
 
 
 class dual_level(_Region):
