@@ -5,6 +5,7 @@ Each function is a scenario; `t` is the library.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +48,8 @@ def _tried(t: Any, forward: Any, jvp: Any, of_view: bool) -> Any:
         "forward": staticmethod(forward),
         "jvp": staticmethod(lambda ctx, g: jvp(g)),
     })  # fmt: skip
-    with ad.dual_level():
+    with warnings.catch_warnings(), ad.dual_level():
+        warnings.simplefilter("ignore")  # PyTorch imports more of itself when one is first called
         x = ad.make_dual(t.arange(4.0) + 1, t.ones(4))
         try:
             found = made.apply(x.view_as(x) if of_view else x)
@@ -119,4 +121,59 @@ def gradcheck_forward_counts(t):
                 found.append(
                     (undefined, batched, said, calls.count(2), any(c is True for c in calls))
                 )
+    return found
+
+
+def _bits(t: Any, kind: str) -> Any:
+    z = t.ones(2, dtype=t.complex128)
+    return {"plain": z, "conj": z.conj(), "neg": z._neg_view()}[kind]
+
+
+def dual_tangents_lie_as_their_tensors(t):
+    found = {}
+    ad = t.autograd.forward_ad
+    kinds = ("plain", "conj", "neg")
+    for kind, other in [(kind, other) for kind in kinds for other in kinds]:
+        given = _bits(t, other)
+        with ad.dual_level():
+            tangent = ad.unpack_dual(ad.make_dual(_bits(t, kind), given)).tangent
+            told = tangent is given, tangent.is_conj(), tangent.is_neg(), tangent.resolve_conj()
+            found[f"{kind}, {other}"] = told
+    for start in (0, 1):
+        part = t.arange(5.0)[start : start + 4].detach()
+        with ad.dual_level():
+            dual = ad.make_dual(part, t.ones(4))
+            tangent = ad.unpack_dual(dual).tangent
+            size = tangent.untyped_storage().nbytes()
+            whole = ad.unpack_dual(dual.as_strided((5,), (1,), 0)).tangent
+            found[f"part from {start}"] = size, tangent.storage_offset(), whole
+    return found
+
+
+def dual_tangent_that_is_dual(t):
+    ad = t.autograd.forward_ad
+    with ad.dual_level():
+        try:
+            ad.make_dual(t.ones(2), ad.make_dual(t.ones(2), t.ones(2)))
+        except RuntimeError as error:
+            return str(error)
+
+
+def detach_takes_the_tangent(t):
+    ad = t.autograd.forward_ad
+    with ad.dual_level():
+        x = ad.make_dual(t.ones(2), t.ones(2)).clone()
+        x.detach_()
+        return ad.unpack_dual(x).tangent, ad.unpack_dual(x * 2).tangent
+
+
+def is_view_of_inference_tensors(t):
+    found = []
+    for requires_grad in (True, False):
+        with t.inference_mode():
+            x = t.ones(2, 3, requires_grad=requires_grad)
+            inner = x[0]
+        found += [
+            v._is_view() for v in (inner, x.view(-1), x[0], x.detach(), x.t(), x.expand(2, 3))
+        ]
     return found

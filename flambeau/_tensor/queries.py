@@ -182,8 +182,8 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    """Whether this tensor is a view that autograd tracks."""
-    return self._base is not None
+    """Whether this tensor is a view that autograd tracks: none of an inference tensor is."""
+    return self._base is not None and not is_inference(self)
 
 
 @method

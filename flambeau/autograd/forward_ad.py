@@ -33,6 +33,7 @@ TAKEN = (
     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
     "{} is not supported."
 )
+TANGENT_TAKEN = "Setting a forward grad that itself has a forward gradient at the same level{} is not supported."
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -111,9 +112,27 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         raise RuntimeError(TAKEN.format(0))
     if tensor.shape != tangent.shape:
         raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+    if found.tangent(tangent) is not None:
+        raise RuntimeError(TANGENT_TAKEN.format(0))
     dual: Tensor = tensor.view_as(tensor)
-    found.put(dual, tangent)
+    found.put(dual, _lying_as(dual, tangent))
     return dual
+
+
+def _lying_as(tensor: Any, tangent: Any) -> Any:
+    """A tangent, or a copy of it in memory like the tensor's: of as many elements, conjugate or
+    negative where the tensor is, so that each view of the one has its part of the other."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    is_conj, is_neg = tensor.is_conj(), tensor.is_neg()
+    same_bits = tangent.is_conj() == is_conj and tangent.is_neg() == is_neg
+    own = tangent.untyped_storage().nbytes() // tangent.element_size()
+    if not tensor.numel() or (same_bits and count == own):
+        return tangent
+    room = tangent.detach().new_zeros(count)
+    room = room.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    room = room.conj() if is_conj else room
+    room = room._neg_view() if is_neg else room
+    return room.copy_(tangent)
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
