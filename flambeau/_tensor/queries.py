@@ -190,6 +190,8 @@ def _is_view(self: Tensor) -> bool:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same elements of the same memory."""
     mine, theirs = self._data, tensor._data
+    if self._stored is not None or tensor._stored is not None:
+        return False  # conjugate and negative views are not their memory
     same = address(mine) == address(theirs) and mine.shape == theirs.shape
     return same and mine.strides == theirs.strides and mine.dtype == theirs.dtype
 

@@ -33,7 +33,10 @@ TAKEN = (
     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
     "{} is not supported."
 )
-TANGENT_TAKEN = "Setting a forward grad that itself has a forward gradient at the same level{} is not supported."
+TANGENT_TAKEN = (
+    "Setting a forward grad that itself has a forward gradient at the same level{} is not "
+    "supported."
+)
 
 
 class UnpackedDualTensor(NamedTuple):
