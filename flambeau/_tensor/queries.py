@@ -182,14 +182,16 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    """Whether this tensor is a view that autograd tracks."""
-    return self._base is not None
+    """Whether this tensor is a view that autograd tracks: none of an inference tensor is."""
+    return self._base is not None and not is_inference(self)
 
 
 @method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same elements of the same memory."""
     mine, theirs = self._data, tensor._data
+    if self._stored is not None or tensor._stored is not None:
+        return False  # conjugate and negative views are not their memory
     same = address(mine) == address(theirs) and mine.shape == theirs.shape
     return same and mine.strides == theirs.strides and mine.dtype == theirs.dtype
 

@@ -58,6 +58,9 @@ WRITES = (
 ).split()
 """Methods that write, of which observers are not told."""
 
+FACTORIES = "new_empty new_empty_strided new_full new_ones new_zeros".split()
+"""Methods that make a tensor for each gradient of a batch, of which observers are not told."""
+
 COMPARISONS = ("equal", "allclose")
 """Operators whose result is one bool."""
 
@@ -95,6 +98,8 @@ class Following(observing):
             self.exchange(name, refusing(words, self.followed))
         for name in WRITES:
             self.exchange(name, writing(name, self.followed))
+        for name in FACTORIES:
+            self.exchange(name, making(self.followed))
         return super().__enter__()
 
     def exchange(self, name: str, make: Callable[[Any], Any]) -> None:
@@ -171,6 +176,21 @@ def writing(name: str, followed: Followed) -> Callable[[Any], Any]:
             if _is_the_programs():
                 followed.check_write(_operator(name, args), self, (*args, *kwargs.values()))
             return method(self, *args, **kwargs)
+
+        return call
+
+    return instead_of
+
+
+def making(followed: Followed) -> Callable[[Any], Any]:
+    """A method whose result belongs to the batch if its tensor does."""
+
+    def instead_of(method: Any) -> Any:
+        def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = method(self, *args, **kwargs)
+            if followed.holds(self):
+                followed.add(result)
+            return result
 
         return call
 

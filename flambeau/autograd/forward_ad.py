@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flambeau._core import modes
 from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd.grad_mode import _Region
-from flambeau.autograd.tangents import Level, new_level
+from flambeau.autograd.tangents import OTHER_SIZE, Level, new_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "unpack_dual"]  # fmt: skip
@@ -33,9 +33,9 @@ TAKEN = (
     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
     "{} is not supported."
 )
-OTHER_SIZE = (
-    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-    "this is not supported. Tensor is of size {} while the given forward gradient is of size {}."
+TANGENT_TAKEN = (
+    "Setting a forward grad that itself has a forward gradient at the same level{} is not "
+    "supported."
 )
 
 
@@ -53,6 +53,10 @@ class _Public:
     enabled = True
 
 
+_current_level = -1
+"""The number of the level that tangents are carried in; -1 outside of one."""
+
+
 def enter_dual_level() -> int:
     """Begin to carry tangents; gives the number of the level.
 
@@ -61,8 +65,8 @@ def enter_dual_level() -> int:
     """
     if _Public.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _Public.level = new_level()
-    return 0
+    _set(new_level())
+    return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -72,8 +76,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(NOT_THE_LAST)
     if found is None:
         raise RuntimeError("Dual level must be a positive number.")
-    _Public.level = None
+    _set(None)
     found.end()
+
+
+def _set(level: Level | None) -> None:
+    global _current_level  # noqa: PLW0603
+    _Public.level = level
+    _current_level = -1 if level is None else 0
 
 
 class dual_level(_Region):
@@ -105,9 +115,27 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         raise RuntimeError(TAKEN.format(0))
     if tensor.shape != tangent.shape:
         raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+    if found.tangent(tangent) is not None:
+        raise RuntimeError(TANGENT_TAKEN.format(0))
     dual: Tensor = tensor.view_as(tensor)
-    found.put(dual, tangent)
+    found.put(dual, _lying_as(dual, tangent))
     return dual
+
+
+def _lying_as(tensor: Any, tangent: Any) -> Any:
+    """A tangent, or a copy of it in memory like the tensor's: of as many elements, conjugate or
+    negative where the tensor is, so that each view of the one has its part of the other."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    is_conj, is_neg = tensor.is_conj(), tensor.is_neg()
+    same_bits = tangent.is_conj() == is_conj and tangent.is_neg() == is_neg
+    own = tangent.untyped_storage().nbytes() // tangent.element_size()
+    if not tensor.numel() or (same_bits and count == own):
+        return tangent
+    room = tangent.detach().new_zeros(count)
+    room = room.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    room = room.conj() if is_conj else room
+    room = room._neg_view() if is_neg else room
+    return room.copy_(tangent)
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:

@@ -9,6 +9,10 @@ import numpy as np
 
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd import forward_ad
+from flambeau.autograd.backward_checks import GradcheckError
+from flambeau.autograd.batched_checks import NO_DRAWING
+from flambeau.autograd.batches import REFUSED, batched
+from flambeau.autograd.graph import tools
 from flambeau.autograd.jacobians import numerical, outputs_of, real_parts
 
 PARTS = (
@@ -18,6 +22,13 @@ PARTS = (
 MISMATCH = (
     "{}Jacobian computed with forward mode mismatch for output {} with respect to input {},\n"
 )
+
+REASON = (
+    "gradcheck failed while testing batched gradient computation with forward-mode AD. The "
+    "function cannot run for several directions at once; `check_batched_forward_grad=False` leaves "
+    "this check out.\n"
+)
+FAILED = "While computing batched gradients, got: {}\n\n" + REASON
 
 Words = tuple[str, np.ndarray, np.ndarray]
 
@@ -47,15 +58,91 @@ def _jacobians(func: Callable[..., Any], inputs: tuple[Any, ...], x: Any) -> lis
     """For each output that has a derivative: its real parts by those of `x`."""
     columns: list[list[np.ndarray]] = []
     for unit in _units(x):
-        with forward_ad.dual_level():
-            given = [forward_ad.make_dual(v, unit) if v is x else v for v in inputs]
-            outputs = [forward_ad.unpack_dual(o) for o in outputs_of(func(*given))]
-        for position, (primal, tangent) in enumerate(outputs):
+        for position, (primal, tangent) in enumerate(_derivatives(func, inputs, {id(x): unit})):
             if position == len(columns):
                 columns.append([])
-            shown = primal.detach().new_zeros(primal.shape) if tangent is None else tangent
+            shown = _zeros_like(primal) if tangent is None else tangent
             columns[position].append(real_parts(shown.detach()._data).copy())
     return [np.stack(found, axis=1) for found in columns]
+
+
+def _derivatives(func: Callable[..., Any], inputs: tuple[Any, ...], tangents: dict[int, Any],
+                 rest: bool = True) -> list[forward_ad.UnpackedDualTensor]:  # fmt: skip
+    """Each output and its derivative; the function gets inputs that don't require grad.
+
+    `tangents` are by the id of inputs; with `rest`, the others that are checked carry zeros.
+    """
+    given: list[Any] = []
+    with forward_ad.dual_level():
+        for value in inputs:
+            plain = value.detach() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+            tangent = tangents.get(id(value))
+            if tangent is None and rest and isinstance(value, Tensor) and value.requires_grad:
+                tangent = _zeros_like(plain)
+            given.append(plain if tangent is None else forward_ad.make_dual(plain, tangent))
+        return [forward_ad.unpack_dual(output) for output in outputs_of(func(*given))]
+
+
+def _zeros_like(tensor: Any) -> Any:
+    return tensor.detach().new_zeros(tensor.shape)
+
+
+def check_without_tangents(func: Callable[..., Any], inputs: tuple[Any, ...],
+                           wanted: list[Tensor]) -> None:  # fmt: skip
+    """An input without a tangent counts as one whose tangent is zeros, while the others carry one.
+    GradcheckError otherwise."""
+    for x in wanted:
+        ones = {id(y): _zeros_like(y) + 1 for y in wanted if y is not x}
+        with_zeros = _derivatives(func, inputs, {**ones, id(x): _zeros_like(x)})
+        without = _derivatives(func, inputs, ones, rest=False)
+        for position, (one, other) in enumerate(zip(with_zeros, without, strict=True)):
+            got, expected = (_shown(each) for each in (one, other))
+            if not np.allclose(got._data, expected._data, equal_nan=True):
+                raise GradcheckError(
+                    "Mismatch in tangent values for output with index: ", position,
+                    " when input: ", x, " has an undefined tangent value. ",
+                    " Got: ", got, " but expected: ", expected,
+                )  # fmt: skip
+
+
+def _shown(found: forward_ad.UnpackedDualTensor) -> Any:
+    return _zeros_like(found.primal) if found.tangent is None else found.tangent.detach()
+
+
+def check_batched_forward(func: Callable[..., Any], inputs: tuple[Any, ...],
+                          wanted: list[Tensor]) -> None:  # fmt: skip
+    """Derivatives in two directions at once are those in each of them. GradcheckError otherwise."""
+    drawn = np.random.default_rng(0)
+    for x in wanted:
+        both = [_drawn(drawn, x) for _ in range(2)]
+        alone = [_derivatives(func, inputs, {id(x): each}, rest=False) for each in both]
+        try:
+            together = _batched_derivatives(func, inputs, x, both)
+        except RuntimeError as error:
+            words = NO_DRAWING if str(error) == REFUSED else error
+            raise GradcheckError(FAILED.format(words)) from error
+        for position, found in enumerate(together):
+            wanted_ones = np.stack([_shown(found[position])._data for found in alone])
+            if found is not None and not np.allclose(found._data, wanted_ones, equal_nan=True):
+                raise GradcheckError(
+                    f"For output {position} and input {list(map(id, inputs)).index(id(x))}:\n\n"
+                    f"Got:\n{found}\n\nExpected:\n{wrap(wanted_ones)}\n\n{REASON}"
+                )
+
+
+def _batched_derivatives(func: Callable[..., Any], inputs: tuple[Any, ...], x: Any,
+                         directions: list[Tensor]) -> list[Any]:  # fmt: skip
+    with batched(len(directions), "error") as level:
+        whole = tools.stack(directions)
+        tangent = level.standing_for(whole)
+        found = [each.tangent for each in _derivatives(func, inputs, {id(x): tangent}, rest=False)]
+        examples = [None if each is None else level.example(each) for each in found]
+    return [e.value if e is not None and e.is_batched else None for e in examples]
+
+
+def _drawn(drawn: np.random.Generator, x: Any) -> Tensor:
+    data = drawn.standard_normal(x._data.shape).astype(x._data.dtype)
+    return wrap(data)
 
 
 def _units(x: Any) -> Iterator[Tensor]:

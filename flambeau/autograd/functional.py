@@ -148,6 +148,8 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
         many_out, outputs = _as_tuple(output, OUTPUTS, "jacobian")
+        if not vectorize:
+            _check_real(outputs)
         blocks = tuple(_jacobian_of(o, prepared, create_graph, strict) for o in outputs)
     result = tuple(block if many_in else block[0] for block in blocks)
     return _finish(result if many_out else result[0], create_graph)
@@ -164,6 +166,15 @@ def _check_ways(strict: bool, vectorize: bool, strategy: str) -> None:
         raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and "
                            "`vectorized=True` are not supported together. Please either set "
                            "`strict=False` or `vectorize=False`.")  # fmt: skip
+
+
+ONLY_REAL = "grad can be implicitly created only for real scalar outputs but got {}"
+
+
+def _check_real(outputs: Any) -> None:
+    for output in outputs:
+        if output.is_complex() and output._data.size:
+            raise RuntimeError(ONLY_REAL.format(output.dtype))
 
 
 def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,

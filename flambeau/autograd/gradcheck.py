@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flambeau._core.layout import strided
-from flambeau._core.missing import not_implemented_text
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.backward import grad
@@ -20,7 +19,11 @@ from flambeau.autograd.backward_checks import (
     check_without_gradients,
 )
 from flambeau.autograd.batched_checks import check_batched
-from flambeau.autograd.forward_check import check_forward
+from flambeau.autograd.forward_check import (
+    check_batched_forward,
+    check_forward,
+    check_without_tangents,
+)
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.autograd.jacobians import (
     analytical,
@@ -61,16 +64,13 @@ def gradcheck(
     two calls of `func`; where that differs, the whole of it is compared. Sparse inputs are
     perturbed in their entries if `masked`, else at every place. `check_undefined_grad`: backward
     does without gradients; `check_batched_grad`: it could run for several at once;
-    `check_forward_ad`: forward mode gives the same numbers.
+    `check_forward_ad`: forward mode gives the same numbers, of inputs without a tangent too if
+    `check_undefined_grad`, and for two directions at once if `check_batched_forward_grad`.
     """
     require_one(check_forward_ad=check_forward_ad, check_backward_ad=check_backward_ad)
     require(check_backward_ad or not check_batched_grad, "check_batched_grad", "check_backward_ad")
     require(check_forward_ad or not check_batched_forward_grad, "check_batched_forward_grad",
             "check_forward_ad")  # fmt: skip
-    if check_batched_forward_grad:
-        raise NotImplementedError(
-            not_implemented_text("gradcheck(check_batched_forward_grad=True)")
-        )
     given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
         limits = Limits(eps, atol, rtol, nondet_tol, bool(masked))
@@ -78,6 +78,10 @@ def gradcheck(
         if check_forward_ad and (outputs or not check_backward_ad):
             for message in check_forward(func, tuple(given), wanted, limits):
                 raise GradcheckError(message)
+            if check_undefined_grad:
+                check_without_tangents(func, tuple(given), wanted)
+            if check_batched_forward_grad:
+                check_batched_forward(func, tuple(given), wanted)
         if outputs and check_batched_grad:
             check_batched(outputs, wanted)
         if outputs:

@@ -20,6 +20,7 @@ from flambeau._runtime.cpu import copy, element_strides
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, memory_of, new, provides
 from flambeau.autograd.graph import (
+    FREED,
     Node,
     OutputNode,
     SavedOfView,
@@ -195,16 +196,18 @@ class AsStridedBackward0(Node):
 class CopySlices(Node):
     """A recorded write to a view, seen from the base."""
 
-    __slots__ = ("inner", "window")
+    __slots__ = ("freed", "inner", "window")
     title = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node) -> None:
         super().__init__(edge_of(base), *inner.edges[1:])
         inner.edges = self.edges
-        self.inner = inner
+        self.inner, self.freed = inner, False
         self.window = Window(base, view)
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
+        if self.freed:
+            raise RuntimeError(FREED)
         result = self.window.empty(grad)
         result.copy_(grad)
         part = self.window.of(result)
@@ -222,6 +225,7 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner.release()
+        self.freed = True
 
 
 # ---- in-place writes
@@ -427,7 +431,7 @@ def views_of(base: Tensor, parts: Any) -> tuple[Tensor, ...]:
     family = base if base._base is None else base._base
     version = root._version_count
     recording = modes.grad.enabled
-    limited = base._requires_grad and not recording
+    limited = family._requires_grad and not recording
     creation = "multiple" if recording else _why_unrecorded()
     results = []
     for part in parts:

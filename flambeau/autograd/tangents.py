@@ -20,6 +20,10 @@ from flambeau.autograd.graph import SavedResult
 NO_OUT = (
     "Trying to use forward AD with {}_out that does not support it because it is an out= function"
 )
+OTHER_SIZE = (
+    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+    "this is not supported. Tensor is of size {} while the given forward gradient is of size {}."
+)
 
 
 class Transform:

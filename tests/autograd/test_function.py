@@ -150,3 +150,59 @@ def test_attributes_of_the_context_may_have_any_name() -> None:
     y.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
     assert y.grad_fn.needs_input_grad == (True,)
+
+
+def with_jvp(forward: Any, jvp: Any) -> type[Function]:
+    body = {"forward": staticmethod(forward), "jvp": staticmethod(jvp)}
+    return type("Made", (Function,), body)
+
+
+WRONG_TANGENTS = {
+    "modifying the forward mode gradients": (
+        lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1], lambda ctx, g: g * 2),
+    "jvp is not returning a view.": (lambda ctx, x: x[:1], lambda ctx, g: g[:1].clone()),
+    "not returning a view of the given": (lambda ctx, x: x[:1], lambda ctx, g: g.clone()[:1]),
+    "number of forward gradients": (lambda ctx, x: x * 2, lambda ctx, g: (g, g)),
+    "a different size": (lambda ctx, x: x * 2, lambda ctx, g: g[:1].clone()),
+    "got int": (lambda ctx, x: x * 2, lambda ctx, g: 3),
+    "You should return None": (lambda ctx, x: (x * 2, x > 0), lambda ctx, g: (g, g)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WRONG_TANGENTS)
+def test_jvp_that_returns_no_tangent_of_the_output(words: str) -> None:
+    function = with_jvp(*WRONG_TANGENTS[words])
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(RuntimeError, match=words):
+            function.apply(x)
+
+
+def test_gradcheck_without_tangents_and_with_two_at_once() -> None:
+    """A `jvp` that is wrong where only one input carries a tangent is found."""
+
+    def jvp(ctx: Any, one: Any, other: Any) -> Any:
+        assert one is not None or other is not None
+        if one is None:
+            return other * 4
+        return one * 2 if other is None else one * 2 + other * 3
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 2 + y * 3
+
+    inputs = [torch.ones(1, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    checks = {"check_forward_ad": True, "check_backward_ad": False}
+    function = with_jvp(forward, jvp)
+    assert gradcheck(function.apply, inputs, check_undefined_grad=False, **checks)
+    with pytest.raises(RuntimeError, match="undefined tangent value"):
+        gradcheck(function.apply, inputs, **checks)
+    assert gradcheck(torch.mul, inputs, check_batched_forward_grad=True, **checks)
+    with pytest.raises(RuntimeError, match=r"calling .item\(\)"):
+        gradcheck(lambda x, y: x * y * forward_ad_item(x), inputs, check_batched_forward_grad=True,
+                  **checks)  # fmt: skip
+
+
+def forward_ad_item(x: Any) -> float:
+    tangent = torch.autograd.forward_ad.unpack_dual(x).tangent
+    return 1.0 if tangent is None or tangent.item() else 1.0

@@ -31,13 +31,14 @@ LEFT_OUT = frozenset(
     """svd linalg_svd eigh linalg_eigh eig linalg_eig linalg_eigvals pca_lowrank svd_lowrank
     lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue
     _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes
-    topk remainder native_layer_norm searchsorted bucketize range qr linalg_qr blackman_window
-    as_strided""".split()
+    topk remainder native_layer_norm native_batch_norm searchsorted bucketize range qr linalg_qr
+    blackman_window as_strided""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,
-`histogram` wants sorted bins, `_weight_norm` another shape, `unsafe_split` makes views in
-inference mode, `remainder(2.0, x)` has no derivative."""
+`native_batch_norm` reads past weights that are too small (and crashes), `histogram` wants sorted
+bins, `_weight_norm` another shape, `unsafe_split` makes views in inference mode,
+`remainder(2.0, x)` has no derivative."""
 
 
 def is_left_out(operator: operators.Operator) -> bool:

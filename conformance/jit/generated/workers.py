@@ -67,7 +67,7 @@ class Total:
 
 
 COUNTED = ("programs", "calls", "raised", "unused", "undetermined", "not compiled", "findings",
-           "crashes")  # fmt: skip
+           "crashes", "crashes of PyTorch")  # fmt: skip
 
 
 class Slow(BaseException):
@@ -172,8 +172,10 @@ class Worker:
     def _lost(self, kind: str, total: Total, output: TextIO | None, more: bool) -> None:
         self.process.kill()
         told = {"seed": f"{self.plan.seed}/{self.current}", "group": f"{kind} in {self.stage}"}
-        found = [] if self.stage in self.plan.foreign else [told]
-        _note({"counts": {"programs": 1, "crashes": 1}, "found": found}, total, output)
+        is_foreign = self.stage in self.plan.foreign
+        word = "crashes of PyTorch" if is_foreign else "crashes"
+        found = [] if is_foreign else [told]
+        _note({"counts": {"programs": 1, word: 1}, "found": found}, total, output)
         self.current = -1
         if more:
             self.start()

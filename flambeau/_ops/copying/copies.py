@@ -252,6 +252,9 @@ def detach_(self: Tensor) -> Tensor:
                            "torch/optim/optimizer.py as the solution.")  # fmt: skip
     self._node = None
     stop_requiring_grad(self)
+    if self._tangents is not None:
+        for level in modes.stacks.levels:
+            level.put(self, None)
     return self
 
 

@@ -447,4 +447,6 @@ def functional_l1_loss(
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
         return _weighted((input - target).abs(), weight, reduction, input)
+    if target._data.shape != input._data.shape:  # none counts as a number beside the other
+        input, target = ops.broadcast_tensors(input, target)
     return ops.l1_loss(input, target, reduction_code(reduction))
