@@ -81,12 +81,14 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = working_array(data).reshape(-1)
     low, high = _limits(values, float(min), float(max), "torch.histc")
-    edges = spaced(low, high, bins + 1, values.dtype).astype(values.dtype, copy=False)
-    inside = values >= edges[0]
-    inside &= values <= edges[-1]
+    first, last = values.dtype.type(low), values.dtype.type(high)
+    inside = values >= first
+    inside &= values <= last
     if np.count_nonzero(inside) < values.size:
         values = values[inside]
-    return finished(np.bincount(_even_places(values, edges), minlength=bins), data.dtype)
+    places = ((values - first) * values.dtype.type(bins) / (last - first)).astype(np.int64)
+    counted = np.bincount(np.minimum(places, bins - 1), minlength=bins)  # the last bin is closed
+    return finished(counted, data.dtype)
 
 
 def _explicit_edges(bins: Any) -> np.ndarray:
