@@ -299,7 +299,8 @@ def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha:
         result = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return np.logical_or(data, result) if beta else result
     left, right = (widen(vector.astype(common.numpy_dtype)) for vector in (vec1, vec2))
-    return in_order_of(combine(data, np.multiply.outer(left, right), beta, alpha), data)
+    result = combine(data, np.multiply.outer(left, right), beta, alpha)
+    return result if first is not common else in_order_of(result, data)
 
 
 def check_factors(common: dt.dtype, beta: Any, alpha: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.dtype import NUMPY_HALVES
 from flambeau._ops.factories.ranges import spaced
 from flambeau._ops.reductions.sums import FLOAT64, INT64, finished, refuse, working_array, write
 from flambeau._ops.sorting.sort import order
@@ -69,6 +70,11 @@ def _check_ends(data: np.ndarray, low: float, high: float) -> None:
         )
 
 
+def _rounded(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Numbers of a half type, computed in single precision, as that type holds them."""
+    return working_array(finished(np.asarray(values), dtype)) if dtype in NUMPY_HALVES else values
+
+
 @kernel("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True)
 def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
@@ -86,7 +92,11 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     inside &= values <= last
     if np.count_nonzero(inside) < values.size:
         values = values[inside]
-    places = ((values - first) * values.dtype.type(bins) / (last - first)).astype(np.int64)
+    count, width = values.dtype.type(bins), last - first
+    places = values - first
+    for step, by in ((np.multiply, count), (np.divide, width)):
+        places = step(_rounded(places, data.dtype), _rounded(by, data.dtype))
+    places = _rounded(places, data.dtype).astype(np.int64)
     counted = np.bincount(np.minimum(places, bins - 1), minlength=bins)  # the last bin is closed
     return finished(counted, data.dtype)
 
