@@ -294,13 +294,12 @@ def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha:
     first, second, third = (dt.from_numpy_dtype(array.dtype) for array in (data, vec1, vec2))
     common = promote_types(promote_types(first, second), third)
     check_factors(common, beta, alpha)
-    data = expanded(data, (vec1.size, vec2.size)).astype(common.numpy_dtype, copy=False)
+    data = expanded(data.astype(common.numpy_dtype, copy=False), (vec1.size, vec2.size))
     if common is dt.bool_:
         result = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return np.logical_or(data, result) if beta else result
     left, right = (widen(vector.astype(common.numpy_dtype)) for vector in (vec1, vec2))
-    result = combine(data, np.multiply.outer(left, right), beta, alpha)
-    return result if first is not common else in_order_of(result, data)
+    return in_order_of(combine(data, np.multiply.outer(left, right), beta, alpha), data)
 
 
 def check_factors(common: dt.dtype, beta: Any, alpha: Any) -> None:

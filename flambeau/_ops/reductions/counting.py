@@ -96,8 +96,9 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     places = values - first
     for step, by in ((np.multiply, count), (np.divide, width)):
         places = step(_rounded(places, data.dtype), _rounded(by, data.dtype))
-    places = _rounded(places, data.dtype).astype(np.int64)
-    counted = np.bincount(np.minimum(places, bins - 1), minlength=bins)  # the last bin is closed
+    # the last bin is closed, and counts what overflows
+    places = np.clip(np.nan_to_num(_rounded(places, data.dtype), posinf=bins), 0, bins - 1)
+    counted = np.bincount(places.astype(np.int64), minlength=bins)
     return finished(counted, data.dtype)
 
 

@@ -81,9 +81,9 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         text = op.out_type if isinstance(op.out_type, str) else op.out_type(inputs)
         check_type(out, result, op, text)
     if op.elementwise:  # what `out` is before it is resized counts
-        _check_operand(out, result, inputs)
         check_overlap(out._data)
         check_partial_overlap(out, inputs)
+        _check_operand(out, result, inputs)
     if op.out_type not in (TRUTH, ANY):
         check_cast(result._data.dtype, out._data.dtype)
     if op.out_apart:
