@@ -272,7 +272,7 @@ EXPLAINED = (
         "the kernel's refusal, before or after shapes are looked at",
         "the same refusal, at another place",
         group=r"^raises \w+ for \w+|^words of an error",
-        detail="not implemented for|backend. This could be because",
+        detail="not implemented for|backend. This could be because|is not supported for complex",
     ),
     Explained(
         "Too few dims for what a function does",
@@ -287,7 +287,43 @@ EXPLAINED = (
         "is called `self`",
         "is called `input`, as the tensor",
         group="TypeError",
-        case=r"[(,] ?self=",
+        case=r"[(,] ?self=|input=(-?\d|float|True|False)",
+    ),
+    Explained(
+        "Earlier forms (`add(x, 2, y)`) with some of the arguments by name",
+        "taken, with the warning",
+        "refused; by position they are taken, with the warning",
+        group=r"^raises TypeError.*(add|sub|subtract|addcmul|addcdiv|addmm|addmv|addr|baddbmm|"
+        r"addbmm)_?$",
+        case=r"(tensor2|other|mat|mat2|vec|vec2|batch2)=",
+        detail="^TypeError: the arguments do not fit",
+    ),
+    Explained(
+        "Types that an operator has no code for: `pdist`, `local_response_norm`, "
+        "`special.round`, `rfftfreq` of halves, integers and complex numbers",
+        "NotImplementedError",
+        "works",
+        group=r"^does not raise NotImplementedError.*(pdist|local_response_norm|round|fftfreq)$",
+        detail="not implemented for",
+    ),
+    Explained(
+        "`torch.complex32`: `complex`, `view_as_complex` of halves",
+        "there",
+        "names itself as missing",
+        detail=r"complex32|ComplexHalf|\"_complex\" not implemented for 'Half'",
+    ),
+    Explained(
+        "In-place sums of products (`addr_`, `addmm_`) whose result has another shape",
+        "the words of the check of its sizes",
+        "the words of the write that fails",
+        group=r"^words of an error \| (torch)?\.add(r|mm|mv|bmm)_$",
+    ),
+    Explained(
+        "`out=` of `fftfreq` and `rfftfreq` in another shape of as many elements",
+        "keeps its shape",
+        "is resized to one dim",
+        group=r"^shape \| torch\.fft\.r?fftfreq",
+        case="out=",
     ),
     Explained(
         "`out=` in forms that have none (`argsort(x, out=z)`, `remainder(2, x, out=z)`, "

@@ -172,6 +172,59 @@ def generators_as_they_are(t: Any) -> Any:
     return t.rand(2, generator=other), t.rand(2, generator=one), other.initial_seed()
 
 
+def sizes_one_by_one(t: Any) -> Any:
+    x = t.zeros(2, 3)
+    functions = (t.permute, t.flip, t.tile, t.reshape, t.broadcast_to)
+    methods = (x.permute, x.flip, x.tile, x.reshape, x.broadcast_to)
+    found = [attempt(call, x, 0, 1) for call in functions]
+    found += [attempt(call, x[0], 0) for call in functions]
+    found += [attempt(call, x, (1, 0)) for call in functions[:3]]
+    sizes = ((1, 0), (0, 1), (2, 2), (6, 1), (2, 3))
+    found += [attempt(call, *given) for call, given in zip(methods, sizes, strict=True)]
+    return found, attempt(x.sum_to_size), attempt(t.linalg.multi_dot, t.ones(2, 2, 2))
+
+
+def bins_of_a_histogram(t: Any) -> Any:
+    found = [t.histc(t.zeros(5)), t.histc(t.full((3,), 2.0), 7)]
+    for dtype in (t.float32, t.float64, t.float16, t.bfloat16):
+        x = t.linspace(-3, 7, 41, dtype=t.float64).to(dtype)
+        found += [t.histc(x, bins, low, high) for bins in (3, 10, 41, 97)
+                  for low, high in ((0, 0), (-2, 5))]  # fmt: skip
+    return found
+
+
+def operands_that_are_too_small_for_the_result(t: Any) -> Any:
+    def written(name: str) -> Any:
+        x, y = t.ones(3), t.ones(2, 3)
+        return getattr(t, name)(x, y, out=x)
+
+    return [attempt(written, name) for name in ("add", "pow", "maximum", "eq", "clamp_max")]
+
+
+def refusals_in_order(t: Any) -> Any:
+    x, square = t.ones(3), t.ones(2, 2, 3, 4)
+    calls: list[Callable[[], Any]] = [
+        lambda: x.contiguous(t.contiguous_format),
+        lambda: x.is_contiguous(t.preserve_format),
+        lambda: t.broadcast_shapes(2, 3),
+        lambda: x.nonzero_static(size=-1),
+        lambda: t.segment_reduce(x, "linear"),
+        lambda: t.take_along_dim(x, x),
+        lambda: t.linalg.svd(x, driver="a"),
+        lambda: t.max_pool1d(square, (1, 2)),
+        lambda: t.max_pool1d_with_indices(x[None], (1,), padding=(1, 2)),
+        lambda: t.max_pool1d(x[None], (1,), padding=(1, 2)),
+        lambda: t.range(float("nan"), 2),
+        lambda: x.clone().cumsum_(0, dtype=int),
+        lambda: t.kaiser_window(1, dtype=t.complex64),
+        lambda: t.nn.GRUCell(1, True).weight_hh.shape,
+        lambda: t.jit.fork(3),
+        lambda: t.nn.utils.convert_conv3d_weight_memory_format(t.nn.ReLU(), t.preserve_format),
+        lambda: t.addr(x.bfloat16(), x, x).stride(),
+    ]
+    return [attempt(call) for call in calls]
+
+
 SCENARIOS: list[Callable[[Any], Any]] = [
     losses_without_a_target, rows_of_which_all_are_padding, random_numbers_into_strides,
     division_of_a_number, shapes_and_lists, devices_that_cannot_be, lengths_below_zero,
@@ -179,6 +232,8 @@ SCENARIOS: list[Callable[[Any], Any]] = [
     python_types_for_dtypes, losses_without_classes, softmax_lies_in_rows,
     samples_of_classes_that_lie_in_columns, layers_without_channels,
     learning_views_of_inference_tensors, words_of_functional_derivatives, generators_as_they_are,
+    sizes_one_by_one, bins_of_a_histogram, operands_that_are_too_small_for_the_result,
+    refusals_in_order,
 ]  # fmt: skip
 
 
@@ -186,6 +241,20 @@ SCENARIOS: list[Callable[[Any], Any]] = [
 @pytest.mark.filterwarnings("ignore")
 def test_both_do_the_same(scenario: Callable[[Any], Any]) -> None:
     compare(scenario)
+
+
+@pytest.mark.parametrize("name", ["mul", "matmul", "sin"])
+def test_where_a_resized_out_is_warned_of(name: str) -> None:
+    import flambeau
+
+    x = flambeau.ones(3)
+    operands = (x[:2],) if name == "sin" else (x, x)
+    function = flambeau.mv if name == "matmul" else getattr(flambeau, name)
+    if name == "matmul":
+        operands = (flambeau.ones(2, 3), x)
+    with pytest.warns(UserWarning, match="was resized") as caught:
+        function(*operands, out=flambeau.ones(1))
+    assert caught[0].filename == __file__
 
 
 def test_negative_offsets_of_bags_are_refused() -> None:

@@ -1,7 +1,8 @@
 """python -m conformance.unread: which parameters are taken and then ignored.
 
-First by reading, then by the programs written by hand, then by calls that are drawn; those of each
-thirty functions run in a process of their own, as PyTorch dies of some.
+First by reading, then by calls that are drawn, then by the programs written by hand. Calls of each
+thirty functions run in a process of their own, as PyTorch dies of some; these are forked before any
+program has started threads or a profiler, which a fork doesn't survive.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def drawn(only: str, seed: str) -> None:
 
 
 def _in_a_process(part: list[Target], seed: str) -> None:
+    sys.stdout.flush()  # or the child would write it once more
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -85,8 +87,8 @@ def main(arguments: list[str]) -> int:
         if words.only in path and reason(path, parameter) is None:
             print(f"{path}, {parameter}: {told}")
             faults += 1
-    faults += sum([tell(finding) for finding in by_programs(words.only)])
     drawn(words.only, words.seed)
+    faults += sum([tell(finding) for finding in by_programs(words.only)])
     return 1 if faults else 0
 
 

@@ -18,6 +18,9 @@ TRIES = 25
 """Calls that are drawn for one that PyTorch takes."""
 WANTED = 2
 """Calls that are looked for, for each signature."""
+LARGE, SMALL = 256, "8"
+"""Sizes from `LARGE` on that a layer has by default are given as `SMALL`: a `Transformer` of its
+own sizes has 44 million weights, of which every outcome is a copy."""
 
 
 @dataclass
@@ -92,10 +95,22 @@ def _drawn(target: Target, signature: tuple[Parameter, ...], drawn: random.Rando
 def _is_given(parameter: Parameter, context: Context) -> bool:
     if parameter.kind == "out":
         return False
-    return parameter.required or parameter.variadic or context.chance(0.2)
+    wanted = parameter.required or parameter.variadic or is_large(parameter)
+    return wanted or context.chance(0.2)
+
+
+def is_large(parameter: Parameter) -> bool:
+    """Whether the default of a parameter is a size that makes a layer large."""
+    return (
+        parameter.kind == "int"
+        and isinstance(parameter.default, int)
+        and (parameter.default >= LARGE)
+    )
 
 
 def _value(parameter: Parameter, context: Context) -> str:
+    if is_large(parameter):
+        return SMALL
     if not parameter.variadic:
         return context.right(parameter)
     if parameter.kind in ("tensor", "tensors"):

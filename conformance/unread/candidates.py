@@ -8,6 +8,8 @@ from conformance.calls.generated.signatures import Parameter
 from conformance.calls.generated.sources import value_at
 from conformance.calls.generated.values import WORDS, Context
 
+from .bases import SMALL, is_large
+
 BY_KIND = {
     "bool": ("True", "False"),
     "int": ("0", "1", "-1", "2", "3"),
@@ -32,7 +34,9 @@ QUOTED = re.compile(r"""['"`]+([a-zA-Z_]+)['"`]+""")
 def candidates(path: str, asked: Parameter, context: Context) -> list[str]:
     """The values to try, as text; tensors are drawn in the context."""
     found = ["None"] if asked.optional else []
-    if isinstance(asked.default, bool | int | float | str | tuple):
+    if is_large(asked):
+        found.append(SMALL)
+    if isinstance(asked.default, bool | int | float | str | tuple) and not is_large(asked):
         found.append(repr(asked.default))
     if asked.kind == "str":
         found += [repr(word) for word in _words(path)]

@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 has_lapack = True  # NumPy carries one
@@ -148,14 +149,19 @@ def warn_once(text: str, stacklevel: int = 2) -> None:
     warnings.warn(text, UserWarning, stacklevel=users_level(stacklevel + 1))
 
 
+OURS = ("<flambeau", str(Path(__file__).parents[1] / "_ops") + os.sep)
+"""How names of files begin whose functions a warning is never about."""
+
+
 def users_level(level: int) -> int:
-    """The `stacklevel` of a caller's warning, past generated functions: no user wrote those."""
+    """The `stacklevel` of a caller's warning, past generated functions and those of operators: no
+    user wrote those, and torch has none of Python's."""
     frame = sys._getframe(1)
     for _ in range(level - 1):
         if frame.f_back is None:
             return level
         frame = frame.f_back
-    while frame.f_back is not None and frame.f_code.co_filename.startswith("<flambeau"):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
         level += 1
     return level

@@ -256,6 +256,23 @@ class _Region:
             del opened.arrays[key]
 
 
+class standing_in:
+    """Arrays, by the ids of the tensors that they stand for until it ends."""
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: dict[int, np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def __enter__(self) -> None:
+        opened.arrays.update(self.arrays)
+
+    def __exit__(self, *exc: object) -> None:
+        arrays = opened.arrays
+        for key in self.arrays:
+            del arrays[key]
+
+
 class reading(_Region):
     """Operators read the values of these tensors."""
 

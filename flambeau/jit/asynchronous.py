@@ -18,6 +18,8 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
         DeprecationWarning,
         stacklevel=2,
     )
+    if not callable(func):
+        raise TypeError(f"Object of type '{type(func).__name__}' is not an instance of 'function'")
     future: Future[Any] = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -30,6 +32,9 @@ def wait(future: Any) -> Any:
         DeprecationWarning,
         stacklevel=2,
     )
+    if not isinstance(future, Future):
+        raise TypeError("wait(): incompatible function arguments. The following argument types are "
+                        "supported:\n    1. (arg0: torch._C.Future)")  # fmt: skip
     return future.wait()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,7 @@ def rebuild_parameter(
 def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
     """A trainable parameter over memory that the caller fills."""
     prepare(device)
+    shape = tuple(map(index, shape))
     for size in shape:
         if size < 0:
             raise RuntimeError(

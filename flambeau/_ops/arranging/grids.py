@@ -60,7 +60,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 shown = _without_leading_ones(result, shapes, position)
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {size} at {back}! Mismatching "
-                    f"argument at index {position} had {given}; but expected shape should be "
+                    f"argument at index {position} had {shape}; but expected shape should be "
                     f"broadcastable to {shown}"
                 )
             result[back] = size

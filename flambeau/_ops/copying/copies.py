@@ -209,7 +209,7 @@ for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8
 
 
 @method
-def is_contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> bool:
+def is_contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> bool:
     """Whether the elements lie in memory in the order of a format."""
     if memory_format is lay.contiguous_format or memory_format is lay.preserve_format:
         return self._data.flags.c_contiguous
@@ -223,9 +223,9 @@ def is_contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> b
 
 
 @method
-def contiguous(self: Tensor, memory_format: Any = lay.contiguous_format) -> Tensor:
+def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> Tensor:
     """This tensor in row-major (or channels-last) memory; itself if it is already."""
-    if is_contiguous(self, memory_format):
+    if is_contiguous(self, memory_format=memory_format):
         return self
     if memory_format is lay.preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.allocation import cannot_allocate, overflowed
-from flambeau._core.device import CPU, META, Defaults, makes_meta, prepare, refuse_pinned
+from flambeau._core.device import CPU, META, Defaults, makes_meta, prepare, refuse_pinned, thread
 from flambeau._core.promotion import dtype_of_number
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import format_strides, write_number
@@ -24,6 +24,7 @@ from flambeau._ops.table.pointwise import number_of
 from flambeau._ops.table.scalars import filling, type_name
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import about_memory, put
+from flambeau._tensor import meta
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, memory_of, without_memory, wrap
@@ -208,6 +209,8 @@ def memory(shape: tuple[int, ...], numpy_dtype: Any, make: Any = np.empty) -> np
     try:
         return make(shape, numpy_dtype)  # type: ignore[no-any-return]
     except (ValueError, MemoryError) as error:
+        if thread.makes_meta and isinstance(error, MemoryError):
+            return meta.zeros_of(meta.empty(shape, contiguous_strides(shape), numpy_dtype))
         raise no_memory(shape, error) from None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
+from flambeau._core.settings import users_level
 from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
 from flambeau._ops.table.binder import type_name
 from flambeau._ops.table.op import composite
@@ -159,16 +160,20 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
         UserWarning,
-        stacklevel=2,
+        stacklevel=users_level(2),
     )
     if end is None:
         start, end = 0, start
-    numpy_dtype = options(of_out("range", out, dtype, layout), layout, device or CPU)
+    numpy_dtype = options(
+        of_out("range", out, dtype, layout), layout, CPU if device is None else device
+    )
     if numpy_dtype.kind in "bc":
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
         raise NotImplementedError(f"\"range_cpu\" not implemented for '{name}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {_shown(start)} -> {_shown(end)}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     length = math.floor((end - start) / step) + 1

@@ -39,7 +39,7 @@ def kaiser(places: np.ndarray, length: int, beta: float) -> np.ndarray:
 def _window(name: str, curve: Curve, window_length: int, periodic: bool, numbers: Any,
             dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Any:  # fmt: skip
     numpy_dtype = options(dtype, layout, device)
-    if numpy_dtype.kind not in "fV":
+    if numpy_dtype.kind not in ("fVc" if window_length in (0, 1) else "fV"):
         kind = C_NAMES[dt.from_numpy_dtype(numpy_dtype)]
         raise RuntimeError(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype={kind}, device=cpu, "

@@ -168,12 +168,14 @@ def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
 @composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """`gather` with broadcasting; negative positions count from the end."""
-    if indices.dtype is not dt.int64:
+    if dim is not None and indices.dtype is not dt.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{indices.dtype.scalar_name}"
         )
     if dim is None:
+        if indices.dtype not in (dt.int32, dt.int64):
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         return ops.gather(
             input.reshape(-1), 0, _wrapped(indices.reshape(-1), input.numel()), out=out
         )
@@ -292,6 +294,8 @@ def argwhere(input: Any) -> Any:
                     "type{have}")  # fmt: skip
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
     """`nonzero` cut or filled up to `size` rows."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = ops._nonzero(input)._data[:size]
     result = np.full((size, found.shape[1]), fill_value, np.int64)
     result[: len(found)] = found

@@ -7,6 +7,7 @@ so their gradients scatter and gather by the picked positions.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,27 +180,36 @@ def _max_values(spatial: int, input: Any, numbers: Any, ceil_mode: bool) -> Any:
     return getattr(ops, name)(input, *numbers, ceil_mode)
 
 
-def _one(function: str, name: str, value: Any) -> Any:
+KINDS_1D = {
+    "kernel_size": "an int, list of ints or", "stride": "None, an int, list of ints, or",
+    "padding": "an int, list of ints, or", "dilation": "an int, list of ints or",
+}  # fmt: skip
+NOT_ONE = "{function}() {name} must be {kinds} tuple of ints of size 1 but got size {count}"
+NOT_ONE_WITH_INDICES = "{function}() argument '{name}' should contain one int (got {count})"
+
+
+def _one(function: str, name: str, value: Any, words: str = NOT_ONE) -> Any:
     """The one number of a one-dimensional pool."""
     if isinstance(value, (tuple, list)):
         if len(value) != 1:
-            kinds = "an int, list of ints or"
-            if name == "stride":
-                kinds = "None, an int, list of ints, or"
-            raise RuntimeError(f"{function}() {name} must be {kinds} tuple of ints of size 1 but "
-                               f"got size {len(value)}")  # fmt: skip
+            kinds = KINDS_1D[name]
+            raise RuntimeError(
+                words.format(function=function, name=name, kinds=kinds, count=len(value))
+            )
         return value[0]
     return value
 
 
-def _max_numbers_1d(kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> list[Any]:
-    kernel_size = _one("max_pool1d", "kernel_size", kernel_size)
+def _max_numbers_1d(kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                    words: str = NOT_ONE) -> list[Any]:  # fmt: skip
+    one = partial(_one, "max_pool1d", words=words)
+    kernel_size = one("kernel_size", kernel_size)
     no_stride = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     return [
         kernel_size,
-        kernel_size if no_stride else _one("max_pool1d", "stride", stride),
-        _one("max_pool1d", "padding", padding),
-        _one("max_pool1d", "dilation", dilation),
+        kernel_size if no_stride else one("stride", stride),
+        one("padding", padding),
+        one("dilation", dilation),
     ]
 
 
@@ -222,6 +232,9 @@ NUMBERS_1D = "int[1] kernel_size, int[1]? stride=None, int[1] padding=0"
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
     """The largest value of every window of a signal `(N, C, L)` or `(C, L)`."""
+    if input._data.ndim not in (2, 3):
+        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
+                           f"batch size for input, but got:{list(input._data.shape)}")  # fmt: skip
     numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation)
     pool_check.max_pool1d_output_size(input._data.shape, *[*numbers, ceil_mode])
     pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
@@ -238,9 +251,9 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
                             dilation: Any = 1,
                             ceil_mode: bool = False) -> tuple[Any, Any]:  # fmt: skip
     """`max_pool1d` and the positions of the maxima."""
-    numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation)
-    pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
     plane = _as_plane("max_pool1d", input)
+    numbers: Any = _max_numbers_1d(kernel_size, stride, padding, dilation, NOT_ONE_WITH_INDICES)
+    pairs = [(fill, number) for fill, number in zip((1, 1, 0, 1), numbers, strict=True)]
     values, indices = ops.max_pool2d_with_indices(plane, *pairs, ceil_mode)
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)
 

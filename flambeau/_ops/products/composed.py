@@ -284,6 +284,9 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 
     The first and the last may be vectors: a row and a column.
     """
+    if isinstance(tensors, Tensor):  # which iterates over its rows
+        raise TypeError("linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of "
+                        "Tensors, not Tensor")  # fmt: skip
     tensors = list(tensors)
     _check_chain(tensors)
     first, last = tensors[0], tensors[-1]

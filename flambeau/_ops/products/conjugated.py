@@ -20,8 +20,9 @@ class Conjugated(np.ndarray):
     """The memory of a matrix or vector that stands for its conjugate in a product."""
 
 
-FEW = 512
-"""Factors of so many elements are copied, which takes less time than not to."""
+FEW = 4096
+"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes ten times that
+(benchmarks/conjugates.py)."""
 ROW_MAJOR = 101
 WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
 """(transposed, conjugated) -> BLAS's number for it. The last is OpenBLAS's own."""
@@ -45,6 +46,18 @@ def product_of(dtype: np.dtype[Any]) -> Any:
     function.argtypes = TYPES
     function.restype = None
     return function
+
+
+def factor(data: np.ndarray) -> np.ndarray:
+    """What stands for the conjugate of a matrix or vector in a product."""
+    return np.conjugate(data) if data.size <= FEW else data.view(Conjugated)
+
+
+@cache
+def numbers(dtype: np.dtype[Any]) -> tuple[np.ndarray, int, int]:
+    """One and zero of a type, and where they lie."""
+    both = np.array([1, 0], dtype)
+    return both, both.ctypes.data, both.ctypes.data + both.itemsize
 
 
 def values(data: np.ndarray) -> np.ndarray:
@@ -118,12 +131,11 @@ def _one(left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
     """The product of two matrices, written to row-major memory."""
     (rows, depth), columns = left.shape, right.shape[1]
     (one, words_left, step_left), (two, words_right, step_right) = map(_operand, (left, right))
-    alpha = np.ones(1, left.dtype)
-    beta = np.zeros(1, left.dtype)
+    _, alpha, beta = numbers(left.dtype)
     arguments = (
-        ROW_MAJOR, words_left, words_right, rows, columns, depth, alpha.ctypes.data,
-        one.ctypes.data, step_left, two.ctypes.data, step_right, beta.ctypes.data,
-        result.ctypes.data, max(columns, 1),
+        ROW_MAJOR, words_left, words_right, rows, columns, depth, alpha,
+        one.ctypes.data, step_left, two.ctypes.data, step_right, beta, result.ctypes.data,
+        max(columns, 1),
     )  # fmt: skip
     _call(product_of(left.dtype), rows * depth * columns, arguments)
 

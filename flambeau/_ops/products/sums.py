@@ -294,7 +294,7 @@ def addr(data: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha:
     first, second, third = (dt.from_numpy_dtype(array.dtype) for array in (data, vec1, vec2))
     common = promote_types(promote_types(first, second), third)
     check_factors(common, beta, alpha)
-    data = expanded(data, (vec1.size, vec2.size)).astype(common.numpy_dtype, copy=False)
+    data = expanded(data.astype(common.numpy_dtype, copy=False), (vec1.size, vec2.size))
     if common is dt.bool_:
         result = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return np.logical_or(data, result) if beta else result

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.dtype import NUMPY_HALVES
 from flambeau._ops.factories.ranges import spaced
 from flambeau._ops.reductions.sums import FLOAT64, INT64, finished, refuse, working_array, write
 from flambeau._ops.sorting.sort import order
@@ -69,6 +70,11 @@ def _check_ends(data: np.ndarray, low: float, high: float) -> None:
         )
 
 
+def _rounded(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Numbers of a half type, computed in single precision, as that type holds them."""
+    return working_array(finished(np.asarray(values), dtype)) if dtype in NUMPY_HALVES else values
+
+
 @kernel("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True)
 def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
@@ -81,12 +87,19 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = working_array(data).reshape(-1)
     low, high = _limits(values, float(min), float(max), "torch.histc")
-    edges = spaced(low, high, bins + 1, values.dtype).astype(values.dtype, copy=False)
-    inside = values >= edges[0]
-    inside &= values <= edges[-1]
+    first, last = values.dtype.type(low), values.dtype.type(high)
+    inside = values >= first
+    inside &= values <= last
     if np.count_nonzero(inside) < values.size:
         values = values[inside]
-    return finished(np.bincount(_even_places(values, edges), minlength=bins), data.dtype)
+    count, width = values.dtype.type(bins), last - first
+    places = values - first
+    for step, by in ((np.multiply, count), (np.divide, width)):
+        places = step(_rounded(places, data.dtype), _rounded(by, data.dtype))
+    # the last bin is closed, and counts what overflows
+    places = np.clip(np.nan_to_num(_rounded(places, data.dtype), posinf=bins), 0, bins - 1)
+    counted = np.bincount(places.astype(np.int64), minlength=bins)
+    return finished(counted, data.dtype)
 
 
 def _explicit_edges(bins: Any) -> np.ndarray:

@@ -149,6 +149,8 @@ def segment_reduce(data: np.ndarray, reduce: str, lengths: Any, indices: Any, of
     axis = wrap_dim(axis, data.ndim)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     name = _reduction(reduce)
     segments = _segments(data, lengths, offsets, axis, unsafe)
     refuse(data, "float", "_segment_reduce_cpu")

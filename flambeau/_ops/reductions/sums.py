@@ -250,6 +250,8 @@ def sum_to_size(input: Any, *sizes: Any, size: Any = None) -> Any:
     """The sum over the dims that broadcasting `size` to this shape would add or repeat."""
     if size is not None:
         sizes = (size,)
+    if not sizes:
+        raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
     shape = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     have = input._data.shape
     extra = len(have) - len(shape)

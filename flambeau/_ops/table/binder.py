@@ -45,6 +45,15 @@ def takes_size_list(op: Op) -> bool:
     )  # fmt: skip
 
 
+def not_a_list(op: Op, args: tuple[Any, ...]) -> TypeError:
+    """Torch's error where a function is given sizes one by one, or one alone."""
+    if len(args) > 2:  # noqa: PLR2004
+        return TypeError(f"{op.public}() takes 2 positional arguments but {len(args)} were given")
+    name = op.schema.arguments[1].name
+    return TypeError(f"{op.public}(): argument '{name}' (position 2) must be tuple of ints, not "
+                     f"{type(args[1]).__name__}")  # fmt: skip
+
+
 def signature_text(op: Op, extra: str = "", *, earlier: bool = True) -> str:
     """The parameter list of the generated function; defaults are `default_<name>`. `earlier`: with
     those of earlier forms."""

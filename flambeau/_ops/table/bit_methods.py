@@ -58,7 +58,7 @@ for _name in ABOUT_MEMORY:
 
 @_method("contiguous")
 def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
-    if self.is_contiguous(memory_format):
+    if self.is_contiguous(memory_format=memory_format):
         return self
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

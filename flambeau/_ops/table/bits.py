@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._ops.products import conjugated
 from flambeau._ops.table.op import Op
-from flambeau._tensor.bits import among, like, on_memory, reading, writing
+from flambeau._tensor.bits import among, like, on_memory, reading, standing_in, writing
 from flambeau._tensor.tensor import Tensor, memory_of
 
 
@@ -25,12 +26,14 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
     if inplace is not None:
         with writing([values[0]]), reading(found):
             return inplace(*values)
-    plain = PLAIN.setdefault(op, Plain(op))
+    plain = PLAIN.get(op) or PLAIN.setdefault(op, Plain(op))
     if op.kind == "view":
-        source = values[0]
-        with on_memory([source]), reading(found):
-            made = plain(*values)
-        return like(source, made) if op.turn is None else made
+        return _view(op, plain, values, found)
+    if out is None and op.factors and op.bits is None:
+        standing = _standing(op, values, found)
+        if standing is not None:
+            with standing:
+                return plain(*values)
     if _tensors_for_lists(op, values):
         raise explain(op, values, TypeError())
     if op.bits is not None:
@@ -42,6 +45,39 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
     with taking_memory(_factors(op, values)), writing(targets), reading(among(values)):
         result = plain(*values)
     return result if out is None else write_out(op, out, result, values)
+
+
+def _view(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], found: list[Tensor]) -> Any:
+    """A view of a tensor's memory, with its bits as well."""
+    source = values[0]
+    if len(found) == 1 and found[0] is source:
+        with standing_in({id(source): memory_of(source)}):
+            made = plain(*values)
+    else:
+        with on_memory([source]), reading(found):
+            made = plain(*values)
+    return like(source, made) if op.turn is None else made
+
+
+def _standing(op: Op, values: tuple[Any, ...], found: list[Tensor]) -> standing_in | None:
+    """What stands for the factors of a product, if those are all that has a bit, and conjugate
+    alone; else None."""
+    factors = FACTORS.get(op) or FACTORS.setdefault(op, _places(op))
+    for place, value in enumerate(values):
+        if place not in factors and isinstance(value, Tensor) and value._stored is not None:
+            return None
+    if any(tensor._negated or not tensor._conjugated for tensor in found):
+        return None
+    return standing_in({id(tensor): conjugated.factor(memory_of(tensor)) for tensor in found})
+
+
+def _places(op: Op) -> tuple[int, ...]:
+    names = [argument.name for argument in op.schema.arguments]
+    return tuple([names.index(name) for name in op.factors])
+
+
+FACTORS: dict[Op, tuple[int, ...]] = {}
+"""The positions of a row's factors."""
 
 
 def _tensors_for_lists(op: Op, values: tuple[Any, ...]) -> bool:
@@ -69,9 +105,7 @@ class taking_memory(on_memory):
     """Products see the memory of these conjugate views, and that it is to be conjugated."""
 
     def array(self, tensor: Tensor) -> Any:
-        from flambeau._ops.products.conjugated import Conjugated
-
-        return memory_of(tensor).view(Conjugated)
+        return conjugated.factor(memory_of(tensor))
 
 
 PLAIN: dict[Op, Callable[..., Any]] = {}

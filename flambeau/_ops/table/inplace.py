@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.table import binder, dispatch, earlier_forms, outputs, pointwise
 from flambeau._ops.table.op import Op
@@ -131,8 +132,8 @@ class KernelInplace:
     def _in_own_type(self, target: Tensor, rest: tuple[Any, ...]) -> tuple[Any, ...]:
         """What computes in the type of `out` computes in the target's."""
         asked, own = rest[self.dtype_at], target.dtype
-        if asked is not None and asked is not own:
-            have, want = [outputs.C_NAMES[t.scalar_name] for t in (own, asked)]
+        if asked is not None and dt.as_dtype(asked) is not own:
+            have, want = [outputs.C_NAMES[t.scalar_name] for t in (own, dt.as_dtype(asked))]
             raise RuntimeError(f"Bad in-place call: input tensor dtype {have} and output tensor "
                                f"dtype {want} should match")  # fmt: skip
         return (*rest[: self.dtype_at], own, *rest[self.dtype_at + 1 :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
 
 _functions: dict[str, Callable[..., Any]] = {}
+_methods: dict[str, Callable[..., Any]] = {}
 
 
 def get(name: str) -> Callable[..., Any]:
@@ -25,10 +27,33 @@ def get(name: str) -> Callable[..., Any]:
     found = _functions.get(name)
     if found is None:
         loading.load(name)
-        found = _alias(name) if name in ALIASES else _build(name, BY_NAME[name])
+        found = _alias(name) if name in ALIASES else _of_lists(name, _build(name, BY_NAME[name]))
         _functions[name] = found
         loading.announce(name, found)
     return found
+
+
+def _takes_loose_sizes(op: Op) -> bool:
+    if not (op.function and op.method) or op.name.endswith("split"):
+        return False
+    return _starts_with_tensor(op) and binder.takes_size_list(op)
+
+
+def _of_lists(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The function beside a method that takes sizes one by one, as `x.permute(1, 0)`: it takes them
+    as a list, `torch.permute(x, (1, 0))`."""
+    op = BY_NAME[name][0]
+    if len(BY_NAME[name]) > 1 or not _takes_loose_sizes(op):
+        return method
+    _methods[name] = method
+
+    @functools.wraps(method)
+    def function(*args: Any, **words: Any) -> Any:
+        if len(args) > 1 and (len(args) > 2 or binder.is_integer(args[1])):  # noqa: PLR2004
+            raise binder.not_a_list(op, args)
+        return method(*args, **words)
+
+    return function
 
 
 def _alias(name: str) -> Callable[..., Any]:
@@ -129,7 +154,8 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         path = f"{self._prefix}{name}"
         if path in BY_NAME:
-            function: Any = get(path)
+            public = get(path)
+            function: Any = _methods.get(path, public)
         elif any(known.startswith(f"{path}.") for known in BY_NAME):
             function = Namespace(f"{path}.")
         else:
@@ -158,7 +184,8 @@ class LazyMethod:
 def method_of(name: str) -> Callable[..., Any]:
     """The method of Tensor that rows give a name: the function, or the in-place form."""
     if dict.__contains__(BY_NAME, name) or loading.is_indexed(name):
-        return get(name)
+        function = get(name)
+        return _methods.get(name, function)
     return get_inplace(name.removesuffix("_"))
 
 

@@ -84,6 +84,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     if op.elementwise:  # what `out` is before it is resized counts
         check_overlap(out._data)
         check_partial_overlap(out, inputs)
+        _check_operand(out, result, inputs)
     if op.out_type not in (TRUTH, ANY):
         check_cast(result._data.dtype, out._data.dtype)
     if op.out_apart:
@@ -101,6 +102,14 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
     if modes.grad.enabled:
         out_learning.record(op, out, result, inputs)
     return out
+
+
+def _check_operand(out: Tensor, result: Tensor, inputs: Any) -> None:
+    """Torch's error where `out` is an operand that the others broadcast: it can't be resized while
+    it is read."""
+    if out._data.shape != result._data.shape and any(value is out for value in inputs):
+        raise RuntimeError(f"output with shape {list(out._data.shape)} doesn't match the "
+                           f"broadcast shape {list(result._data.shape)}")  # fmt: skip
 
 
 def _write_under_bits(op: Op, out: Any, result: Tensor, inputs: Any) -> Any:
@@ -220,7 +229,7 @@ def resize_output(out: Tensor, shape: tuple[int, ...], strides: Any = None) -> N
             "will not be resized unless they have zero elements. You can explicitly reuse an out "
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=users_level(2),
         )
     _resize(out, shape, strides)
 

@@ -39,7 +39,8 @@ def public_function(op: Op, body: Function) -> Function:
     """A function that takes `axis` for `dim`, and so on, and explains errors by the types of the
     arguments; the body where neither is asked for."""
     parameters = inspect.signature(body).parameters
-    given = [name for name in binder.NUMPY_NAMES if name in parameters]
+    names = () if op.public in WITHOUT_NUMPY_NAMES else binder.NUMPY_NAMES
+    given = [name for name in names if name in parameters]
     kinds = {parameter.kind for parameter in parameters.values()}
     loose = Parameter.VAR_POSITIONAL in kinds or Parameter.VAR_KEYWORD in kinds
     if op.namespace in WITHOUT_TYPES or (not given and op.public in BARE):
@@ -51,6 +52,8 @@ def public_function(op: Op, body: Function) -> Function:
     return functools.wraps(body)(_around(op, body, list(parameters.values()), given))
 
 
+WITHOUT_NUMPY_NAMES = ("unique", "unique_consecutive")
+"""They are written in Python in torch, and take a `dim` only."""
 WITHOUT_TYPES = ("nn.functional", "masked")
 """Namespaces whose functions are written in Python in torch, which looks at no types."""
 

@@ -1,8 +1,8 @@
 """Removes nodes whose results nobody uses and that do nothing else.
 
-What is alive: what has side effects, what the graph returns, what that needs, and what writes to
-something that is alive or known outside of the graph. Results of `If` and values carried by `Loop`
-are alive one by one.
+What is alive: what has side effects, what waits for a fork (which may have some), what the graph
+returns, what that needs, and what writes to something that is alive or known outside of the graph.
+Results of `If` and values carried by `Loop` are alive one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Life:
             self.want(value)
         writers = []
         for node in graph.walk():
-            if has_side_effects(node):
+            if has_side_effects(node) or node.kind == "aten::wait":
                 self.keep(node)
             elif writes_inputs(node):
                 writers.append(node)

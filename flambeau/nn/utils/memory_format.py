@@ -24,10 +24,10 @@ def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def _convert(module: M, kinds: tuple[type, ...], memory_format: Any) -> M:
-    if memory_format is preserve_format:
-        raise RuntimeError("Unsupported memory formatPreserve")
     for layer in module.modules():
         if isinstance(layer, kinds):
+            if memory_format is preserve_format:
+                raise RuntimeError("Unsupported memory formatPreserve")
             weight: Any = layer.weight
             weight.data = weight.detach().clone(memory_format=memory_format)
     return module

@@ -76,6 +76,23 @@ def test_modes_of_the_caller():
     assert torch.is_grad_enabled()
 
 
+def put(y: torch.Tensor, x: torch.Tensor):
+    y.add_(x)
+
+
+def test_a_script_waits_for_forks_whose_result_nobody_uses():
+    def start(x: torch.Tensor) -> torch.Tensor:
+        y = torch.zeros(3)
+        future = torch.jit.fork(put, y, x)
+        torch.jit.wait(future)
+        return y
+
+    with pytest.warns(DeprecationWarning):
+        script = torch.jit.script(start)
+    for _ in range(3):
+        assert script(torch.ones(3)).tolist() == [1, 1, 1]
+
+
 def test_errors_come_where_the_result_is_waited_for():
     future = futures.forked(lambda: torch.ones(2) @ torch.ones(3))
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
