@@ -130,6 +130,8 @@ class Namespace:
         path = f"{self._prefix}{name}"
         if path in BY_NAME:
             function: Any = get(path)
+        elif path.endswith("_") and any(op.inplace for op in BY_NAME.get(path[:-1], ())):
+            function = get_inplace(path[:-1])
         elif any(known.startswith(f"{path}.") for known in BY_NAME):
             function = Namespace(f"{path}.")
         else:
