@@ -210,7 +210,7 @@ def memory(shape: tuple[int, ...], numpy_dtype: Any, make: Any = np.empty) -> np
         return make(shape, numpy_dtype)  # type: ignore[no-any-return]
     except (ValueError, MemoryError) as error:
         if thread.makes_meta and isinstance(error, MemoryError):
-            return meta.zeros_of(meta.empty(shape, contiguous_strides(shape), numpy_dtype))
+            return meta.zeros_of(meta.empty(shape, lay.contiguous_strides(shape), numpy_dtype))
         raise no_memory(shape, error) from None
 
 

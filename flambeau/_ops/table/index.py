@@ -3,19 +3,20 @@
 NAMES = {
     "activations.functional": """
 celu_ nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_
-nn.functional.gelu nn.functional.hardshrink nn.functional.hardsigmoid nn.functional.hardswish
-nn.functional.hardtanh nn.functional.hardtanh_ nn.functional.leaky_relu nn.functional.leaky_relu_
-nn.functional.mish nn.functional.prelu nn.functional.relu nn.functional.relu6 nn.functional.relu_
-nn.functional.rrelu nn.functional.rrelu_ nn.functional.selu nn.functional.selu_
-nn.functional.sigmoid nn.functional.silu nn.functional.softshrink nn.functional.tanh
-nn.functional.threshold nn.functional.threshold_ rrelu_ selu_ threshold_
+nn.functional.gelu nn.functional.glu nn.functional.hardshrink nn.functional.hardsigmoid
+nn.functional.hardswish nn.functional.hardtanh nn.functional.hardtanh_ nn.functional.leaky_relu
+nn.functional.leaky_relu_ nn.functional.mish nn.functional.prelu nn.functional.relu
+nn.functional.relu6 nn.functional.relu_ nn.functional.rrelu nn.functional.rrelu_
+nn.functional.selu nn.functional.selu_ nn.functional.sigmoid nn.functional.silu
+nn.functional.softshrink nn.functional.tanh nn.functional.threshold nn.functional.threshold_ relu6
+relu6_ rrelu_ selu_ threshold_
 """,
     "activations.pointwise": """
 _celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
-_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu hardshrink hardsigmoid
-hardswish hardtanh leaky_relu mish nn.functional.glu nn.functional.logsigmoid
-nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu
-rrelu_with_noise selu silu softshrink threshold
+_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu glu hardshrink
+hardsigmoid hardswish hardtanh leaky_relu mish nn.functional.logsigmoid nn.functional.softplus
+nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
+softshrink threshold
 """,
     "activations.softmax": """
 _log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax
@@ -30,7 +31,7 @@ cartesian_prod combinations meshgrid
 _unsafe_view cat column_stack concat concatenate dstack hstack reshape row_stack stack vstack
 """,
     "arranging.padding": """
-_pad_circular constant_pad_nd nn.functional.pad reflection_pad1d reflection_pad1d_backward
+_pad_circular constant_pad_nd nn.functional.pad pad reflection_pad1d reflection_pad1d_backward
 reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward
 replication_pad1d replication_pad1d_backward replication_pad2d replication_pad2d_backward
 replication_pad3d replication_pad3d_backward
@@ -158,8 +159,8 @@ nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional
 nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
 """,
     "losses.classes": """
-_cross_entropy _cross_entropy2d _cross_entropy_backward nll_loss nll_loss2d nll_loss_backward
-nn.functional.cross_entropy nn.functional.nll_loss
+_cross_entropy _cross_entropy2d _cross_entropy_backward cross_entropy_loss nll_loss nll_loss2d
+nll_loss_backward nll_loss_nd nn.functional.cross_entropy nn.functional.nll_loss
 """,
     "losses.ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
     "losses.distance": """
@@ -192,16 +193,16 @@ nn.functional.normalize
     "normalization.weight": "_weight_norm norm_except_dim",
     "pooling.adaptive": """
 _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d
-_adaptive_avg_pool3d_backward adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool2d
-adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d
-nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d
-nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool1d
-nn.functional.adaptive_max_pool1d_with_indices nn.functional.adaptive_max_pool2d
-nn.functional.adaptive_max_pool2d_with_indices nn.functional.adaptive_max_pool3d
-nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
-nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
-nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool1d
-nn.functional.max_unpool2d nn.functional.max_unpool3d
+_adaptive_avg_pool3d_backward adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d
+fractional_max_pool3d max_unpool2d max_unpool3d nn.functional.adaptive_avg_pool1d
+nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
+nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool1d_with_indices
+nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool2d_with_indices
+nn.functional.adaptive_max_pool3d nn.functional.adaptive_max_pool3d_with_indices
+nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool2d_with_indices
+nn.functional.fractional_max_pool3d nn.functional.fractional_max_pool3d_with_indices
+nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d
 """,
     "pooling.windows": """
 _avg_pool2d_backward _avg_pool3d_backward _gather_planes _max_pool2d_backward _max_pool2d_pick

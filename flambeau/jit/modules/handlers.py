@@ -8,15 +8,16 @@ import sys
 from typing import Any
 
 from flambeau._ops.table.namespace import Namespace
+from flambeau._ops.table.op import Op
 from flambeau.jit import markers
-from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED
-from flambeau.jit.frontend.python_values import OperatorNamespaces
+from flambeau.jit.frontend.builtins import FUNCTIONAL, PROGRAMS, RENAMED, builtin_name
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.source import ScriptError, SourceRange
 from flambeau.jit.library.scope import function_sugar
+from flambeau.jit.modules import row_programs
 from flambeau.jit.modules.class_values import (
     ClassValue,
     EnumClass,
@@ -28,9 +29,6 @@ from flambeau.jit.modules.names import as_torch
 from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.jit.operators import table
 from flambeau.nn import Module
-
-ALIASES = {"threshold": "_threshold"}
-"""Functions that go by another name in programs."""
 
 
 def operator(name: str) -> SugaredValue | None:
@@ -72,11 +70,16 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
 
 
 def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
-    """A function of flambeau's own: a program of the library, or an operator."""
+    """A function of flambeau's own: the body of a row, what bodies call, or an operator."""
     if value is markers.is_tracing:
-        return function_sugar("torch.jit._trace", name)
+        return FunctionValue(row_programs.helper(value))
+    if place == "torch.nn.functional" and name in FUNCTIONAL:
+        return operator(name)
     if place == "torch.nn.functional":
-        return function_sugar(place, ALIASES.get(name, name)) or operator(name)
+        of_row = row_programs.program(f"nn.functional.{name}")
+        return function_sugar(place, name) or of_row or operator(name)
+    if place.startswith(("torch._ops", "torch._core")) and builtin_name(value) is None:
+        return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
         from flambeau.jit.modules.scripting import compiled_function
 
@@ -86,8 +89,10 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
 
 @sugar_handler
 def rows(value: Any, where: SourceRange) -> SugaredValue | None:
-    """`ops`, by which our own Python calls operators."""
-    return OperatorNamespaces("aten") if isinstance(value, Namespace) else None
+    """Rows, and `ops`, by which our own Python calls operators."""
+    if isinstance(value, Op):
+        return row_programs.Row(value)
+    return row_programs.RowNames() if isinstance(value, Namespace) else None
 
 
 _overloaded: dict[Any, tuple[Function, ...]] = {}
