@@ -18,6 +18,7 @@ MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
+    "distributed", "fx", "hub", "compiler",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
