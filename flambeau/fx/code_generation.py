@@ -90,6 +90,8 @@ class Writer:
     graph: Graph
     root: str
     namespace: Namespace
+    verbose: bool = False
+    told: str = "at first nothing"
     globals: dict[str, Any] = field(default_factory=standard_globals)
     free: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
@@ -102,10 +104,24 @@ class Writer:
         for node in self.graph.nodes:
             line = self._statement(node, codegen)
             if line is not None:
+                self._tell_where(node)
                 self.body.append(f"{line}{self._deletion(node, last_uses)}")
         head = codegen.gen_fn_def(self.free, self.returns)
         body = "\n".join(f"    {line}" for line in self.body or ["pass"])
         return PythonCode(f"\n\n\n{head}\n{body}\n    ", self.globals)
+
+    def _tell_where(self, node: Node) -> None:
+        """A comment with the line of the program, where that is another one than before."""
+        if not self.verbose or node.op in {"placeholder", "output"}:
+            return
+        trace = node.stack_trace or ""
+        if trace == self.told:
+            return
+        self.told = trace
+        lines = trace.strip().splitlines()
+        place = lines[-2].strip() if len(lines) > 1 else ""
+        comment = f"# {place}" if place else "# No stacktrace found for following nodes"
+        self.body.append(comment)
 
     def _deletion(self, node: Node, last_uses: dict[Node, list[Node]]) -> str:
         """Drop references that no later step needs, so that memory is free early."""

@@ -298,18 +298,18 @@ class Graph:
         """What the output's value is for the caller."""
         return self._codegen.process_outputs(out)
 
-    def python_code(self, root_module: str, **options: Any) -> PythonCode:
-        """The source of a function; `root_module` is the name by which it knows the module."""
+    def python_code(self, root_module: str, *, verbose: bool = False) -> PythonCode:
+        """The source of a function; `root_module` is the name by which it knows the module.
+
+        verbose: comments say where the program made the steps.
+        """
         namespace = Namespace()
         for node in self.nodes:
             namespace.associate_name_with_obj(node.name, node)
-        return Writer(self, root_module, namespace).write(self._codegen)
+        return Writer(self, root_module, namespace, verbose).write(self._codegen)
 
     def __str__(self) -> str:
-        returned = [""]
-        lines = [node.format_node(None, returned) for node in self.nodes]
-        body = "".join(f"\n    {line}" for line in lines if line is not None)
-        return f"graph(){returned[0]}:{body}"
+        return "graph():" + "".join(f"\n    {node.format_node()}" for node in self.nodes)
 
     def print_tabular(self) -> None:
         """Print nodes as a table."""

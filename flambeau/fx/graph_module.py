@@ -131,7 +131,8 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
         """The code as part of a class, printed and returned."""
-        body = "\n".join(f"    {line}" for line in self.code.strip("\n").rstrip().split("\n"))
+        code = self._graph.python_code("self", verbose=True).src
+        body = "\n".join(f"    {line}" for line in code.strip("\n").rstrip().split("\n"))
         text = f"class {self._get_name()}(torch.nn.Module):\n{body}\n"
         if print_output:
             print(text)

@@ -162,6 +162,14 @@ def _user_frames() -> str:
     return "".join(traceback.StackSummary.from_list(own).format())
 
 
+NO_ATTRIBUTES = frozenset((
+    "tracer", "node", "root", "attr", "_node",  # of an object that is half made
+    "_data", "_storage", "_version_counter", "__array__", "__array_interface__",
+    "__array_struct__", "__fx_create_arg__", "__index__",
+))  # fmt: skip
+"""By these, operators and NumPy tell tensors and arrays: a proxy is neither."""
+
+
 class GraphAppendingTracer(TracerBase):
     """Adds to a graph that is there already."""
 
@@ -180,8 +188,8 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k: str) -> Attribute:
-        if k in {"tracer", "node", "root", "attr", "_node"}:  # on an object that is half made
-            raise AttributeError(k)
+        if k in NO_ATTRIBUTES:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{k}'", name=k)
         return Attribute(self, k)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -226,8 +234,9 @@ class Proxy:
     ) -> Any:
         kwargs = kwargs or {}
         tracer = _tracer_in((args, kwargs))
-        if getattr(Tensor, getattr(orig_method, "__name__", ""), None) is orig_method:
-            name = orig_method.__name__
+        name = getattr(orig_method, "__name__", "")
+        is_function = getattr(sys.modules["flambeau"], name, None) is orig_method
+        if getattr(Tensor, name, None) is orig_method and not is_function:
             return tracer.create_proxy("call_method", name, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs)
 
