@@ -55,9 +55,11 @@ class Programs:
                 return {"o": q * y, "w": [-w, self.kept], "t": (t, b**2, 2 - a, ~(x > 0))}
 
         class Constants(nn.Module):
-            def forward(self, x: torch.Tensor, *, k: int = 3) -> torch.Tensor:
+            def forward(self, x, *, k=3):
                 y = x[..., None, ::2] + torch.ones(2, dtype=torch.float64)
                 return torch.where(y > 0, y, y * k) @ torch.ones(2, 3) - math.sqrt(2.0)
+
+        Constants.forward.__annotations__ = {"x": torch.Tensor, "k": int, "return": torch.Tensor}
 
         class Shapes(nn.Module):
             def forward(self, x):
@@ -271,7 +273,7 @@ def test_interpreter_and_transformer():
 
         x = torch.randn(2, 3)
         told = [Watching(traced).run(x), seen, Changed(traced).transform().code]
-        told.append(attempt(F.Interpreter(traced).run))
+        told.append(attempt(F.Interpreter(traced).run).text.splitlines()[0])
         module = importlib.import_module(f"{F.__name__}.passes.shape_prop")
         module.ShapeProp(traced).propagate(x)
         for node in traced.graph.nodes:

@@ -190,7 +190,8 @@ class Tracer(TracerBase):
         finally:
             is_tracing[0] -= 1
             self.submodule_paths = None
-        self.create_node("output", "output", (result,), {})
+        kind = function.__annotations__.get("return")
+        self.create_node("output", "output", (result,), {}, type_expr=kind)
         return self.graph
 
     def _patch(self, patches: Patches, function: FunctionType) -> None:
@@ -230,7 +231,6 @@ class Tracer(TracerBase):
         names = code.co_varnames[1 if bound else 0 : count]
         starred = zip(stars, code.co_varnames[count : count + len(stars)], strict=True)
         inputs: list[Any] = [self.root] if bound else []
-        self._specialised = 0
         for name in (*names, *(mark + name for mark, name in starred)):
             inputs.append(self._input(plain, name, concrete))
         if stars or code.co_kwonlyargcount:
@@ -254,9 +254,8 @@ class Tracer(TracerBase):
                 f"concrete_args with a {type(value).__name__} for {name!r} is not implemented in "
                 "flambeau: give single values"
             )
-        self._specialised += 1
         args = () if default is inspect.Parameter.empty else (default,)
-        made = self.create_proxy("placeholder", f"{name}_{self._specialised}", args, {})
+        made = self.create_proxy("placeholder", f"{name}_1", args, {})
         if isinstance(value, PHBase):
             return made
         told = f"{name} has been specialized to have value {value} but got another value"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau._core.device as places
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import layout, memory_format
-from flambeau.fx.namespace import Namespace
+from flambeau.fx.namespace import ILLEGAL, Namespace
 from flambeau.fx.node import Node, map_arg
 from flambeau.fx.qualified_names import function_name, type_name
 
@@ -107,7 +107,7 @@ class Writer:
                 self._tell_where(node)
                 self.body.append(f"{line}{self._deletion(node, last_uses)}")
         head = codegen.gen_fn_def(self.free, self.returns)
-        body = "\n".join(f"    {line}" for line in self.body or ["pass"])
+        body = "\n".join(f"    {line}" if line else "" for line in self.body or ["pass"])
         return PythonCode(f"\n\n\n{head}\n{body}\n    ", self.globals)
 
     def _tell_where(self, node: Node) -> None:
@@ -121,7 +121,7 @@ class Writer:
         lines = trace.strip().splitlines()
         place = lines[-2].strip() if len(lines) > 1 else ""
         comment = f"# {place}" if place else "# No stacktrace found for following nodes"
-        self.body.append(comment)
+        self.body += ["", comment] if self.body else [comment]
 
     def _deletion(self, node: Node, last_uses: dict[Node, list[Node]]) -> str:
         """Drop references that no later step needs, so that memory is free early."""
@@ -192,7 +192,7 @@ class Writer:
         if dotted.startswith("torch.") and not dotted.startswith("torch._dynamo"):
             return dotted
         wanted = "_operator_" + obj.__name__ if dotted.startswith("_operator.") else dotted
-        name = wanted.replace(".", "_")
+        name = ILLEGAL.sub("_", wanted)
         if self.globals.get(name, obj) is not obj:
             name = self.namespace.create_name(name, obj)
         self.globals[name] = obj

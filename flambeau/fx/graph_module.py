@@ -84,12 +84,14 @@ class GraphModule(Module):
                 _copy_attribute(root, self, str(node.target))
 
     def _take_from_dict(self, root: dict[str, Any], graph: Graph) -> None:
-        wanted = [str(n.target) for n in graph.nodes if n.op in {"get_attr", "call_module"}]
+        wanting = [node for node in graph.nodes if node.op in {"get_attr", "call_module"}]
+        names = {str(node.target): node.name for node in wanting}
+        wanted = list(names)
         for path in wanted:
             if path not in root:
                 raise RuntimeError(
-                    f"Node in graph references target {path} but that target is not present in "
-                    "``root``!"
+                    f"Node {names[path]} referenced target {path} but that target was not "
+                    "provided in ``root``!"
                 )
         for path in sorted(wanted, key=lambda name: name.count(".")):
             *folders, last = path.split(".")
@@ -132,7 +134,7 @@ class GraphModule(Module):
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
         """The code as part of a class, printed and returned."""
         code = self._graph.python_code("self", verbose=True).src
-        body = "\n".join(f"    {line}" for line in code.strip("\n").rstrip().split("\n"))
+        body = "\n".join(f"    {line}".rstrip() for line in code.strip().split("\n"))
         text = f"class {self._get_name()}(torch.nn.Module):\n{body}\n"
         if print_output:
             print(text)
@@ -196,7 +198,7 @@ class GraphModule(Module):
     # ---- copies and files
 
     def __copy__(self) -> GraphModule:
-        made = GraphModule(self, self.graph, self._get_name())
+        made = GraphModule(self, self.graph)
         made.meta = dict(self.meta)
         return made
 
@@ -204,7 +206,7 @@ class GraphModule(Module):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
         Module.__init__(made)
-        type(made).__name__ = self._get_name()
+        type(made).__name__ = "GraphModule"  # as PyTorch's copies are called
         state = {name: value for name, value in self.__dict__.items() if name != "_graph"}
         made.__dict__.update(copy.deepcopy(state, memo))
         made.graph = copy.deepcopy(self._graph, memo)
@@ -212,7 +214,6 @@ class GraphModule(Module):
 
     def __reduce__(self) -> Any:
         state = {name: value for name, value in self.__dict__.items() if name != "_graph"}
-        state["_graphmodule_cls_name"] = self._get_name()
         code = self._graph.python_code("self")
         return reduce_graph_module, (state, _imports(code.globals))
 
@@ -267,7 +268,6 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
     exec(_of_ours(import_block), bound)
     imported = [value for value in bound.values() if isinstance(value, FunctionType)]
     exec(body["_code"], bound)
-    name = body.get("_graphmodule_cls_name", "GraphModule")
 
     class CodeOnly(Module):
         """The state, and the function that the code says."""
@@ -286,7 +286,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
 
     module = CodeOnly()
     tracer = KeepModules(autowrap_functions=tuple(imported))
-    made = GraphModule(module, tracer.trace(module), name)
+    made = GraphModule(module, tracer.trace(module))
     made._tracer_cls = body.get("_tracer_cls")
     for key, value in body.items():
         if not hasattr(made, key):

@@ -20,10 +20,10 @@ WRITERS = {
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
     name = type(self).__name__
-    raise NotImplementedError(
+    raise TypeError(
         f"'{name}' object does not support mutation. If you are attempting to modify the kwargs or "
         "args of a torch.fx.Node object,\ninstead create a new copy of it and assign the copy to "
-        "the node:\n    new_args = ... # copy and mutate args\n    node.args = new_args"
+        "the node:\n\n    new_args = ...  # copy and mutate args\n    node.args = new_args"
     )
 
 

@@ -74,7 +74,9 @@ class Interpreter:
             return self.run_node(node)
         except Exception as error:
             if self.extra_traceback:
-                error.add_note(f"While executing {node.format_node()}")
+                told = f"While executing {node.format_node()}"
+                first = f"{error.args[0]}\n\n{told}" if error.args else told
+                error.args = (first, *error.args[1:])
             raise
 
     def boxed_run(self, args_list: list[Any]) -> Any:

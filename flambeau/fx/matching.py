@@ -16,10 +16,11 @@ ANYWHERE = ("placeholder", "output")
 class InternalMatch:
     """One place: which node stands for which of the pattern.
 
-    anchors: where it was found, the nodes that stand for what the pattern returns.
+    anchors: the nodes of the pattern from which it was found: those that it returns.
     """
 
     anchors: list[Node]
+    graph: Graph
     nodes_map: dict[Node, Node] = field(default_factory=dict)
     placeholder_nodes: list[Node] = field(default_factory=list)
     returning_nodes: list[Node] = field(default_factory=list)
@@ -28,7 +29,7 @@ class InternalMatch:
     def nodes(self) -> list[Node]:
         """The nodes that a replacement takes away, in the order of their graph."""
         found = {found for made, found in self.nodes_map.items() if made.op not in ANYWHERE}
-        return [node for node in self.anchors[0].graph.nodes if node in found]
+        return [node for node in self.graph.nodes if node in found]
 
 
 def find_matches(pattern: Graph, graph: Graph, ignore_literals: bool) -> Iterator[InternalMatch]:
@@ -43,7 +44,7 @@ def find_matches(pattern: Graph, graph: Graph, ignore_literals: bool) -> Iterato
         taken.update(match.nodes)
         found.append(match)
     order = {node: i for i, node in enumerate(graph.nodes)}
-    yield from sorted(found, key=lambda match: order[match.anchors[0]])
+    yield from sorted(found, key=lambda match: order[match.returning_nodes[0]])
 
 
 def _match_at(
@@ -52,7 +53,7 @@ def _match_at(
     """The match whose first result is a node; the other results are found from what they share."""
     if not returned:
         return None
-    match = InternalMatch([node])
+    match = InternalMatch(returned, node.graph)
     if not _agree(returned[0], node, match.nodes_map, ignore_literals):
         return None
     for other in returned[1:]:
@@ -71,7 +72,6 @@ def _extend(wanted: Node, match: InternalMatch, ignore_literals: bool) -> bool:
             trial = dict(match.nodes_map)
             if _agree(wanted, user, trial, ignore_literals):
                 match.nodes_map = trial
-                match.anchors.append(user)
                 return True
     return False
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import Size
-from flambeau._tensor.assertions import _assert_async
+from flambeau._tensor.assertions import _assert, _assert_async
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
 from flambeau.fx.qualified_names import function_name, type_name
 
@@ -23,7 +23,7 @@ Argument = Any
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
 )
-_side_effectful_functions: set[Callable[..., Any]] = {_assert_async, setattr}
+_side_effectful_functions: set[Callable[..., Any]] = {_assert, _assert_async}
 _get_qualified_name = function_name
 _type_repr = type_name
 
