@@ -37,7 +37,7 @@ commands:
   verify FILE ...                check the structure and the checksums of checkpoints
   convert A B                    .pth to .safetensors, and back
   run-archive FILE --input X.npy run a TorchScript archive
-  provide-torch [--undo]         let libraries that require PyTorch find flambeau in this environment
+  provide-torch [--undo]         let libraries that require PyTorch find flambeau here
   names PACKAGE ...              names of PyTorch that a package uses and flambeau has not
   doctor PACKAGE ...             import a package, and say what it wants that is missing
 

@@ -23,7 +23,15 @@ def fx(library: Any) -> Any:
 def shown(library: Any, traced: Any) -> list[Any]:
     """All that is told of a traced module, with the words of a file for those of a builtin."""
     nodes = [
-        (n.name, n.op, str(n.args), str(n.kwargs), str(n.users), str(n.all_input_nodes), str(n.type))
+        (
+            n.name,
+            n.op,
+            str(n.args),
+            str(n.kwargs),
+            str(n.users),
+            str(n.all_input_nodes),
+            str(n.type),
+        )
         for n in traced.graph.nodes
     ]
     return [str(traced.graph), traced.code, nodes, str(traced), traced.print_readable(False)]
@@ -155,7 +163,9 @@ def test_graphs_made_by_hand():
         g = by_hand(torch)
         code = g.python_code("self")
         nodes = list(g.nodes)
-        names = "x sum_1 add torch my.name 1a XY XYZNet a1 _x a_1_2 self inf len_ x_0 device".split()
+        names = (
+            "x sum_1 add torch my.name 1a XY XYZNet a1 _x a_1_2 self inf len_ x_0 device".split()
+        )
         return [
             str(g), code.src, [n.name for n in nodes], [n.format_node() for n in nodes],
             sorted(set(code.globals) - {"fx_pytree"}), [n.is_impure() for n in nodes if n.op not in

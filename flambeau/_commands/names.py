@@ -1,4 +1,4 @@
-"""`flambeau names PACKAGE ...`: names of PyTorch that a package's source uses and flambeau lacks."""
+"""`flambeau names PACKAGE ...`: names of PyTorch that a package uses and flambeau lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flambeau provide-torch`: a distribution `torch` that satisfies requirements and gives flambeau."""
+"""`flambeau provide-torch`: a distribution `torch` that requirements accept, of flambeau."""
 
 from __future__ import annotations
 

@@ -131,14 +131,14 @@ class Tracer(TracerBase):
     def create_arg(self, a: Any) -> Any:
         """A value as an argument; tensors and modules of the root become `get_attr` nodes."""
         if isinstance(a, Parameter):
-            for name, held in self.root.named_parameters():
-                if held is a:
-                    return self.create_node("get_attr", name, (), {})
-            raise NameError("parameter is not a member of this module")
+            name = _name_of(a, self.root.named_parameters())
+            if name is None:
+                raise NameError("parameter is not a member of this module")
+            return self.create_node("get_attr", name, (), {})
         if isinstance(a, Tensor):
-            for name, held in self.root.named_buffers():
-                if held is a:
-                    return self.create_node("get_attr", name, (), {})
+            name = _name_of(a, self.root.named_buffers())
+            if name is not None:
+                return self.create_node("get_attr", name, (), {})
             return self.create_node("get_attr", self._constant(a, "_tensor_constant"), (), {})
         if isinstance(a, Module):
             return self.create_node("get_attr", self.path_of_module(a), (), {})
@@ -260,7 +260,8 @@ class Tracer(TracerBase):
             return made
         told = f"{name} has been specialized to have value {value} but got another value"
         if isinstance(value, bool | int | float):
-            _assert(made == value, told)
+            same: Any = made == value  # type: ignore[comparison-overlap]
+            _assert(same, told)
         elif value is None:
             self.create_proxy("call_function", _assert_is_none, (made, told), {})
         else:
@@ -287,6 +288,10 @@ def _all_by_position(function: FunctionType, count: int) -> FunctionType:
         changed, function.__globals__, function.__name__, function.__defaults__,
         function.__closure__,
     )  # fmt: skip
+
+
+def _name_of(value: Any, named: Any) -> str | None:
+    return next((name for name, held in named if held is value), None)
 
 
 def _assert_is_none(value: Any, msg: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import flambeau._core.device as places
@@ -263,8 +264,7 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
         return used
 
     for node in reversed(graph.nodes):
-        map_arg(node.args, lambda used, user=node: note(used, user))
-        map_arg(node.kwargs, lambda used, user=node: note(used, user))
+        map_arg((node.args, node.kwargs), partial(note, user=node))
     return last
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flambeau.fx.code_generation import INFIX, CodeGen, PythonCode, Writer
@@ -62,7 +63,7 @@ class Graph:
         tracer_extras: dict[str, Any] | None = None,
     ) -> None:
         self._root = Node(self, "", "root", "", (), {})
-        self._insert = self._root.prepend
+        self._insert: Callable[[Node], Any] = self._root.prepend
         self._len = 0
         self._graph_namespace = Namespace()
         self._owning_module = owning_module
@@ -223,9 +224,7 @@ class Graph:
         node = self._root if n is None else n
         return _InsertPoint(self, node.append)
 
-    def eliminate_dead_code(
-        self, is_impure_node: Callable[[Node], bool] | None = None
-    ) -> bool:
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Take away every step that nobody uses and that does nothing else; return whether any."""
         self.lint()
         changed = False
@@ -262,7 +261,7 @@ class Graph:
         for node in self.nodes:
             if node.graph is not self:
                 raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
-            map_arg((node.args, node.kwargs), lambda used, user=node: check(used, user))
+            map_arg((node.args, node.kwargs), partial(check, node=node))
             seen.add(node)
             if node.name in names:
                 raise RuntimeError(f"Node redefined name {node.name}!")
@@ -350,4 +349,3 @@ class _InsertPoint:
 
     def __exit__(self, *error: object) -> None:
         self.graph._insert = self.before
-

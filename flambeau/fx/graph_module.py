@@ -41,7 +41,7 @@ def _copy_attribute(source: Any, target: Module, dotted: str) -> None:
 
 def _put(target: Module, name: str, value: Any, source: Any = None) -> None:
     is_tensor = isinstance(value, Tensor) and name not in getattr(source, "_parameters", ())
-    if is_tensor and not type(value).__name__ == "Parameter":
+    if is_tensor and type(value).__name__ != "Parameter":
         persistent = name not in getattr(source, "_non_persistent_buffers_set", ())
         target.register_buffer(name, value, persistent)
     else:
@@ -153,7 +153,7 @@ class GraphModule(Module):
     # ---- submodules
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module at a path, and plain modules on the way; False if something else is there."""
+        """Put a module at a path, with plain modules on the way; False if that cannot be."""
         *folders, last = target.split(".")
         place: Module = self
         for folder in folders:
@@ -224,7 +224,7 @@ class GraphModule(Module):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         save(self.state_dict(), place / "state_dict.pt")
-        save({name: value for name, value in self.named_children()}, place / "children.pt")
+        save(dict(self.named_children()), place / "children.pt")
         code = self._graph.python_code("self")
         body = "".join(f"    {line}\n" for line in code.src.strip("\n").split("\n"))
         (place / "module.py").write_text(

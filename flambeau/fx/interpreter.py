@@ -137,9 +137,7 @@ class Interpreter:
         found = self.module
         for i, part in enumerate(parts := target.split(".")):
             if not hasattr(found, part):
-                raise RuntimeError(
-                    f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}"
-                )
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
             found = getattr(found, part)
         return found
 

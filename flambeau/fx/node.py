@@ -265,10 +265,11 @@ class Node:
     def _pretty_print_target(self, target: Any) -> str:
         if isinstance(target, str):
             return target
+        name = getattr(target, "__name__", "")
         if getattr(target, "__module__", None) == "_operator":
-            return f"operator.{target.__name__}"
-        if getattr(builtins, getattr(target, "__name__", ""), None) is target:
-            return f"builtins.{target.__name__}"
+            return f"operator.{name}"
+        if getattr(builtins, name, None) is target:
+            return f"builtins.{name}"
         return function_name(target)
 
     def format_node(

@@ -103,7 +103,5 @@ def recorded(original: Callable[..., Any]) -> Callable[..., Any]:
 def find_proxy(arguments: Any) -> Proxy | None:
     """The first proxy among arguments."""
     found: list[Proxy] = []
-    map_aggregate(
-        arguments, lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None
-    )
+    map_aggregate(arguments, lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
     return found[0] if found else None

@@ -257,7 +257,7 @@ class Attribute(Proxy):
         self._node: Node | None = None
 
     @property
-    def node(self) -> Node:
+    def node(self) -> Node:  # type: ignore[override]
         if self._node is None:
             args = (self.root, self.attr)
             self._node = self.tracer.create_proxy("call_function", getattr, args, {}).node

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 PUBLIC = (
-    "torch.functional", "torch", "torch.nn.functional", "torch.fft", "torch.linalg", "torch.special", "torch.nn.init",
+    "torch.functional", "torch", "torch.nn.functional", "torch.fft", "torch.linalg",
+    "torch.special", "torch.nn.init",
 )  # fmt: skip
 """Namespaces in which a function of ours is looked for, whichever file defines it."""
 

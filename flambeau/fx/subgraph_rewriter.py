@@ -83,9 +83,7 @@ def _replace(
     inputs = [changed.get(node, node) for node in match.placeholder_nodes]
     places = [node for node in put.nodes if node.op == "placeholder"]
     if len(inputs) != len(places):
-        raise AssertionError(
-            f"the pattern has {len(inputs)} inputs, the replacement {len(places)}"
-        )
+        raise AssertionError(f"the pattern has {len(inputs)} inputs, the replacement {len(places)}")
     values = dict(zip(places, inputs, strict=True))
     first = _first_place(graph, match, inputs)
     count = set(graph.nodes)

@@ -26,9 +26,7 @@ class TensorMetadata(NamedTuple):
     qparams: dict[str, Any]
 
 
-def _extract_tensor_metadata(
-    result: Tensor, include_contiguity: bool = True
-) -> TensorMetadata:
+def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
     """What a node notes of a tensor."""
     formats = (contiguous_format, channels_last, channels_last_3d)
     found = None

@@ -94,7 +94,9 @@ def _sorted(parts: list[Part]) -> list[Part]:
 def _made(
     part: Part, root: Module, qualname_map: dict[str, str] | None, keep_names: bool
 ) -> GraphModule:
-    graph, values, held = Graph(), {}, {}
+    graph = Graph()
+    values: dict[Node, Node] = {}
+    held: dict[str, Any] = {}
     for used in part.inputs:
         values[used] = graph.placeholder(used.name, used.type)
         values[used].meta = dict(used.meta)
@@ -141,7 +143,8 @@ def _attributes(m: GraphModule) -> dict[str, Any]:
 
 
 def _main(old: Graph, order: list[Part]) -> Graph:
-    graph, values = Graph(), {}
+    graph = Graph()
+    values: dict[Node, Node] = {}
     direct = set(old.output_node().all_input_nodes)
     for node in old.nodes:
         if node.op == "placeholder" or (node.op == "get_attr" and node in direct):
