@@ -179,6 +179,15 @@ def test_graphs_made_by_hand():
     compare(scenario)
 
 
+def test_layers_of_torch():
+    def scenario(torch: Any) -> Any:
+        net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Flatten())
+        traced = fx(torch).symbolic_trace(net)
+        return [traced.code, str(traced.graph), traced(torch.ones(1, 2))]
+
+    compare(scenario)
+
+
 def test_changes():
     def scenario(torch: Any) -> Any:
         traced = fx(torch).symbolic_trace(made(torch, "plain"))
@@ -216,7 +225,8 @@ def test_submodules():
         traced = fx(torch).symbolic_trace(made(torch, "plain"))
         told = [traced.add_submodule("new.inner", torch.nn.ReLU()),
                 traced.add_submodule("lin.weight.x", torch.nn.ReLU()),
-                traced.delete_submodule("nothing.here"), traced.delete_submodule("lin.weight")]  # fmt: skip
+                traced.delete_submodule("nothing.here"), traced.delete_submodule("lin.weight"),
+                ]  # fmt: skip
         told.append(sorted(name for name, _ in traced.named_modules()))
         traced.delete_all_unused_submodules()
         told.append(sorted(name for name, _ in traced.named_modules()))

@@ -190,7 +190,7 @@ class Tracer(TracerBase):
         finally:
             is_tracing[0] -= 1
             self.submodule_paths = None
-        kind = function.__annotations__.get("return")
+        kind = _annotation(function, "return")
         self.create_node("output", "output", (result,), {}, type_expr=kind)
         return self.graph
 
@@ -244,7 +244,7 @@ class Tracer(TracerBase):
         if name in concrete:
             return self._specialise(name, default, concrete[name])
         args = () if default is inspect.Parameter.empty else (default,)
-        kind = function.__annotations__.get(name)
+        kind = _annotation(function, name)
         return self.create_proxy("placeholder", name, args, {}, type_expr=kind)
 
     def _specialise(self, name: str, default: Any, value: Any) -> Any:
@@ -292,6 +292,12 @@ def _all_by_position(function: FunctionType, count: int) -> FunctionType:
 
 def _name_of(value: Any, named: Any) -> str | None:
     return next((name for name, held in named if held is value), None)
+
+
+def _annotation(function: Any, name: str) -> Any:
+    """What a user's function says of an argument; layers of torch.nn have no annotations there."""
+    is_ours = (function.__module__ or "").startswith("flambeau.")
+    return None if is_ours else function.__annotations__.get(name)
 
 
 def _assert_is_none(value: Any, msg: str) -> None:

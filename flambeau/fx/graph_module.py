@@ -252,6 +252,8 @@ def _imports(names: dict[str, Any]) -> str:
 def _import(name: str, value: Any) -> str:
     if name in PLAIN_IMPORTS:
         return PLAIN_IMPORTS[name]
+    if isinstance(value, str):  # an annotation that is a text
+        return f"{name} = {value!r}"
     module, original = getattr(value, "__module__", ""), getattr(value, "__name__", "")
     if module is None or not original:
         raise NotImplementedError(f"cannot write an import of {value!r}")

@@ -19,13 +19,7 @@ for name in (
     metric.update(scores[20:], target[20:])
     print(name, metric.compute().tolist())
 x, y = torch.randn(50), torch.randn(50)
-for name in (
-    "MeanSquaredError",
-    "MeanAbsoluteError",
-    "R2Score",
-    "PearsonCorrCoef",
-    "SpearmanCorrCoef",
-):
+for name in "MeanSquaredError MeanAbsoluteError R2Score PearsonCorrCoef SpearmanCorrCoef".split():
     print(name, getattr(torchmetrics, name)()(x, y).item())
 images = torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32)
 print("PSNR", torchmetrics.image.PeakSignalNoiseRatio(data_range=1.0)(*images).item())
