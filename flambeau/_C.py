@@ -8,6 +8,7 @@ from flambeau._core.missing import missing
 from flambeau._tensor.overriding import disabled as _disabled_torch_function_impl
 from flambeau._tensor.overriding import off as DisableTorchFunctionSubclass
 from flambeau._tensor.overriding import off_with_modes as DisableTorchFunction
+from flambeau._tensor.tensor import Tensor
 
 has_lapack = True
 """Factorizations never ask for LAPACK: NumPy brings its own."""
@@ -15,6 +16,14 @@ has_mkl = False
 has_spectral = True
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
+
+
+_TensorMeta = type(Tensor)
+"""The class of the class Tensor."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Tell whoever counts how PyTorch is used: nobody does."""
 
 
 def __getattr__(name: str) -> Any:

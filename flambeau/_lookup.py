@@ -18,6 +18,7 @@ MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
+    "distributed", "fx", "hub", "compiler",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -63,7 +64,8 @@ FILES = {
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     "hook": "install uninstall",
     "_tensor.assertions": (
-        "_check _check_index _check_value _check_type _check_not_implemented _check_is_size "
+        "_assert _check _check_index _check_value _check_type _check_not_implemented "
+        "_check_is_size "
         "_check_with _check_tensor_all _check_tensor_all_with _assert_async"
     ),
     "sparse.functions": "spmm dsmm",

@@ -37,9 +37,13 @@ commands:
   verify FILE ...                check the structure and the checksums of checkpoints
   convert A B                    .pth to .safetensors, and back
   run-archive FILE --input X.npy run a TorchScript archive
+  provide-torch [--undo]         let libraries that require PyTorch find flambeau here
+  names PACKAGE ...              names of PyTorch that a package uses and flambeau has not
+  doctor PACKAGE ...             import a package, and say what it wants that is missing
 
 `flambeau run` does what `python` does, with one difference: `import torch` gives flambeau.
-`flambeau COMMAND --help` says more about `inspect`, `verify`, `convert`, `run-archive`.
+`flambeau COMMAND --help` says more about `inspect`, `verify`, `convert`, `run-archive`,
+`provide-torch`, `names`, `doctor`.
 
 options:
   -h, --help                     show this text
@@ -147,6 +151,9 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "verify": _from_commands("verify"),
     "convert": _from_commands("convert"),
     "run-archive": _from_commands("run_archive"),
+    "provide-torch": _from_commands("provide_torch"),
+    "names": _from_commands("names"),
+    "doctor": _from_commands("doctor"),
 }
 
 

@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._core.missing import not_implemented_text
@@ -81,6 +81,12 @@ class _AliasLoader(Loader):
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
         _alias_children(module.__name__)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of ours, which `python -m torch.x` runs."""
+        spec = importlib.util.find_spec(_flambeau_name(fullname))
+        read = getattr(spec.loader, "get_code", None) if spec is not None else None
+        return None if read is None else read(_flambeau_name(fullname))
 
 
 def _alias_children(package: str) -> None:

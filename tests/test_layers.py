@@ -32,7 +32,7 @@ LAYERS = [
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
         "xpu", "sparse", "quasirandom", "_C", "_utils",
     },
-    {"jit", "func", "multiprocessing", "profiler"},
+    {"jit", "func", "multiprocessing", "profiler", "fx"},
     {"debug"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",

@@ -6,15 +6,7 @@ from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
-from .._version import TORCH_VERSION
-
-METADATA = f"""\
-Metadata-Version: 2.4
-Name: torch
-Version: {TORCH_VERSION}
-Summary: PyTorch's API, provided by flambeau
-License-Expression: Apache-2.0
-"""
+from .torch_shim import METADATA
 
 # packages_distributions() reads top_level.txt: which package belongs to which distribution.
 RECORDS = {"METADATA": METADATA, "top_level.txt": "torch\n", "INSTALLER": "flambeau\n"}

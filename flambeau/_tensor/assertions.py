@@ -90,6 +90,19 @@ def _check_tensor_all_with(
         _fail(error_type, message)
 
 
+def _assert(condition: Any, message: str) -> None:
+    """`assert` as a function, which those who trace programs can record.
+
+    Raises:
+        AssertionError: the condition does not hold.
+    """
+    take_over = getattr(type(condition), "__torch_function__", None)
+    if take_over is not None and not isinstance(condition, Tensor):
+        return take_over(_assert, (type(condition),), (condition, message), {})
+    assert condition, message
+    return None
+
+
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """RuntimeError where the one element of a tensor is zero; at once, on a CPU."""
     if not bool(input):

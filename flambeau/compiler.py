@@ -1,0 +1,69 @@
+"""`torch.compiler`: what programs ask and tell a compiler of Python, which flambeau has not.
+
+`torch.compile` is missing; so nothing is ever being compiled, and marks on functions change
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flambeau._core.missing import missing
+
+__all__ = [
+    "allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable",
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "reset",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_compiling() -> bool:
+    """Whether a function is being compiled or exported: never."""
+    return False
+
+
+def is_dynamo_compiling() -> bool:
+    """Whether a function is being compiled: never."""
+    return False
+
+
+def is_exporting() -> bool:
+    """Whether a function is being exported: never."""
+    return False
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """A function that is to run as it is written, which all do. Without `fn`: a decorator."""
+    return (lambda function: function) if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Functions that a compiler is to call without looking into them, as given.
+
+    Raises:
+        AssertionError: it is no function.
+    """
+    if isinstance(fn, list | tuple):
+        return [allow_in_graph(one) for one in fn]
+    if not callable(fn):
+        raise AssertionError("allow_in_graph expects a callable")
+    return fn
+
+
+def assume_constant_result(fn: F) -> F:
+    """A function whose result a compiler may keep, as given."""
+    return fn
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Mark the beginning of a step for CUDA graphs, of which there are none."""
+
+
+def reset() -> None:
+    """Forget what was compiled: nothing is."""
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)
