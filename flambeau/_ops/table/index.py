@@ -91,11 +91,12 @@ atanh cos cosh deg2rad hypot rad2deg sin sinc sinh tan tanh
 """,
     "factories.constructors": "as_tensor asarray frombuffer new_tensor scalar_tensor",
     "factories.filled": """
-empty empty_like empty_permuted empty_strided full full_like new_empty new_empty_strided new_full
-new_ones new_zeros ones ones_like zeros zeros_like
+empty empty_like full full_like new_empty new_full new_ones new_zeros ones ones_like zeros
+zeros_like
 """,
     "factories.mapped_files": "from_file",
     "factories.ranges": "arange eye linspace logspace range",
+    "factories.strided": "empty_permuted empty_strided new_empty_strided",
     "factories.typed": "",
     "fft.spectrogram": "istft stft",
     "fft.transforms": """
@@ -269,6 +270,7 @@ cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp tra
     "sorting.sort": "argsort bucketize isin msort searchsorted sort topk",
     "sparse.constructors": "_as_entries sparse_coo_tensor",
     "sparse.entries": "",
+    "sparse.methods": "",
     "special.functions": """
 _polygamma digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma polygamma special.airy_ai
 special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
@@ -369,7 +371,8 @@ atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot hypot_ rad2deg rad2deg_ sin si
 sinh_ tan tan_ tanh tanh_
 """,
     "factories.constructors": "new_tensor",
-    "factories.filled": "new_empty new_empty_strided new_full new_ones new_zeros",
+    "factories.filled": "new_empty new_full new_ones new_zeros",
+    "factories.strided": "new_empty_strided",
     "factories.typed": "new",
     "fft.spectrogram": "istft stft",
     "fft.transforms": "_resize_ends",

@@ -18,7 +18,8 @@ from flambeau._core.layout import (
 )
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import format_strides
-from flambeau._ops.factories.filled import LARGEST, conspicuous, strided_too_far, too_large
+from flambeau._ops.factories.filled import LARGEST, conspicuous, too_large
+from flambeau._ops.factories.strided import strided_too_far
 from flambeau._ops.factories.typed import C_NAMES
 from flambeau._ops.table.dispatch import size_list
 from flambeau._ops.table.namespace import ops
