@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.cuda import get_rng_state_all, manual_seed, manual_seed_all, seed, seed_all
-from flambeau.cuda import set_rng_state_all
+from flambeau.cuda import (
+    get_rng_state_all,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state_all,
+)
 
 __all__ = ["get_rng_state_all", "manual_seed", "manual_seed_all", "seed", "seed_all",
            "set_rng_state_all"]  # fmt: skip
