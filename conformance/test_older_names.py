@@ -107,6 +107,13 @@ def test_other_byte_orders_are_refused() -> None:
             torch.from_numpy(np.ones(2, ">f4"))
 
 
+def test_fields_that_lie_across_elements_are_refused() -> None:
+    field = np.zeros(3, dtype=[("a", np.uint8), ("b", "<f4")])["b"]
+    for torch in (theirs, ours):
+        with pytest.raises(ValueError, match="not a multiple of the element byte size"):
+            torch.from_numpy(field)
+
+
 def test_volumes_without_a_batch_keep_their_order() -> None:
     found = []
     for torch in (theirs, ours):
