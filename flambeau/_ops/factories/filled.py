@@ -23,8 +23,8 @@ from flambeau._ops.table.op import composite
 from flambeau._ops.table.pointwise import number_of
 from flambeau._ops.table.scalars import filling, type_name
 from flambeau._runtime import cpu
-from flambeau._tensor.bits import about_memory, put
 from flambeau._tensor import meta
+from flambeau._tensor.bits import about_memory, put
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, memory_of, without_memory, wrap
