@@ -47,7 +47,7 @@ class ExceptionWrapper:
         if kind is KeyError:
             raise KeyError(KeyErrorMessage(words))
         try:
-            error = kind(message=words) if getattr(kind, "message", None) else kind(words)
+            error = kind(words)
         except Exception:  # noqa: BLE001  its constructor takes other arguments
             raise RuntimeError(words) from None
         raise error
@@ -64,7 +64,7 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """Views of a flat tensor with the shapes of others, one after the other."""
     views, start = [], 0
     for tensor in tensors:
-        count = tensor.numel()
+        count = tensor._data.size
         views.append(ops.narrow(flat, 0, start, count).view(tensor.shape))
         start += count
     return tuple(views)
@@ -84,8 +84,8 @@ def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Sequence[int],
     """The same, a leaf that learns if it did, with its hooks."""
     tensor = _rebuild_tensor(storage, storage_offset, size, stride)
     tensor.requires_grad = requires_grad
-    if backward_hooks:
-        tensor._backward_hooks = backward_hooks
+    for hook in (backward_hooks or {}).values():
+        tensor.register_hook(hook)  # type: ignore[attr-defined]
     return tensor
 
 

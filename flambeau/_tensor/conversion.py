@@ -297,6 +297,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "strides are not currently supported. (You can probably work around this by making a "
             "copy of your array  with array.copy().) "
         )
+    if any(step % array.itemsize for step in array.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")  # fmt: skip
     if not array.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "

@@ -245,3 +245,11 @@ print([round(f(x).sum().item()) for f in (torch.exp, torch.neg)])
     assert len(paths) > 1
     assert run() == said
     assert [path.read_bytes() for path in paths] == contents
+
+
+def test_an_empty_folder_in_a_files_place_is_removed(folder: Path) -> None:
+    assert cache.write(KEY, CODE)
+    entry(folder).unlink()
+    entry(folder).mkdir()
+    assert cache.read(KEY) is None and not entry(folder).exists()
+    assert cache.write(KEY, CODE) and cache.read(KEY) == CODE

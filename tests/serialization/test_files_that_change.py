@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -137,3 +138,11 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     command = f"cat '{tmp_path}/x.pt' > '{tmp_path}/pipe'"
     with subprocess.Popen(["sh", "-c", command]):
         assert torch.load(tmp_path / "pipe").sum().item() == 499_500
+
+
+@pytest.mark.skipif(not Path("/dev/zero").is_char_device(), reason="there is no /dev/zero")
+def test_a_device_that_never_ends() -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load("/dev/zero")
+    with pytest.raises(RuntimeError):
+        torch.jit.load("/dev/zero")

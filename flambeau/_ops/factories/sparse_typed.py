@@ -8,6 +8,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core.device import CPU, check_available
 from flambeau._core.layout import Size
+from flambeau._core.settings import warn_once
 from flambeau._ops.factories.typed import NAMES, TypedMeta
 from flambeau._ops.sparse.constructors import without_entries
 from flambeau._ops.table.namespace import ops
@@ -52,9 +53,12 @@ def legacy_sparse(element: dt.dtype, args: tuple[Any, ...]) -> SparseTensor:
         TypeError: something else was given.
     """
     if not args:
+        _warn("()", "((0,), dtype=)")
         return without_entries((0,), element)
     if isinstance(args[0], Tensor):
         if len(args) in (2, 3) and isinstance(args[1], Tensor):
+            given = "indices, values, shape" if len(args) > 2 else "indices, values"  # noqa: PLR2004
+            _warn(f"({given}, *, device=)", f"({given}, dtype=, device=)")
             return ops.sparse_coo_tensor(*args)  # type: ignore[no-any-return]
         given = ", ".join(type(value).__name__ for value in args)
         raise TypeError(
@@ -64,7 +68,14 @@ def legacy_sparse(element: dt.dtype, args: tuple[Any, ...]) -> SparseTensor:
         if not isinstance(args[0], Size):
             raise TypeError(ONLY_SIZES)
         args = tuple(args[0])
+    _warn("(shape, *, device=)", "(shape, dtype=, device=)")
     return without_entries(args, element)
+
+
+def _warn(old: str, new: str) -> None:
+    """Torch's word against these types, once for each form."""
+    warn_once(f"torch.sparse.SparseTensor{old} is deprecated.  Please use "
+              f"torch.sparse_coo_tensor{new}.", 4)  # fmt: skip
 
 
 def _sparse_type(name: str, element: dt.dtype) -> SparseTypedMeta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -101,3 +102,28 @@ def test_other_threads_are_not_limited() -> None:
         function(torch.ones(1))
     thread.join()
     assert found == [LIMIT]
+
+
+def test_lists_made_of_tensors_are_counted() -> None:
+    unit = torch.jit.CompilationUnit(
+        "def f(x):\n    y: List[float] = x.tolist()\n    return len(y)\n"
+        "def g(x):\n    return torch.combinations(x, 3).size(0)\n"
+    )
+    for limits, words in ((Limits(steps=10_000), "steps"), (Limits(memory=100_000), "memory")):
+        set_limits(unit.f._function.unit, limits)
+        assert unit.f(torch.ones(100)) == 100
+        with pytest.raises(RuntimeError, match=words):
+            unit.f(torch.ones(100_000))
+    set_limits(unit.g._function.unit, Limits(steps=10_000))
+    assert unit.g(torch.ones(5)) == 10
+    with pytest.raises(RuntimeError, match="steps"):
+        unit.g(torch.ones(150))
+
+
+def test_what_takes_longer_than_is_left_is_not_begun() -> None:
+    unit = torch.jit.CompilationUnit("def f(x):\n    return torch.linalg_svdvals(x)\n")
+    set_limits(unit.f._function.unit, Limits(seconds=1))
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="more than 1 seconds"):
+        unit.f(torch.ones(1, 1).expand(200_000, 3_000))
+    assert time.monotonic() - began < 5
