@@ -204,8 +204,6 @@ def operands_that_are_too_small_for_the_result(t: Any) -> Any:
 def refusals_in_order(t: Any) -> Any:
     x, square = t.ones(3), t.ones(2, 2, 3, 4)
     calls: list[Callable[[], Any]] = [
-        lambda: x.contiguous(t.contiguous_format),
-        lambda: x.is_contiguous(t.preserve_format),
         lambda: t.broadcast_shapes(2, 3),
         lambda: x.nonzero_static(size=-1),
         lambda: t.segment_reduce(x, "linear"),
