@@ -58,7 +58,7 @@ def to(tensor: Any, place: device, dtype: dt.dtype | None, copy: bool, memory_fo
     if dtype is not None and dtype is not tensor.dtype:
         tensor, copy = ops._to_copy(tensor, dtype=dtype, memory_format=memory_format), False
     same_format = memory_format in (None, lay.preserve_format)
-    copy = copy or not (same_format or is_contiguous(tensor, memory_format))
+    copy = copy or not (same_format or is_contiguous(tensor, memory_format=memory_format))
     return moved(tensor, place, copy=copy, memory_format=memory_format)
 
 
