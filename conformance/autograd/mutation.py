@@ -153,3 +153,60 @@ def disabled_while_hooks_are_active(t):
     hooks = graph.saved_tensors_hooks(lambda s: s, lambda s: s)
     with hooks, graph.disable_saved_tensors_hooks("not now"):
         pass
+
+
+def second_backward_through_a_write_to_a_view(t):
+    writes = {
+        "fill": lambda part: part.fill_(0.5),
+        "mul": lambda part: part.mul_(2),
+        "add": lambda part: part.add_(2),
+        "zero": lambda part: part.zero_(),
+    }
+    found = {}
+    for name, write in writes.items():
+        x = t.ones(2, 3, requires_grad=True)
+        y = x * 1
+        write(y[0])
+        y.sum().backward()
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            found[name] = str(error)
+    return found
+
+
+def set_to_part_of_a_tensor(t):
+    whole = t.arange(9.0).view(3, 3)
+    found = [t.zeros(1).set_(whole[1:], 1, (2,)), t.zeros(1).set_(whole[1:], 0, (1, 1), (1, 1))]
+    try:
+        t.zeros(1).set_(whole.t(), 0, (2,))
+    except RuntimeError as error:
+        found.append(str(error))
+    return found
+
+
+def views_of_a_view_whose_base_no_longer_learns(t):
+    x = t.ones(2, 3, requires_grad=True)
+    view = x.view(3, 2)
+    x.requires_grad_(False)
+    with t.no_grad():
+        parts = [*view.unbind(0), *view.chunk(2), *view.split(1), view.t()]
+    return [part.requires_grad for part in parts]
+
+
+def jacobian_of_complex_outputs(t):
+    try:
+        t.autograd.functional.jacobian(lambda y: y * t.ones(2, dtype=t.complex64), t.ones(2))
+    except RuntimeError as error:
+        return str(error)
+
+
+def loss_of_a_tensor_without_dims(t):
+    one, other = t.tensor(0.5, dtype=t.float64), t.ones(1)
+    found = [t.nn.functional.l1_loss(one, other, reduction=r) for r in ("mean", "none")]
+    return [(loss, loss.dtype) for loss in found]
+
+
+def conjugate_views_are_set_to_nothing(t):
+    z = t.ones(2, dtype=t.complex64)
+    return z.is_set_to(z), z.conj().is_set_to(z.conj()), z._neg_view().is_set_to(z)

@@ -84,10 +84,9 @@ def signature(result: checking.Checked) -> str:
 
 def _shows(wanted: checking.Checked, text: str, pipe: Connection, check: Check) -> bool:
     """Whether a smaller program shows a difference of the same kind."""
-    pipe.send({"stage": "shrinking"})
     try:
         with limited(LIMIT / 4):
-            found = check(text)
+            found = check(text, lambda stage: pipe.send({"stage": stage}))
     except Slow:
         return False
     except Exception:  # noqa: BLE001  # a name that is not there any more
