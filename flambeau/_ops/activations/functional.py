@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.programs import EAGER
 from flambeau._ops.activations import pointwise as act
 from flambeau._ops.activations.pointwise import inplace as in_place
 from flambeau._ops.table.namespace import ops
@@ -11,22 +12,35 @@ from flambeau._ops.table.op import alias, composite
 from flambeau._tensor.tensor import Tensor
 
 SPACE = "nn.functional"
-
-
-def _run(name: str, inplace: bool, *arguments: Any) -> Any:
-    return in_place(name)(*arguments) if inplace else getattr(ops, name)(*arguments)
+NO_BOOL = "Bool inputs not supported for hardtanh"
 
 
 @composite("relu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """`max(input, 0)`."""
-    return _run("relu", inplace, input)
+    return ops.relu_(input) if inplace else ops.relu(input)
+
+
+@composite("relu6(Tensor self) -> Tensor", method=False, function=False)
+def relu6(input: Tensor) -> Any:
+    """The input kept from 0 to 6."""
+    if input._data.dtype.kind == "b":
+        raise RuntimeError(NO_BOOL)
+    return ops.hardtanh(input, 0, 6)
+
+
+@composite("relu6_(Tensor self) -> Tensor", method=False, function=False)
+def relu6_(input: Tensor) -> Any:
+    """The input kept from 0 to 6, in place."""
+    if input._data.dtype.kind == "b":
+        raise RuntimeError(NO_BOOL)
+    return ops.hardtanh_(input, 0, 6)
 
 
 @composite("relu6(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE, elementwise=True)
-def relu6(input: Tensor, inplace: bool = False) -> Any:
+def functional_relu6(input: Tensor, inplace: bool = False) -> Any:
     """The input kept from 0 to 6."""
-    return _bounded(input, 0, 6, inplace)
+    return relu6_.body(input) if inplace else relu6.body(input)
 
 
 @composite("hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0, bool inplace=False)"
@@ -37,52 +51,55 @@ def hardtanh(
     """The input kept from `min_val` to `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _bounded(input, min_val, max_val, inplace)
+    if EAGER:
+        _check_bounded(input, min_val)
+    if inplace:
+        return ops.hardtanh_(input, min_val, max_val)
+    return ops.hardtanh(input, min_val, max_val)
 
 
-def _bounded(input: Tensor, low: Any, high: Any, inplace: bool) -> Any:
+def _check_bounded(input: Tensor, low: float) -> None:
     kind = input._data.dtype.kind
     if kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
+        raise RuntimeError(NO_BOOL)
     if kind == "u" and low < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    if kind in "iu":
-        low, high = int(low), int(high)
-    return _run("hardtanh", inplace, input, low, high)
 
 
 @composite("threshold(Tensor self, float threshold, float value, bool inplace=False) -> Tensor",
            namespace=SPACE)  # fmt: skip
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """The input where it is above the threshold, else `value`."""
-    if input._data.dtype.kind in "iu":
-        threshold, value = int(threshold), int(value)
-    return _run("threshold", inplace, input, threshold, value)
+    if inplace:
+        return ops.threshold_(input, threshold, value)
+    return ops.threshold(input, threshold, value)
 
 
 @composite("leaky_relu(Tensor self, float negative_slope=0.01, bool inplace=False) -> Tensor",
            namespace=SPACE)  # fmt: skip
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """The input where it is positive, else `negative_slope * input`."""
-    return _run("leaky_relu", inplace, input, negative_slope)
+    if inplace:
+        return ops.leaky_relu_(input, negative_slope)
+    return ops.leaky_relu(input, negative_slope)
 
 
 @composite("elu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """The input where it is positive, else `alpha * (exp(input) - 1)`."""
-    return _run("elu", inplace, input, alpha)
+    return ops.elu_(input, alpha) if inplace else ops.elu(input, alpha)
 
 
 @composite("selu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """`elu` with the constants that keep mean 0 and variance 1."""
-    return act.selu_(input) if inplace else ops.selu(input)
+    return ops.selu_(input) if inplace else ops.selu(input)
 
 
 @composite("celu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
-    return act.celu_(input, alpha) if inplace else ops.celu(input, alpha)
+    return ops.celu_(input, alpha) if inplace else ops.celu(input, alpha)
 
 
 @composite("rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, "
@@ -90,32 +107,33 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           inplace: bool = False) -> Any:  # fmt: skip
     """Leaky ReLU with random slopes; their mean when not training."""
-    function = act.rrelu_ if inplace else ops.rrelu
-    return function(input, lower, upper, training)
+    if inplace:
+        return ops.rrelu_(input, lower, upper, training)
+    return ops.rrelu(input, lower, upper, training)
 
 
 @composite("silu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def silu(input: Tensor, inplace: bool = False) -> Any:
     """`input * sigmoid(input)`."""
-    return _run("silu", inplace, input)
+    return ops.silu_(input) if inplace else ops.silu(input)
 
 
 @composite("mish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def mish(input: Tensor, inplace: bool = False) -> Any:
     """`input * tanh(softplus(input))`."""
-    return _run("mish", inplace, input)
+    return ops.mish_(input) if inplace else ops.mish(input)
 
 
 @composite("hardsigmoid(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
     """`(input + 3) / 6`, kept from 0 to 1."""
-    return _run("hardsigmoid", inplace, input)
+    return ops.hardsigmoid_(input) if inplace else ops.hardsigmoid(input)
 
 
 @composite("hardswish(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
     """`input * hardsigmoid(input)`."""
-    return _run("hardswish", inplace, input)
+    return ops.hardswish_(input) if inplace else ops.hardswish(input)
 
 
 @composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
@@ -137,6 +155,14 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
         raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype "
                            f"{input.dtype.scalar_name}, but found {lambd}")  # fmt: skip
     return ops.softshrink(input, lambd, out=out)
+
+
+@composite("glu(Tensor self, int dim=-1) -> Tensor", namespace=SPACE)
+def glu(input: Tensor, dim: int = -1) -> Any:
+    """The first half along a dim times the sigmoid of the second."""
+    if input._data.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    return ops.glu(input, dim)
 
 
 @composite("tanh(Tensor self) -> Tensor", namespace=SPACE)

@@ -454,7 +454,7 @@ def _glu_grad(grad: Any, self: Any, dim: int) -> Any:
     return ops.cat([grad * open_, grad * first * open_ * (1 - open_)], dim)
 
 
-@kernel("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", out=True,
+@kernel("glu(Tensor self, int dim=-1) -> Tensor", method=False, function=False, out=True,
         backward={"self": _glu_grad})  # fmt: skip
 def glu(data: np.ndarray, dim: int) -> np.ndarray:
     """The first half along a dim times the sigmoid of the second."""

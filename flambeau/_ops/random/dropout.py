@@ -12,7 +12,7 @@ from flambeau._core import random_fill
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import Op, composite, kernel
 from flambeau._tensor.tensor import Tensor
 
 SELU_ALPHA = 1.7580993408473766
@@ -48,8 +48,8 @@ def _drop(input: Any, p: float, train: bool, inplace: bool, feature: bool, alpha
     return input.mul_(noise).add_(shift) if inplace else (input * noise).add_(shift)
 
 
-def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> None:
-    """The functions `name(input, p, train)` and `name_(input, p, train)`."""
+def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Op, Op]:
+    """The rows `name(input, p, train)` and `name_(input, p, train)`."""
 
     def plain(input: Any, p: float, train: bool) -> Any:
         return _drop(input, p, train, False, feature, alpha)
@@ -60,14 +60,25 @@ def _dropout_pair(name: str, feature: bool, alpha: bool, doc: str) -> None:
     plain.__doc__ = f"{doc}; nothing is dropped unless `train`."
     inplace.__doc__ = f"{doc}, in place."
     plain.__name__, inplace.__name__ = name, f"{name}_"
-    composite(f"{name}(Tensor input, float p, bool train) -> Tensor", method=False)(plain)
-    composite(f"{name}_(Tensor input, float p, bool train) -> Tensor", method=False)(inplace)
+    parameters = "(Tensor input, float p, bool train) -> Tensor"
+    row, row_inplace = (
+        composite(f"{part.__name__}{parameters}", method=False)(part) for part in (plain, inplace)
+    )
+    return row, row_inplace
 
 
-_dropout_pair("dropout", False, False, "Zero elements with probability `p`, scale the others")
-_dropout_pair("feature_dropout", True, False, "Zero whole channels with probability `p`")
-_dropout_pair("alpha_dropout", False, True, "Dropout that keeps mean and variance behind SELU")
-_dropout_pair("feature_alpha_dropout", True, True, "Alpha dropout of whole channels")
+dropout, dropout_ = _dropout_pair(
+    "dropout", False, False, "Zero elements with probability `p`, scale the others"
+)
+feature_dropout, feature_dropout_ = _dropout_pair(
+    "feature_dropout", True, False, "Zero whole channels with probability `p`"
+)
+alpha_dropout, alpha_dropout_ = _dropout_pair(
+    "alpha_dropout", False, True, "Dropout that keeps mean and variance behind SELU"
+)
+feature_alpha_dropout, feature_alpha_dropout_ = _dropout_pair(
+    "feature_alpha_dropout", True, True, "Alpha dropout of whole channels"
+)
 
 
 # ---- torch.nn.functional
@@ -88,7 +99,7 @@ def functional_dropout(
 ) -> Any:
     """Zero elements with probability `p` and scale the others by `1 / (1 - p)`."""
     _check_probability(p)
-    return _drop(input, p, training, inplace, False, False)
+    return dropout_.body(input, p, training) if inplace else dropout.body(input, p, training)
 
 
 @composite(
@@ -101,7 +112,9 @@ def functional_alpha_dropout(
 ) -> Any:
     """Dropout that keeps mean and variance of normal inputs, for nets with SELU."""
     _check_probability(p)
-    return _drop(input, p, training, inplace, False, True)
+    if inplace:
+        return alpha_dropout_.body(input, p, training)
+    return alpha_dropout.body(input, p, training)
 
 
 @composite(
@@ -115,16 +128,20 @@ def functional_feature_alpha_dropout(
 ) -> Any:
     """Alpha dropout of whole channels."""
     _check_probability(p)
-    return _drop(input, p, training, inplace, True, True)
+    if inplace:
+        return feature_alpha_dropout_.body(input, p, training)
+    return feature_alpha_dropout.body(input, p, training)
 
 
-def _batched(input: Any, p: float, training: bool, inplace: bool, batched: bool) -> Any:
+def _drop_channels(input: Any, p: float, training: bool, inplace: bool, batched: bool) -> Any:
     """Channel dropout of a batch, or of one sample without a batch dim."""
     if batched:
-        return _drop(input, p, training, inplace, True, False)
+        if inplace:
+            return feature_dropout_.body(input, p, training)
+        return feature_dropout.body(input, p, training)
     if inplace:
-        return _drop(input.unsqueeze_(0), p, training, True, True, False).squeeze_(0)
-    return _drop(input.unsqueeze(0), p, training, False, True, False).squeeze(0)
+        return feature_dropout_.body(input.unsqueeze_(0), p, training).squeeze_(0)
+    return feature_dropout.body(input.unsqueeze(0), p, training).squeeze(0)
 
 
 @composite(
@@ -142,7 +159,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
             "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
-    return _batched(input, p, training, inplace, ndim == 3)
+    return _drop_channels(input, p, training, inplace, ndim == 3)
 
 
 def _warn_rank(name: str, ndim: int, spatial: int) -> None:
@@ -176,7 +193,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
-    return _drop(input, p, training, inplace, True, False)
+    return _drop_channels(input, p, training, inplace, True)
 
 
 @composite(
@@ -190,7 +207,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     ndim = input.dim()
     if ndim not in (4, 5):
         _warn_rank("dropout3d", ndim, 3)
-    return _batched(input, p, training, inplace, ndim == 5)
+    return _drop_channels(input, p, training, inplace, ndim == 5)
 
 
 # ---- native_dropout

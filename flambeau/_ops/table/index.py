@@ -3,19 +3,20 @@
 NAMES = {
     "activations.functional": """
 celu_ nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_
-nn.functional.gelu nn.functional.hardshrink nn.functional.hardsigmoid nn.functional.hardswish
-nn.functional.hardtanh nn.functional.hardtanh_ nn.functional.leaky_relu nn.functional.leaky_relu_
-nn.functional.mish nn.functional.prelu nn.functional.relu nn.functional.relu6 nn.functional.relu_
-nn.functional.rrelu nn.functional.rrelu_ nn.functional.selu nn.functional.selu_
-nn.functional.sigmoid nn.functional.silu nn.functional.softshrink nn.functional.tanh
-nn.functional.threshold nn.functional.threshold_ rrelu_ selu_ threshold_
+nn.functional.gelu nn.functional.glu nn.functional.hardshrink nn.functional.hardsigmoid
+nn.functional.hardswish nn.functional.hardtanh nn.functional.hardtanh_ nn.functional.leaky_relu
+nn.functional.leaky_relu_ nn.functional.mish nn.functional.prelu nn.functional.relu
+nn.functional.relu6 nn.functional.relu_ nn.functional.rrelu nn.functional.rrelu_
+nn.functional.selu nn.functional.selu_ nn.functional.sigmoid nn.functional.silu
+nn.functional.softshrink nn.functional.tanh nn.functional.threshold nn.functional.threshold_ relu6
+relu6_ rrelu_ selu_ threshold_
 """,
     "activations.pointwise": """
 _celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
-_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu hardshrink hardsigmoid
-hardswish hardtanh leaky_relu mish nn.functional.glu nn.functional.logsigmoid
-nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu
-rrelu_with_noise selu silu softshrink threshold
+_relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu glu hardshrink
+hardsigmoid hardswish hardtanh leaky_relu mish nn.functional.logsigmoid nn.functional.softplus
+nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
+softshrink threshold
 """,
     "activations.softmax": """
 _log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax
@@ -268,6 +269,7 @@ cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp tra
     "sorting.sort": "argsort bucketize isin msort searchsorted sort topk",
     "sparse.constructors": "_as_entries sparse_coo_tensor",
     "sparse.entries": "",
+    "sparse.methods": "",
     "special.functions": """
 _polygamma digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma polygamma special.airy_ai
 special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1

@@ -156,6 +156,8 @@ class Namespace:
         if path in BY_NAME:
             public = get(path)
             function: Any = _methods.get(path, public)
+        elif path.endswith("_") and any(op.inplace for op in BY_NAME.get(path[:-1], ())):
+            function = get_inplace(path[:-1])
         elif any(known.startswith(f"{path}.") for known in BY_NAME):
             function = Namespace(f"{path}.")
         else:

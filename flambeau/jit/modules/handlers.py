@@ -8,15 +8,16 @@ import sys
 from typing import Any
 
 from flambeau._ops.table.namespace import Namespace
+from flambeau._ops.table.op import Op
 from flambeau.jit import markers
 from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED
-from flambeau.jit.frontend.python_values import OperatorNamespaces
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import Function
 from flambeau.jit.ir.source import ScriptError, SourceRange
 from flambeau.jit.library.scope import function_sugar
+from flambeau.jit.modules import row_programs
 from flambeau.jit.modules.class_values import (
     ClassValue,
     EnumClass,
@@ -76,7 +77,11 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     if value is markers.is_tracing:
         return function_sugar("torch.jit._trace", name)
     if place == "torch.nn.functional":
+        if function_sugar(place, ALIASES.get(name, name)) is None:
+            return row_programs.program(f"nn.functional.{name}") or operator(name)
         return function_sugar(place, ALIASES.get(name, name)) or operator(name)
+    if place.startswith("torch._ops"):
+        return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
         from flambeau.jit.modules.scripting import compiled_function
 
@@ -86,8 +91,10 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
 
 @sugar_handler
 def rows(value: Any, where: SourceRange) -> SugaredValue | None:
-    """`ops`, by which our own Python calls operators."""
-    return OperatorNamespaces("aten") if isinstance(value, Namespace) else None
+    """Rows, and `ops`, by which our own Python calls operators."""
+    if isinstance(value, Op):
+        return row_programs.Row(value)
+    return row_programs.RowNames() if isinstance(value, Namespace) else None
 
 
 _overloaded: dict[Any, tuple[Function, ...]] = {}

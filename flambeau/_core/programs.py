@@ -1,0 +1,6 @@
+"""What one text says to both its readers: Python, which runs it, and TorchScript's compiler."""
+
+from __future__ import annotations
+
+EAGER = True
+"""True to Python; to the compiler False, so that programs leave out what it guards."""
