@@ -19,10 +19,12 @@ from flambeau._ops.losses.elementwise import (
     common,
     factor_of,
     kernels_for,
+    legacy_reduction,
     mean_or_sum,
     promoted,
     reduce_array,
     reduced,
+    reduction_code,
     reduction_of,
     scaled_gradient,
 )
@@ -168,11 +170,11 @@ def functional_binary_cross_entropy(
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
-        weight = weight.expand(_weight_shape(tuple(target.shape), tuple(weight.shape)))
+        weight = weight.expand(_weight_shape(target.size(), weight.size()))
     return ops.binary_cross_entropy(input, target, weight, code)
 
 
-def _weight_shape(target: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int, ...]:
+def _weight_shape(target: list[int], weight: list[int]) -> list[int]:
     """The broadcast shape, or torch's error from the comparison of the shapes."""
     length = max(len(target), len(weight))
     shape = [1] * (length - len(target)) + list(target)
@@ -185,7 +187,7 @@ def _weight_shape(target: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int
                 f"broadcastable to {list(target)}"
             )
         shape[-back] = size if have == 1 else have
-    return tuple(shape)
+    return shape
 
 
 # ---- binary cross-entropy of scores
@@ -425,7 +427,7 @@ def functional_kl_div(
             "release.",
             stacklevel=2,
         )
-    batchmean = reduction == "batchmean" and size_average is None and reduce is None
+    batchmean = reduction == "batchmean"
     code = reduction_of(size_average, reduce, "sum" if batchmean else reduction)
     result = ops.kl_div(input, target, code, log_target=log_target)
     return result / input.size()[0] if batchmean and input.dim() else result
@@ -469,7 +471,11 @@ def functional_poisson_nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """Minus the log-likelihood of counts `target` at rates `input` (or their logarithms)."""
-    code = reduction_of(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if reduction == "elementwise_mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    code = reduction_code(reduction)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 

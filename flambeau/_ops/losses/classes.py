@@ -242,6 +242,21 @@ def nll_loss_backward(grad: np.ndarray, target: np.ndarray, weight: np.ndarray |
 
 
 @composite(
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean,"
+    " int ignore_index=-100) -> Tensor",
+    method=False,
+    function=False,
+)
+def nll_loss_nd(input: Any, target: Any, weight: Any = None, reduction: int = NONE,
+                ignore_index: int = -100) -> Any:  # fmt: skip
+    """Minus the score of each target's class: input [C], [N, C] or [N, C, *], target [N, *]."""
+    check_targets(input, target, weight)
+    if input._data.ndim <= 2:
+        return ops.nll_loss(input, target, weight, reduction, ignore_index)
+    return ops.nll_loss2d(input, target, weight, reduction, ignore_index)
+
+
+@composite(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
     " int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
     namespace="nn.functional",
@@ -257,10 +272,7 @@ def functional_nll_loss(
 ) -> Any:
     """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *]."""
     code = reduction_of(size_average, reduce, reduction)
-    check_targets(input, target, weight)
-    if input._data.ndim <= 2:
-        return ops.nll_loss(input, target, weight, code, ignore_index)
-    return ops.nll_loss2d(input, target, weight, code, ignore_index)
+    return nll_loss_nd.body(input, target, weight, code, ignore_index)
 
 
 # ---- cross-entropy
@@ -429,6 +441,31 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
 
 
 @composite(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean,"
+    " int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+    method=False,
+    function=False,
+    autocast="cpu=float32",
+)
+def cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: int = NONE,
+                       ignore_index: int = -100, label_smoothing: float = 0.0
+                       ) -> Any:  # fmt: skip
+    """Cross-entropy of scores and classes, or probabilities of the shape of the scores."""
+    if label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    label_smoothing = max(label_smoothing, 0.0)  # torch takes negative ones for none
+    if input._data.shape == target._data.shape:
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
+    if label_smoothing > 0:
+        return _smoothed_cross_entropy(
+            input, target, weight, reduction, ignore_index, label_smoothing
+        )
+    return _indexed_cross_entropy(input, target, weight, reduction, ignore_index)
+
+
+@composite(
     "cross_entropy(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None,"
     " int ignore_index=-100, bool? reduce=None, str reduction='mean',"
     " float label_smoothing=0.0) -> Tensor",
@@ -448,13 +485,4 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: boo
     tensor(0.6931)
     """
     code = reduction_of(size_average, reduce, reduction)
-    if label_smoothing > 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    label_smoothing = max(label_smoothing, 0.0)  # torch takes negative ones for none
-    if input._data.shape == target._data.shape:
-        if ignore_index >= 0:
-            raise RuntimeError("ignore_index is not supported for floating point target")
-        return _probability_cross_entropy(input, target, weight, code, label_smoothing)
-    if label_smoothing > 0:
-        return _smoothed_cross_entropy(input, target, weight, code, ignore_index, label_smoothing)
-    return _indexed_cross_entropy(input, target, weight, code, ignore_index)
+    return cross_entropy_loss.body(input, target, weight, code, ignore_index, label_smoothing)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.programs import EAGER
 from flambeau._core.promotion import promote_types
 from flambeau._ops.launching.memory_formats import in_order_of
 from flambeau._ops.launching.precision import narrow, refuse, widen
@@ -34,9 +35,12 @@ DOT_LIMIT = 1 << 13
 
 def reduction_code(reduction: str) -> int:
     """ATen's number of a reduction; torch's ValueError for an unknown word."""
-    code = REDUCTIONS.get(reduction)
-    if code is not None:
-        return code
+    if reduction == "mean":
+        return MEAN
+    if reduction == "sum":
+        return SUM
+    if reduction == "none":
+        return NONE
     if reduction == "elementwise_mean":
         warnings.warn(
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
@@ -48,9 +52,9 @@ def reduction_code(reduction: str) -> int:
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """The word for the old flags, with torch's warning."""
-    averaged = size_average is None or bool(size_average)
-    reduced = reduce is None or bool(reduce)
-    word = "none" if not reduced else ("mean" if averaged else "sum")
+    word = "mean" if size_average is None or size_average else "sum"
+    if reduce is not None and not reduce:
+        word = "none"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
         stacklevel=4,
@@ -268,8 +272,7 @@ def functional_mse_loss(
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
         return _weighted(ops.mse_loss(input, target, NONE), weight, reduction, input)
-    code = REDUCTIONS.get(reduction)
-    return ops.mse_loss(input, target, reduction_code(reduction) if code is None else code)
+    return ops.mse_loss(input, target, reduction_code(reduction))
 
 
 # ---- losses from a value and a slope
@@ -392,6 +395,14 @@ def functional_smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, code, beta)
 
 
+def _check_delta(delta: Any) -> None:
+    if isinstance(delta, (complex, str)):
+        raise TypeError("huber_loss(): argument 'delta' (position 4) must be float, not "
+                        f"{type(delta).__name__}")  # fmt: skip
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+
+
 @composite(
     "huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0,"
     " Tensor? weight=None) -> Tensor",
@@ -403,11 +414,8 @@ def functional_huber_loss(
     """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`."""
     if target._data.shape != input._data.shape:
         warn_sizes(input, target)
-    if isinstance(delta, (complex, str)):
-        raise TypeError("huber_loss(): argument 'delta' (position 4) must be float, not "
-                        f"{type(delta).__name__}")  # fmt: skip
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if EAGER:
+        _check_delta(delta)
     if weight is not None:
         losses = ops.huber_loss(input, target, NONE, delta)
         if reduction == "mean":  # by their number, unlike the other losses

@@ -11,7 +11,15 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.launching.precision import refuse, widen
-from flambeau._ops.losses.elementwise import MEAN, NONE, reduce_array, reduced, reduction_of
+from flambeau._ops.losses.elementwise import (
+    MEAN,
+    NONE,
+    legacy_reduction,
+    reduce_array,
+    reduced,
+    reduction_code,
+    reduction_of,
+)
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.tensor import wrap
@@ -216,9 +224,13 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Any:
     """Binary cross-entropy of scores, averaged over classes."""
-    code = reduction_of(size_average, reduce, reduction)
-    logsigmoid = ops.nn.functional.logsigmoid
-    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    code = reduction_code(reduction)
+    present, absent = ops.nn.functional.logsigmoid(input), ops.nn.functional.logsigmoid(-input)
+    losses = -(target * present + (1 - target) * absent)
     if weight is not None:
         losses = losses * weight
     dim = input.dim() - 1

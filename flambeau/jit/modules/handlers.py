@@ -10,7 +10,7 @@ from typing import Any
 from flambeau._ops.table.namespace import Namespace
 from flambeau._ops.table.op import Op
 from flambeau.jit import markers
-from flambeau.jit.frontend.builtins import PROGRAMS, RENAMED
+from flambeau.jit.frontend.builtins import FUNCTIONAL, PROGRAMS, RENAMED, builtin_name
 from flambeau.jit.frontend.simple_value import BuiltinFunction, FunctionValue
 from flambeau.jit.frontend.sugar import SugaredValue, sugar_handler
 from flambeau.jit.ir import types as T
@@ -76,11 +76,13 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     """A function of flambeau's own: a program of the library, or an operator."""
     if value is markers.is_tracing:
         return function_sugar("torch.jit._trace", name)
+    if place == "torch.nn.functional" and name in FUNCTIONAL:
+        return operator(name)
     if place == "torch.nn.functional":
         if function_sugar(place, ALIASES.get(name, name)) is None:
             return row_programs.program(f"nn.functional.{name}") or operator(name)
         return function_sugar(place, ALIASES.get(name, name)) or operator(name)
-    if place.startswith("torch._ops"):
+    if place.startswith("torch._ops") and builtin_name(value) is None:
         return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
         from flambeau.jit.modules.scripting import compiled_function

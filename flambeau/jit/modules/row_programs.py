@@ -278,4 +278,3 @@ def helper(function: Any) -> Function:
 
     return function_from(_body(function), _scope(function), qualified_name(function), PYTHON_UNIT,
                          original=function)  # fmt: skip
-

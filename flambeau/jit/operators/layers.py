@@ -74,26 +74,6 @@ def log_sigmoid(input: Any) -> Any:
     return functional().logsigmoid(input)
 
 
-REDUCTIONS = ("none", "mean", "sum")
-
-
-@implements("cross_entropy_loss")
-def cross_entropy_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
-                       label_smoothing: float) -> Any:  # fmt: skip
-    """Cross entropy of scores and classes or probabilities."""
-    return functional().cross_entropy(
-        input, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction],
-        label_smoothing=label_smoothing,
-    )  # fmt: skip
-
-
-@implements("nll_loss_nd", "nll_loss", "nll_loss2d")
-def nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    """The negative log likelihood of classes."""
-    return functional().nll_loss(input, target, weight, ignore_index=ignore_index,
-                                 reduction=REDUCTIONS[reduction])  # fmt: skip
-
-
 @implements("einsum")
 def einsum(equation: str, operands: list[Any], path: list[int] | None) -> Any:
     """The sum of products that an equation says."""
