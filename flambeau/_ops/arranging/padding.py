@@ -243,14 +243,11 @@ MODES = {"reflect": "reflection", "replicate": "replication"}
 
 @composite(
     "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
-    namespace="nn.functional",
     method=False,
+    function=False,
 )
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
-    """Padding of the last dims: `pad` is (left, right, top, bottom, ...).
-
-    `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
-    """
+def padded(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    """Padding of the last dims, by pairs of sizes, the last dim first."""
     for position, size in enumerate(pad):
         if size.__class__ is not int and not hasattr(size, "__index__"):
             raise TypeError(
@@ -279,3 +276,16 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     if fits or mode not in (*MODES, "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     raise NotImplementedError(f"Padding size {len(pad)} is not supported for {ndim}D input tensor.")
+
+
+@composite(
+    "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    """Padding of the last dims: `pad` is (left, right, top, bottom, ...).
+
+    `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
+    """
+    return padded.body(input, pad, mode, value)

@@ -95,9 +95,9 @@ def _default_corners(align_corners: bool | None) -> bool:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
             "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-            "documentation of grid_sample for details.", UserWarning, stacklevel=3,
+            "documentation of grid_sample for details.", stacklevel=3,
         )  # fmt: skip
-    return bool(align_corners)
+    return align_corners is not None and align_corners
 
 
 @composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
@@ -108,14 +108,15 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
 
     Modes: bilinear, nearest, bicubic; outside there are zeros, the border or a reflection.
     """
-    if mode not in kernels.MODES:
+    if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
                          f"or 'bicubic', but got: '{mode}'")  # fmt: skip
-    if padding_mode not in kernels.PADDING_MODES:
+    if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
                          f"'border', or 'reflection', but got: '{padding_mode}'")  # fmt: skip
-    numbers = kernels.MODES.index(mode), kernels.PADDING_MODES.index(padding_mode)
-    return ops.grid_sampler(input, grid, *numbers, _default_corners(align_corners))
+    between = 0 if mode == "bilinear" else 1 if mode == "nearest" else 2
+    outside = 0 if padding_mode == "zeros" else 1 if padding_mode == "border" else 2
+    return ops.grid_sampler(input, grid, between, outside, _default_corners(align_corners))
 
 
 # ---- affine grids
@@ -156,7 +157,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     `size` is that of the images to make, `(N, C, H, W)` or `(N, C, D, H, W)`.
     """
     align = _default_corners(align_corners)
-    if theta._data.dtype.kind not in "fV":
+    if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     if len(size) not in (4, 5):
         raise NotImplementedError(
@@ -164,7 +165,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
             f"respectively. Got size {list(size)}."
         )
     rank = len(size) - 2
-    if theta._data.ndim != 3 or theta._data.shape[1:] != (rank, rank + 1):
+    if theta._data.ndim != 3 or theta.size(1) != rank or theta.size(2) != rank + 1:
         raise ValueError(
             f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
             f"{list(size)}. Got {theta.shape}."

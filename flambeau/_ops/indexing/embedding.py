@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
+from flambeau._core.programs import EAGER
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
@@ -199,13 +200,12 @@ def functional_embedding(
     Rows of `padding_idx` get no gradient; `max_norm` first scales the looked-up rows of `weight`.
     """
     padding = -1 if padding_idx is None else _wrapped_padding(padding_idx, weight._data.shape[0])
-    _renormed(weight, input, max_norm, norm_type)
+    if EAGER:  # programs do not scale, nor do torch's
+        _renormed(weight, input, max_norm, norm_type)
     return ops.embedding(weight, input, padding, scale_grad_by_freq, sparse)
 
 
 # ---- bags
-
-BAG_MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
 def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any, mode: int,
@@ -402,14 +402,15 @@ def _wrapped_bag_padding(padding_idx: int | None, rows: int) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-def _bag_offsets(input: Any, offsets: Any, per_sample_weights: Any) -> tuple[Any, Any, Any]:
+def _bag_offsets(input: Any, offsets: Any | None, per_sample_weights: Any | None
+                 ) -> tuple[Any, Any, Any | None]:  # fmt: skip
     """Flat indices and offsets; a 2-D input is one bag per row."""
     if input.dim() == 2:
         if offsets is not None:
+            found = _shown_type(offsets) if EAGER else "<unknown>"
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                "of fixed length sequences. However, found offsets of type "
-                f"{type(offsets) if not isinstance(offsets, Tensor) else TENSOR_TYPE}"
+                f"of fixed length sequences. However, found offsets of type {found}"
             )
         offsets = ops.arange(0, input.numel(), input.shape[1], dtype=input.dtype,
                              device=input.device)  # fmt: skip
@@ -427,11 +428,12 @@ def _bag_offsets(input: Any, offsets: Any, per_sample_weights: Any) -> tuple[Any
     return input, offsets, per_sample_weights
 
 
-TENSOR_TYPE = "<class 'torch.Tensor'>"
+def _shown_type(offsets: Any) -> str:
+    return "<class 'torch.Tensor'>" if isinstance(offsets, Tensor) else str(type(offsets))
 
 
 def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted: bool) -> int:
-    if mode not in BAG_MODES:
+    if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
@@ -442,7 +444,7 @@ def _check_bag_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, weighted:
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
-    return BAG_MODES[mode]
+    return 0 if mode == "sum" else 1 if mode == "mean" else 2
 
 
 @composite(
@@ -470,7 +472,7 @@ def functional_embedding_bag(
 
     `input` [B, L] holds B bags of L indices; `input` [K] is split at `offsets` [B]. Result [B, D].
     """
-    if weight._data.dtype.kind == "i" and input.is_floating_point():
+    if weight.dtype == dt.int64 and input.is_floating_point():
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage "
             "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
@@ -489,7 +491,8 @@ def functional_embedding_bag(
         )
     input, offsets, per_sample_weights = _bag_offsets(input, offsets, per_sample_weights)
     code = _check_bag_mode(mode, scale_grad_by_freq, sparse, per_sample_weights is not None)
-    _renormed(weight, input, max_norm, norm_type)
+    if EAGER:  # programs do not scale, nor do torch's
+        _renormed(weight, input, max_norm, norm_type)
     return ops.embedding_bag(
         weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights,
         include_last_offset, padding_idx,

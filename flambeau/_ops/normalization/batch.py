@@ -412,14 +412,14 @@ def batch_norm(
 
 def _check_batch_size(input: Any) -> None:
     shape = input._data.shape
-    if (shape[0] if shape else 1) * math.prod(shape[2:]) == 1:
+    if math.prod(shape[:1]) * math.prod(shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
         )
 
 
-def _check_batch_norm(input: Any, running_mean: Any, running_var: Any, training: bool,
-                      eps: float) -> None:  # fmt: skip
+def _check_batch_norm(input: Any, running_mean: Any | None, running_var: Any | None,
+                      training: bool, eps: float) -> None:  # fmt: skip
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:
@@ -453,7 +453,8 @@ def functional_batch_norm(
     Training moves the running statistics towards the batch's by `momentum`.
     """
     _check_batch_norm(input, running_mean, running_var, training, eps)
-    return _normalised(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return batch_norm.body(input, weight, bias, running_mean, running_var, training, momentum, eps,
+                           True)  # fmt: skip
 
 
 # ---- instance norm

@@ -453,17 +453,9 @@ def local_response_norm(
         return input
     if size <= 0:
         raise RuntimeError(f"kernel size should be greater than zero, but got kH: {size} kW: 1")
-    before = size // 2
-    squares = input * input
-    padding = [ops.new_zeros(squares, (input.shape[0], n, *input.shape[2:]))
-               for n in (before, (size - 1) // 2)]  # fmt: skip
-    padded = ops.cat([padding[0], squares, padding[1]], 1)
-    channels = input.shape[1]
-    total = padded.narrow(1, 0, channels)
-    for start in range(1, size):
-        total = total + padded.narrow(1, start, channels)
-    mode = None if input._data.dtype.kind in "fVc" else "trunc"
-    mean = ops.div(total, size, rounding_mode=mode)
+    squares = (input * input).flatten(2).unsqueeze(1)  # [N, 1, C, positions]
+    around = ops.nn.functional.pad(squares, [0, 0, size // 2, (size - 1) // 2])
+    mean = ops.nn.functional.avg_pool2d(around, [size, 1], 1).reshape(input.size())
     return input / (mean * alpha + k).pow(beta)
 
 
@@ -474,6 +466,5 @@ def local_response_norm(
 )
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`input / max(norm(input, p, dim), eps)`."""
-    norm = ops.linalg.vector_norm(input, p, dim, True)
-    result = input / norm.clamp_min(eps)
-    return result if out is None else outputs.write_out(ops.div.ops[0], out, result)
+    norm = ops.linalg.vector_norm(input, p, dim, True).clamp_min(eps)
+    return input / norm if out is None else ops.div(input, norm, out=out)

@@ -31,7 +31,7 @@ cartesian_prod combinations meshgrid
 _unsafe_view cat column_stack concat concatenate dstack hstack reshape row_stack stack vstack
 """,
     "arranging.padding": """
-_pad_circular constant_pad_nd nn.functional.pad reflection_pad1d reflection_pad1d_backward
+_pad_circular constant_pad_nd nn.functional.pad pad reflection_pad1d reflection_pad1d_backward
 reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward
 replication_pad1d replication_pad1d_backward replication_pad2d replication_pad2d_backward
 replication_pad3d replication_pad3d_backward

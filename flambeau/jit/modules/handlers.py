@@ -82,7 +82,7 @@ def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
         if function_sugar(place, ALIASES.get(name, name)) is None:
             return row_programs.program(f"nn.functional.{name}") or operator(name)
         return function_sugar(place, ALIASES.get(name, name)) or operator(name)
-    if place.startswith("torch._ops") and builtin_name(value) is None:
+    if place.startswith(("torch._ops", "torch._core")) and builtin_name(value) is None:
         return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are
         from flambeau.jit.modules.scripting import compiled_function

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from flambeau._core.programs import product
 from flambeau._ops.table import binder
 from flambeau._ops.table.op import BY_NAME, Op
 from flambeau._ops.table.schema import REQUIRED
@@ -54,11 +56,23 @@ class RowScope(PythonScope):
             return None
         if name == ONLY_EAGER:
             found = False
+        if found is math:
+            return MathNames(math)
         return constant_of(found) or sugar_of(found, where)
 
 
 def _scope(function: Any) -> RowScope:
     return RowScope(*scope_of(function).scopes)
+
+
+class MathNames(PythonModule):
+    """Python's `math`, with a product of sizes."""
+
+    def attr(self, graph: Graph, where: SourceRange, name: str) -> SugaredValue:
+        """What a name in it means."""
+        if name == "prod":
+            return FunctionValue(helper(product))
+        return super().attr(graph, where, name)
 
 
 class RowNames(OperatorNamespaces):
@@ -108,7 +122,7 @@ class Row(SugaredValue):
 
 def program(public: str) -> SugaredValue | None:
     """What the function of a row means ("nn.functional.relu"); None if it is no program."""
-    rows = BY_NAME[public] if public in BY_NAME else []
+    rows = BY_NAME.get(public, [])
     if len(rows) != 1 or rows[0].kind != "composite":
         return None
     op = rows[0]
@@ -158,13 +172,18 @@ class AsProgram(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
         if getattr(node.returns, "id", "") == "Any":
             node.returns = None
+        _tensors_for_any(node.returns)
         return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        for part in ast.walk(node.annotation) if node.annotation is not None else ():
-            if isinstance(part, ast.Name) and part.id == "Any":
-                part.id = "Tensor"
+        _tensors_for_any(node.annotation)
         return node
+
+
+def _tensors_for_any(annotation: ast.expr | None) -> None:
+    for part in ast.walk(annotation) if annotation is not None else ():
+        if isinstance(part, ast.Name) and part.id == "Any":
+            part.id = "Tensor"
 
 
 def signature(op: Op, named: Op) -> Definition:
