@@ -11,6 +11,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from flambeau._core.programs import EAGER
 from flambeau.jit import state
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,8 +105,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being recorded."""
-    return state.tracer is not None
+    """Whether a trace is being recorded: not while a program runs."""
+    return EAGER and state.tracer is not None
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:

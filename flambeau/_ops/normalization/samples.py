@@ -13,7 +13,6 @@ from flambeau._ops.launching.memory_formats import in_format_of, is_images_of_pi
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.normalization.batch import check_mixed_types, check_types, row_dots
 from flambeau._ops.reductions.sums import fused
-from flambeau._ops.table import outputs
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.programs import EAGER
 from flambeau._core.settings import alert_not_deterministic
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.images import planes
@@ -60,11 +61,21 @@ def _adaptive_avg_rows(spatial: int) -> None:
         adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad_output.shape])
         return adaptive_pool.adaptive_avg_pool_backward(grad_output, tuple(size))
 
+    @composite(f"{name}(Tensor self, int[{spatial}] output_size) -> Tensor",
+               autocast=precision(spatial), method=False, function=False)  # fmt: skip
+    def averaged(input: Any, output_size: Any) -> Any:
+        """The mean of each of `output_size` segments, one size for each dim."""
+        return _adaptive_average(name, spatial, input, output_size)
+
     @composite(f"{name}(Tensor input, int[{spatial}] output_size) -> Tensor",
                autocast=precision(spatial), namespace="nn.functional")  # fmt: skip
     def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
         """The mean of each of `output_size` segments along every spatial dim; None keeps a size."""
-        return _adaptive_average(name, spatial, input, _with_defaults(output_size, input, spatial))
+        if EAGER:
+            output_size = _with_defaults(output_size, input, spatial)
+        else:
+            assert input.dim() > len(output_size)
+        return averaged.body(input, output_size)
 
 
 def _adaptive_average(name: str, spatial: int, input: Any, output: Any) -> Any:
@@ -171,8 +182,12 @@ def _functional_adaptive_max(spatial: int) -> None:
     @composite(f"{name}({parameters}) -> Tensor", namespace="nn.functional")
     def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         """The maximum of each of `output_size` segments; with `return_indices` its position too."""
-        sizes = output_size if spatial == 1 else _with_defaults(output_size, input, spatial)
-        values, indices = getattr(ops, name)(input, sizes)
+        if spatial > 1:
+            if EAGER:
+                output_size = _with_defaults(output_size, input, spatial)
+            else:
+                assert input.dim() > len(output_size)
+        values, indices = getattr(ops, name)(input, output_size)
         return (values, indices) if return_indices else values
 
     @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
@@ -225,9 +240,9 @@ def _fractional_rows(spatial: int) -> None:
     def fractional(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                    return_indices: bool = False, _random_samples: Any = None) -> Any:  # fmt: skip
         """Max pool over windows at random places (Graham 2014); sizes given or as a ratio."""
-        values, indices = _fractional(
-            name, spatial, input, kernel_size, output_size, output_ratio, _random_samples
-        )
+        sizes = _fractional_size(name, spatial, input, output_size, output_ratio)
+        samples = _window_places(spatial, input) if _random_samples is None else _random_samples
+        values, indices = getattr(ops, name)(input, kernel_size, sizes, samples)
         return (values, indices) if return_indices else values
 
     @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
@@ -236,30 +251,31 @@ def _fractional_rows(spatial: int) -> None:
                      output_ratio: Any = None, return_indices: bool = False,
                      _random_samples: Any = None) -> Any:  # fmt: skip
         """`fractional_max_pool` and the positions of the maxima."""
-        return _fractional(
-            name, spatial, input, kernel_size, output_size, output_ratio, _random_samples
-        )
+        return fractional.body(input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
-def _fractional(name: str, spatial: int, input: Any, kernel_size: Any, output_size: Any,
-                output_ratio: Any, samples: Any) -> Any:  # fmt: skip
-    if output_size is None and output_ratio is None:
+def _fractional_size(name: str, spatial: int, input: Any, output_size: list[int] | None,
+                     ratios: list[float] | None) -> list[int]:  # fmt: skip
+    """The size that is given, or the input's by a ratio for each dim."""
+    if output_size is not None:
+        return output_size
+    if ratios is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    if output_size is None:
-        ratios = output_ratio
-        if not isinstance(ratios, (tuple, list)):
-            ratios = (ratios,) * spatial
-        if len(ratios) != spatial:
-            raise ValueError(
-                f"{name} requires output_ratio to either be a single Int or tuple of Ints."
-            )
-        sizes = input._data.shape[-spatial:]
-        output_size = [int(size * ratio) for size, ratio in zip(sizes, ratios, strict=True)]
-    if samples is None:
-        shape = input._data.shape
-        lead = (1 if len(shape) == spatial + 1 else shape[0], shape[-spatial - 1])
-        samples = ops.rand((*lead, spatial), dtype=input.dtype, device=input.device)
-    return getattr(ops, name)(input, kernel_size, output_size, samples)
+    if not isinstance(ratios, (tuple, list)):
+        ratios = [ratios] * spatial
+    if len(ratios) != spatial:
+        raise ValueError(
+            f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+        )
+    sizes = input._data.shape[-spatial:]
+    return [int(sizes[dim] * ratios[dim]) for dim in range(spatial)]
+
+
+def _window_places(spatial: int, input: Any) -> Any:
+    """Where windows lie, by chance: [N, C, spatial]."""
+    shape = input._data.shape
+    batch = 1 if len(shape) == spatial + 1 else shape[0]
+    return ops.rand([batch, shape[-spatial - 1], spatial], dtype=input.dtype, device=input.device)
 
 
 def _check_samples(images: Array, samples: Array, spatial: int) -> None:
@@ -340,21 +356,26 @@ def _functional_unpool(spatial: int) -> None:
     def max_unpool(input: Any, indices: Any, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Any:  # fmt: skip
         """Undo a max pool as far as possible: the maxima at their positions, zeros elsewhere."""
-        kernel_ = _each(kernel_size, spatial)
-        steps = kernel_ if stride is None else _each(stride, spatial)
-        output = _unpooled_size(input, kernel_, steps, _each(padding, spatial), output_size)
-        if spatial > 1:
-            return getattr(ops, f"max_unpool{spatial}d")(input, indices, output)
-        plane = ops.max_unpool2d(ops.unsqueeze(input, -1), ops.unsqueeze(indices, -1), (*output, 1))
-        return ops.squeeze(plane, -1)
+        steps = kernel_size if stride is None else stride
+        if EAGER:
+            kernel_size, steps, padding = (
+                _each(value, spatial) for value in (kernel_size, steps, padding)
+            )
+        size = _unpooled_size(input, kernel_size, steps, padding, output_size)
+        if spatial == 1:
+            rows, places = ops.unsqueeze(input, -1), ops.unsqueeze(indices, -1)
+            return ops.squeeze(ops.max_unpool2d(rows, places, [size[0], 1]), -1)
+        if spatial == 2 or EAGER:
+            return getattr(ops, f"max_unpool{spatial}d")(input, indices, size)
+        return ops.max_unpool3d(input, indices, size, steps, padding)  # type: ignore[call-arg]
 
 
 def _each(value: Any, spatial: int) -> tuple[int, ...]:
     return (value,) * spatial if isinstance(value, (int, np.integer)) else tuple(value)
 
 
-def _unpooled_size(input: Any, kernel_size: Any, stride: Any, padding: Any,
-                   output_size: Any) -> list[int]:  # fmt: skip
+def _unpooled_size(input: Any, kernel_size: list[int], stride: list[int], padding: list[int],
+                   output_size: list[int] | None) -> list[int]:  # fmt: skip
     """The size before a pool: as it would be without a remainder, or one given close to that."""
     sizes = input._data.shape
     spatial = len(kernel_size)
@@ -363,6 +384,12 @@ def _unpooled_size(input: Any, kernel_size: Any, stride: Any, padding: Any,
         for d in range(spatial)
     ]
     if output_size is None:
+        for d in range(spatial):
+            if default[d] < 0:
+                raise ValueError(
+                    "max_unpooling: output_size must contain non-negative spatial dimensions, but "
+                    f"got output_size[{d}]={default[d]}"
+                )
         return default
     if len(output_size) == spatial + 2:
         output_size = output_size[2:]
@@ -374,9 +401,9 @@ def _unpooled_size(input: Any, kernel_size: Any, stride: Any, padding: Any,
     for d in range(spatial):
         low, high = default[d] - stride[d], default[d] + stride[d]
         if not low < output_size[d] < high:
-            shown = ", ".join(map(str, output_size)) + ("," if spatial == 1 else "")
+            shown = str(tuple(output_size)) if EAGER else f"{output_size}"
             raise ValueError(
-                f'invalid output_size "({shown})" (dim {d} must be between {low} and {high})'
+                f'invalid output_size "{shown}" (dim {d} must be between {low} and {high})'
             )
     return list(output_size)
 

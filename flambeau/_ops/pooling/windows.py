@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.modes import grad as grad_state
+from flambeau._core.programs import EAGER
 from flambeau._core.settled import settled
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.images import planes
@@ -273,16 +274,19 @@ def _functional_max_pool(spatial: int) -> None:
 
         Positions count the elements of the flattened spatial dims of each image and channel.
         """
-        numbers = (kernel_size, stride, padding, dilation)
+        steps = kernel_size if stride is None else stride
         if return_indices:
-            return getattr(ops, f"{name}_with_indices")(input, *numbers, ceil_mode)
-        if spatial == 1:
-            return ops.max_pool1d(input, *numbers, ceil_mode)
-        try:
-            return _max_values(spatial, input, numbers, ceil_mode)
-        except AttributeError:
-            require_tensor(name, "input", 1, input)
-            raise
+            return getattr(ops, f"{name}_with_indices")(
+                input, kernel_size, steps, padding, dilation, ceil_mode
+            )
+        if EAGER and spatial > 1:
+            try:
+                numbers = (kernel_size, steps, padding, dilation)
+                return _max_values(spatial, input, numbers, ceil_mode)
+            except AttributeError:
+                require_tensor(name, "input", 1, input)
+                raise
+        return getattr(ops, name)(input, kernel_size, steps, padding, dilation, ceil_mode)
 
     @composite(f"{name}_with_indices({parameters}) -> (Tensor, Tensor)",
                namespace="nn.functional")  # fmt: skip
@@ -290,9 +294,7 @@ def _functional_max_pool(spatial: int) -> None:
                      dilation: Any = 1, ceil_mode: bool = False,
                      return_indices: bool = False) -> Any:  # fmt: skip
         """The largest value of every window and its position in its plane."""
-        return getattr(ops, f"{name}_with_indices")(
-            input, kernel_size, stride, padding, dilation, ceil_mode
-        )
+        return max_pool.body(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 for _spatial in (1, 2, 3):
@@ -401,22 +403,23 @@ alias("nn.functional.avg_pool1d", "avg_pool1d")
 def _lp_pool_row(spatial: int) -> None:
     size = f"int[{spatial}]"
 
-    @composite(f"lp_pool{spatial}d(Tensor input, float norm_type, {size} kernel_size, "
+    @composite(f"lp_pool{spatial}d(Tensor input, Scalar norm_type, {size} kernel_size, "
                f"{size}? stride=None, bool ceil_mode=False) -> Tensor",
                namespace="nn.functional")  # fmt: skip
     def lp_pool(input: Any, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Any:  # fmt: skip
         """`(sum of x ** p) ** (1 / p)` over every window; the largest or smallest `|x|` for an
         infinite `p`."""
-        count = _window_size(kernel_size, spatial)
-        if isinstance(norm_type, float) and math.isinf(norm_type):
-            sign = math.copysign(1.0, norm_type)
-            pool = getattr(ops, f"max_pool{spatial}d")
-            sizes = ops.abs(input) if sign > 0 else -ops.abs(input)
-            largest = pool(sizes, kernel_size, stride, 0, 1, ceil_mode)
-            return largest if sign > 0 else -largest
+        steps = kernel_size if stride is None else stride
+        if math.isinf(norm_type):
+            sizes = ops.abs(input) if norm_type > 0 else -ops.abs(input)
+            largest = getattr(ops, f"max_pool{spatial}d")(
+                sizes, kernel_size, steps, 0, 1, ceil_mode
+            )
+            return largest if norm_type > 0 else -largest
+        count = _window_size(kernel_size, spatial) if EAGER else math.prod(kernel_size)
         power = getattr(ops, f"avg_pool{spatial}d")(
-            input.pow(norm_type), kernel_size, stride, 0, ceil_mode
+            input.pow(norm_type), kernel_size, steps, 0, ceil_mode
         )
         total = (ops.sign(power) * ops.relu(ops.abs(power))).mul(count)
         return total.pow(1.0 / norm_type)

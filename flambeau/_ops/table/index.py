@@ -193,16 +193,16 @@ nn.functional.normalize
     "normalization.weight": "_weight_norm norm_except_dim",
     "pooling.adaptive": """
 _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d
-_adaptive_avg_pool3d_backward adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool2d
-adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d
-nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d
-nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool1d
-nn.functional.adaptive_max_pool1d_with_indices nn.functional.adaptive_max_pool2d
-nn.functional.adaptive_max_pool2d_with_indices nn.functional.adaptive_max_pool3d
-nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
-nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
-nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool1d
-nn.functional.max_unpool2d nn.functional.max_unpool3d
+_adaptive_avg_pool3d_backward adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d
+fractional_max_pool3d max_unpool2d max_unpool3d nn.functional.adaptive_avg_pool1d
+nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
+nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool1d_with_indices
+nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool2d_with_indices
+nn.functional.adaptive_max_pool3d nn.functional.adaptive_max_pool3d_with_indices
+nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool2d_with_indices
+nn.functional.fractional_max_pool3d nn.functional.fractional_max_pool3d_with_indices
+nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d
 """,
     "pooling.windows": """
 _avg_pool2d_backward _avg_pool3d_backward _gather_planes _max_pool2d_backward _max_pool2d_pick

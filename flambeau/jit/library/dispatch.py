@@ -1,4 +1,4 @@
-"""Functions with a flag that says how many tensors they return: `max_pool2d(x, 2, return_indices)`.
+"""Functions with a flag that says how many tensors they return: `unique(x, return_counts=True)`.
 
 The flag has to be known when the program is compiled: it chooses one of two functions.
 """
@@ -26,15 +26,6 @@ class Row:
 
 def _rows() -> dict[str, Row]:
     found = {}
-    flag = "return_indices"
-    for n in (1, 2, 3):
-        kinds = {"max_pool": 6, "adaptive_max_pool": 2, "fractional_max_pool": 4}
-        for kind, index in kinds.items():
-            if n == 1 and kind == "fractional_max_pool":
-                continue
-            name = f"{kind}{n}d"
-            row = Row(flag, index, f"{name}_with_indices", f"_{name}")
-            found[f"torch.nn.functional.{name}"] = row
     inverse, counts = "return_inverse", "return_counts"
     for name, prefix, index in (("unique", "", 2), ("unique_consecutive", "_consecutive", 1)):
         yes, no = f"{prefix}_return_inverse_true", f"{prefix}_return_inverse_false"

@@ -12,9 +12,7 @@ from flambeau.jit.frontend.source import Definition
 from flambeau.jit.ir.source import Source
 
 HERE = Path(__file__).parent
-PLACES = {"torch.nn.functional": "functional/*.py", "torch.nn._reduction": "beside/reduction.py",
-          "torch.functional": "beside/torch_*.py", "torch.jit._trace": "beside/tracing.py",
-          "torch.backends.mha": "beside/fast_path.py", "torch.compiler": "beside/compiler.py",
+PLACES = {"torch.nn.functional": "functional/*.py", "torch.functional": "beside/torch_*.py",
           "torch.nn.modules.activation": "layers/attention.py",
           "torch.nn.modules.transformer": "layers/transformer.py"}  # fmt: skip
 """Modules of torch, and the files with their functions."""

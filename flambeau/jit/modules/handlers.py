@@ -75,7 +75,7 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
 def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
     """A function of flambeau's own: a program of the library, or an operator."""
     if value is markers.is_tracing:
-        return function_sugar("torch.jit._trace", name)
+        return FunctionValue(row_programs.helper(value))
     if place == "torch.nn.functional" and name in FUNCTIONAL:
         return operator(name)
     if place == "torch.nn.functional":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -54,8 +55,6 @@ class RowScope(PythonScope):
         found = self.find(name)
         if found is MISSING:
             return None
-        if name == ONLY_EAGER:
-            found = False
         if found is math:
             return MathNames(math)
         return constant_of(found) or sugar_of(found, where)
@@ -156,8 +155,16 @@ def _function(op: Op, name: str, declared: Definition, body: Definition | None =
 def _body(function: Any) -> Definition:
     """The text of one of our functions, as programs read it."""
     found = definition_of(function)
-    node = AsProgram().visit(copy.deepcopy(found.node))
+    node = Decided(_constants(function)).visit(AsProgram().visit(copy.deepcopy(found.node)))
     return Definition(node, found.source)
+
+
+def _constants(function: Any) -> dict[str, Any]:
+    """The numbers and texts that a function closes over, such as the dims of a family's row, and
+    the name for what programs leave out.
+    """
+    closed = inspect.getclosurevars(function).nonlocals
+    return {ONLY_EAGER: False, **{n: v for n, v in closed.items() if isinstance(v, (int, str))}}
 
 
 class AsProgram(ast.NodeTransformer):
@@ -263,15 +270,40 @@ def chosen_function(op: Op, chosen: tuple[str, ...]) -> Function:
 
 
 class Decided(ast.NodeTransformer):
-    """Takes one branch where a flag alone decides."""
+    """Works out what follows from constants: names of operators, and which branch is taken."""
 
-    def __init__(self, values: dict[str, bool]) -> None:
+    def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
-        if node.id not in self.values or not isinstance(node.ctx, ast.Load):
+    def visit(self, node: ast.AST) -> Any:
+        """Put the value in the place of an expression of constants."""
+        if isinstance(node, (ast.Name, ast.Compare, ast.JoinedStr, ast.BinOp, ast.BoolOp,
+                             ast.UnaryOp)):  # fmt: skip
+            names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+            if names and all(name in self.values for name in names) and not _is_stored(node):
+                return ast.copy_location(ast.Constant(self._value(node)), node)
+        return super().visit(node)
+
+    def _value(self, node: Any) -> Any:
+        return eval(  # noqa: S307 - an expression of our own text
+            compile(ast.Expression(node), "<constant>", "eval"), {}, dict(self.values)
+        )
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+        if not named or not isinstance(node.args[1], ast.Constant):
             return node
-        return ast.copy_location(ast.Constant(self.values[node.id]), node)
+        found = ast.Attribute(node.args[0], node.args[1].value, ast.Load())
+        return ast.copy_location(found, node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        decides = isinstance(node.op, ast.Or)
+        parts = [part for part in node.values if not _is(part, not decides)]
+        if any(_is(part, decides) for part in parts) or not parts:
+            return ast.copy_location(ast.Constant(decides if parts else not decides), node)
+        return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(node.op, parts), node)
 
     def visit_If(self, node: ast.If) -> Any:  # noqa: N802
         self.generic_visit(node)
@@ -284,6 +316,14 @@ class Decided(ast.NodeTransformer):
         if not isinstance(node.test, ast.Constant):
             return node
         return node.body if node.test.value else node.orelse
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+
+
+def _is(node: ast.AST, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
 
 
 # ---- what rows call
