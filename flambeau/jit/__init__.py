@@ -7,7 +7,7 @@ Where a program passes on its way:
     example call ── trace/ ──► Graph                               └─ archive/   files, both ways
 
 `ir/` holds types, graphs and functions, `operators/` the operators that a program may use,
-`library/` those functions and layers of `torch.nn` that are programs themselves.
+`library/` what programs have for themselves where Python's text is no program yet.
 """
 
 from __future__ import annotations

@@ -109,6 +109,9 @@ def is_tracing() -> bool:
     return EAGER and state.tracer is not None
 
 
+is_tracing._jit_override_qualname = "__torch__.torch.jit._trace.is_tracing"  # type: ignore[attr-defined]
+
+
 def annotate(the_type: Any, the_value: Any) -> Any:
     """The value; the compiler takes it to be of the type."""
     return the_value

@@ -272,7 +272,8 @@ def functional_mse_loss(
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
         return _weighted(ops.mse_loss(input, target, NONE), weight, reduction, input)
-    return ops.mse_loss(input, target, reduction_code(reduction))
+    code = MEAN if reduction == "mean" else reduction_code(reduction)
+    return ops.mse_loss(input, target, code)
 
 
 # ---- losses from a value and a slope

@@ -193,7 +193,9 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
-    return _drop_channels(input, p, training, inplace, True)
+    if inplace:
+        return feature_dropout_.body(input, p, training)
+    return feature_dropout.body(input, p, training)
 
 
 @composite(

@@ -30,9 +30,6 @@ from flambeau.jit.modules.script_module import ScriptModule
 from flambeau.jit.operators import table
 from flambeau.nn import Module
 
-ALIASES = {"threshold": "_threshold"}
-"""Functions that go by another name in programs."""
-
 
 def operator(name: str) -> SugaredValue | None:
     """The operator that a function of `torch` or `torch.nn.functional` is."""
@@ -73,15 +70,14 @@ def python_function(value: Any, where: SourceRange) -> SugaredValue | None:
 
 
 def _of_flambeau(value: Any, place: str, name: str) -> SugaredValue | None:
-    """A function of flambeau's own: a program of the library, or an operator."""
+    """A function of flambeau's own: the body of a row, what bodies call, or an operator."""
     if value is markers.is_tracing:
         return FunctionValue(row_programs.helper(value))
     if place == "torch.nn.functional" and name in FUNCTIONAL:
         return operator(name)
     if place == "torch.nn.functional":
-        if function_sugar(place, ALIASES.get(name, name)) is None:
-            return row_programs.program(f"nn.functional.{name}") or operator(name)
-        return function_sugar(place, ALIASES.get(name, name)) or operator(name)
+        of_row = row_programs.program(f"nn.functional.{name}")
+        return function_sugar(place, name) or of_row or operator(name)
     if place.startswith(("torch._ops", "torch._core")) and builtin_name(value) is None:
         return FunctionValue(row_programs.helper(value))
     if place.startswith("torch.nn.layers"):  # what layers share is a program as they are

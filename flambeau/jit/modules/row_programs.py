@@ -128,7 +128,7 @@ def program(public: str) -> SugaredValue | None:
     flags = [a.name for a in op.schema.arguments if a.name in FLAGS]
     if flags and not public.endswith("_with_indices"):
         return Flagged(op, flags)
-    return FunctionValue(*functions(op))
+    return FunctionValue(function(op))
 
 
 def place(op: Op) -> str:
@@ -137,10 +137,9 @@ def place(op: Op) -> str:
 
 
 @cache
-def functions(op: Op) -> tuple[Function, ...]:
-    """The function that a row's body is, compiled when it is first used; one for each signature."""
-    schemas = (op, *op.also) if hasattr(op, "also") else (op,)
-    return tuple(_function(op, op.public, signature(form, op)) for form in schemas)
+def function(op: Op) -> Function:
+    """The function that a row's body is, compiled when it is first used."""
+    return _function(op, op.public, signature(op))
 
 
 def _function(op: Op, name: str, declared: Definition, body: Definition | None = None) -> Function:
@@ -193,11 +192,11 @@ def _tensors_for_any(annotation: ast.expr | None) -> None:
             part.id = "Tensor"
 
 
-def signature(op: Op, named: Op) -> Definition:
+def signature(op: Op) -> Definition:
     """The parameters and results that a row's schema declares, as Python writes them."""
     from flambeau.jit.ir.source import Source
 
-    parameters = [parameter(named, argument) for argument in op.schema.arguments]
+    parameters = [parameter(op, argument) for argument in op.schema.arguments]
     results = op.schema.return_types
     result = results[0] if len(results) == 1 else f"Tuple[{', '.join(results)}]"
     text = f"def {op.public}({', '.join(parameters)}) -> {result}: ..."
@@ -261,7 +260,7 @@ def chosen_function(op: Op, chosen: tuple[str, ...]) -> Function:
     name = f"_{op.public}"
     if chosen:
         name = f"{op.public}_with_{'_and_'.join(FLAGS[flag] for flag in chosen)}"
-    declared = signature(op, op)
+    declared = signature(op)
     declared.node.returns = None
     values = {flag: flag in chosen for flag in FLAGS}
     body = _body(op.body)
@@ -292,9 +291,10 @@ class Decided(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
         named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
-        if not named or not isinstance(node.args[1], ast.Constant):
+        name = node.args[1] if named else None
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
             return node
-        found = ast.Attribute(node.args[0], node.args[1].value, ast.Load())
+        found = ast.Attribute(node.args[0], name.value, ast.Load())
         return ast.copy_location(found, node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
