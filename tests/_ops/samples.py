@@ -260,7 +260,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("linalg.linalg_solve_triangular",
      [call(R(2, 2), R(2, 3), upper=True), call(R(2, 2), R(3, 2), upper=False, left=False)]),
     # ---- networks
-    ("nn.functional.glu", [[R(2, 4)], [R(4, 2), 0]]),
+    ("glu", [[R(2, 4)], [R(4, 2), 0]]),
     ("rrelu_with_noise", [[R(2, 3), N(U(2, 3))]]),
     ("native_dropout", [[R(2, 3), 0.4, True], [R(2, 3), 0.4, False]]),
     ("embedding", [[R(4, 2), I([[0, 3], [3, 1]])], [R(4, 2), I([0, 3, 3]), 2]]),
@@ -466,7 +466,7 @@ scatter_add masked_select mm _matmul bmm addmm baddbmm dot mv _linear _linear_nd
 mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits _cross_entropy nll_loss
 native_layer_norm _rms_norm native_group_norm native_batch_norm avg_pool2d max_pool2d embedding
 constant_pad_nd reflection_pad2d upsample_bilinear2d linalg.linalg_det linalg.linalg_inv_ex
-linalg.linalg_solve_ex _fft_c2c _fft_r2c nn.functional.glu
+linalg.linalg_solve_ex _fft_c2c _fft_r2c glu
 """.split()
 )
 """Rows whose second derivatives are checked."""
