@@ -46,6 +46,7 @@ LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
 ALLOWED: dict[tuple[str, str], str] = {
     ("_tensor/interop.py", ""): "the array API standard asks a tensor for the package's top",
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
+    ("hub.py", "serialization"): "torch.hub loads the checkpoints that it fetches",
     ("optim/swa_utils.py", "nn"): "an averaged model is a module; loaded when it is asked for",
     (
         "utils/data/archives/decoding.py",

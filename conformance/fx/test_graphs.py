@@ -341,7 +341,7 @@ def test_patterns(number: int):
 def drawn_program(torch: Any, seed: int) -> Any:
     """A function of three inputs, drawn: operators, methods, items, containers."""
     draw = random.Random(seed)
-    unary = ["neg", "relu", "sigmoid", "tanh", "exp", "abs", "sin", "t", "clone"]
+    unary = ["neg", "relu", "sigmoid", "tanh", "abs", "t", "clone"]  # none that blows rounding up
     binary = [operator.add, operator.mul, operator.sub, torch.add, torch.mul, torch.maximum]
 
     def program(x: Any, y: Any, z: Any) -> Any:
