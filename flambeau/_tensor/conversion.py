@@ -40,7 +40,8 @@ def tensor(
     """
     if pin_memory is not False:
         refuse_pinned("tensor", pin_memory, optional=False)
-    prepare(device)
+    if device is not None or Defaults.touched or Defaults.meta:
+        prepare(device)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "

@@ -69,7 +69,8 @@ def _size_error(sizes: Any, name: str) -> TypeError:
 
 def options(dtype: Any, layout: Any, device: Any) -> Any:
     """The NumPy dtype of a factory call, after a check of the other options."""
-    prepare(device)
+    if device is not None or Defaults.touched or Defaults.meta:
+        prepare(device)
     if layout is not None and layout is not lay.strided:
         raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
     if dtype is None:
@@ -209,9 +210,14 @@ def memory(shape: tuple[int, ...], numpy_dtype: Any, make: Any = np.empty) -> np
     try:
         return make(shape, numpy_dtype)  # type: ignore[no-any-return]
     except (ValueError, MemoryError) as error:
-        if thread.makes_meta and isinstance(error, MemoryError):
-            return meta.zeros_of(meta.empty(shape, lay.contiguous_strides(shape), numpy_dtype))
-        raise no_memory(shape, error) from None
+        return _beyond(shape, numpy_dtype, error)
+
+
+def _beyond(shape: tuple[int, ...], numpy_dtype: Any, error: Exception) -> np.ndarray:
+    """What there is no memory for needs none if it is to be on the device "meta"."""
+    if thread.makes_meta and isinstance(error, MemoryError):
+        return meta.zeros_of(meta.empty(shape, lay.contiguous_strides(shape), numpy_dtype))
+    raise no_memory(shape, error) from None
 
 
 LARGEST = 2**63 - 1
@@ -306,7 +312,7 @@ def empty(
         try:
             return finish(untouched(np.empty(shape, numpy_dtype)), requires_grad, out)
         except (ValueError, MemoryError) as error:
-            raise no_memory(shape, error) from None
+            return finish(_beyond(shape, numpy_dtype, error), requires_grad, out)
     return finish(untouched(cpu.empty_strided(shape, strides, numpy_dtype)), requires_grad, out)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._ops.products import conjugated
 from flambeau._ops.table.op import Op
 from flambeau._tensor.bits import among, like, on_memory, reading, standing_in, writing
 from flambeau._tensor.tensor import Tensor, memory_of
@@ -68,7 +67,9 @@ def _standing(op: Op, values: tuple[Any, ...], found: list[Tensor]) -> standing_
             return None
     if any(tensor._negated or not tensor._conjugated for tensor in found):
         return None
-    return standing_in({id(tensor): conjugated.factor(memory_of(tensor)) for tensor in found})
+    from flambeau._ops.products.conjugated import factor  # no small import
+
+    return standing_in({id(tensor): factor(memory_of(tensor)) for tensor in found})
 
 
 def _places(op: Op) -> tuple[int, ...]:
@@ -105,7 +106,9 @@ class taking_memory(on_memory):
     """Products see the memory of these conjugate views, and that it is to be conjugated."""
 
     def array(self, tensor: Tensor) -> Any:
-        return conjugated.factor(memory_of(tensor))
+        from flambeau._ops.products.conjugated import factor
+
+        return factor(memory_of(tensor))
 
 
 PLAIN: dict[Op, Callable[..., Any]] = {}
