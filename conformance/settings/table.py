@@ -197,6 +197,7 @@ ELSEWHERE = {
     "utils.checkpoint": "conformance/test_checkpoints.py",
     "cuda": "needs a GPU; tests/cuda",
     "cuda.random": "needs a GPU; tests/cuda",
+    "hub": "a folder for files; tests/test_hub.py",
     "mps": "needs a GPU of Apple's",
     "xpu": "needs a GPU of Intel's",
     "mtia": "needs an accelerator",

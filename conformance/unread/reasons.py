@@ -28,6 +28,22 @@ REASONS = (
         r".*\.(copy_|cuda|to|type)\.non_blocking",
     ),
     Reason(
+        "arguments of methods of `torch.fx` that subclasses override, of `Graph.find_nodes(sort=)`",
+        "the methods of the base need none of them; nodes always come in their order",
+        r"torch\.fx\.((Interpreter|Transformer|Tracer)\.(get_attr|output|placeholder|getattr|"
+        r"is_leaf_module)|Graph\.find_nodes|GraphModule\.__new__)\.\w+",
+    ),
+    Reason(
+        "`torch.hub`: what is said of downloads, and `trust_repo`",
+        "nothing is downloaded: repositories are folders, which the caller trusts by naming them",
+        r"torch\.hub\.(download_url_to_file|help|list|load)\.\w+",
+    ),
+    Reason(
+        "`torch.compiler.disable`; `is_backend_available` and `ProcessGroup` of distributed",
+        "nothing is compiled, and no backend is there: the class raises, whatever it is given",
+        r"torch\.(compiler\.disable|distributed\.(ProcessGroup\.__init__|is_backend_available))\.\w+",
+    ),
+    Reason(
         "`cudnn_enabled` of the norms",
         "a hint for hardware that is not there",
         r"torch\.\w+_norm\.cudnn_enabled?",

@@ -20,6 +20,7 @@ import sys
 from typing import Any, NoReturn
 
 from flambeau._core import dtype as dt
+from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, sparse_coo
 from flambeau._tensor import overriding, printing
 from flambeau._tensor.attributes import FIELDS
@@ -82,6 +83,12 @@ class SparseTensor(Tensor):
     """Whether this process ever made one: optimizers need not look for them before."""
 
     is_sparse = True
+    is_meta, is_cpu = False, True
+
+    @property
+    def device(self) -> device:
+        """Where the entries live."""
+        return self._entries.device
 
     # ---- what dense operators look for
 

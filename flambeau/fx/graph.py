@@ -35,11 +35,11 @@ class _node_list:  # noqa: N801
         self.graph, self.direction = graph, direction
 
     def __len__(self) -> int:
-        return self.graph._len
+        return self.graph._count
 
     def __iter__(self) -> Iterator[Node]:
-        node = getattr(self.graph._root, self.direction)
-        while node is not self.graph._root:
+        node = getattr(self.graph._ring, self.direction)
+        while node is not self.graph._ring:
             following = getattr(node, self.direction)
             if not node._erased:
                 yield node
@@ -62,13 +62,11 @@ class Graph:
         tracer_cls: Any = None,
         tracer_extras: dict[str, Any] | None = None,
     ) -> None:
-        self._root = Node(self, "", "root", "", (), {})
-        self._insert: Callable[[Node], Any] = self._root.prepend
-        self._len = 0
-        self._graph_namespace = Namespace()
-        self._owning_module = owning_module
+        self._owning_module, self._codegen = owning_module, CodeGen()
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
-        self._codegen = CodeGen()
+        self._graph_namespace, self._count = Namespace(), 0
+        self._ring = Node(self, "", "root", "", (), {})  # before the first step, after the last
+        self._insert: Callable[[Node], Any] = self._ring.prepend
 
     @property
     def owning_module(self) -> GraphModule | None:
@@ -116,7 +114,7 @@ class Graph:
         node = Node(self, unique, op, target, args, kwargs, type_expr)
         self._graph_namespace.associate_name_with_obj(unique, node)
         self._insert(node)
-        self._len += 1
+        self._count += 1
         return node
 
     def _target_to_str(self, target: Target) -> str:
@@ -183,14 +181,15 @@ class Graph:
 
         return_output_node: a pair of that value and the node of the other graph.
         """
-        for node in g.nodes:
-            if node in val_map:
-                continue
-            if node.op == "output":
-                value = map_arg(node.args[0], lambda n: val_map[n])
-                return (value, node) if return_output_node else value
-            val_map[node] = self.node_copy(node, lambda n: val_map[n])
-        return None
+        steps = [step for step in g.nodes if step not in val_map]
+        kinds = [step.op for step in steps]
+        end = kinds.index("output") if "output" in kinds else len(steps)
+        for step in steps[:end]:
+            val_map[step] = self.node_copy(step, val_map.__getitem__)
+        if end == len(steps):
+            return None
+        value = map_arg(steps[end].args[0], val_map.__getitem__)
+        return (value, steps[end]) if return_output_node else value
 
     # ---- changing
 
@@ -211,17 +210,17 @@ class Graph:
             return
         to_erase._prev._next, to_erase._next._prev = to_erase._next, to_erase._prev
         to_erase._erased = True  # it keeps its neighbours: a walk that stands on it goes on
-        self._len -= 1
+        self._count -= 1
         to_erase._update_args_kwargs((), {})
 
     def inserting_before(self, n: Node | None = None) -> Any:
         """While the block runs, or from now on, steps are added in front of a node."""
-        node = self._root._next if n is None else n
+        node = self._ring._next if n is None else n
         return _InsertPoint(self, node.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
         """While the block runs, or from now on, steps are added behind a node."""
-        node = self._root if n is None else n
+        node = self._ring if n is None else n
         return _InsertPoint(self, node.append)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:

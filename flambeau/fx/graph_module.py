@@ -132,7 +132,14 @@ class GraphModule(Module):
         return python_code
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The code as part of a class, printed and returned."""
+        """The code as part of a class, printed and returned.
+
+        Raises:
+            NotImplementedError: strides, devices or colours are asked for.
+        """
+        asked = [name for name, value in options.items() if value]
+        if asked:
+            raise NotImplementedError(f"print_readable({asked[0]}=True) is not implemented")
         code = self._graph.python_code("self", verbose=True).src
         body = "\n".join(f"    {line}".rstrip() for line in code.strip().split("\n"))
         text = f"class {self._get_name()}(torch.nn.Module):\n{body}\n"
@@ -154,18 +161,16 @@ class GraphModule(Module):
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Put a module at a path, with plain modules on the way; False if that cannot be."""
-        *folders, last = target.split(".")
-        place: Module = self
-        for folder in folders:
-            following = getattr(place, folder, None)
-            if following is None:
-                following = Module()
-                setattr(place, folder, following)
-            elif not isinstance(following, Module):
-                return False
-            place = following
-        place.add_module(last, m)
-        return True
+        way, _, last = target.rpartition(".")
+        chain: list[Any] = [self]
+        for folder in way.split(".") if way else ():
+            if not hasattr(chain[-1], folder):
+                chain[-1].add_module(folder, Module())
+            chain.append(getattr(chain[-1], folder))
+        fits = all(isinstance(module, Module) for module in chain)
+        if fits:
+            chain[-1].add_module(last, m)
+        return fits
 
     def delete_submodule(self, target: str) -> bool:
         """Take the module at a path away; False if there is none."""

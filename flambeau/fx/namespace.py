@@ -18,13 +18,13 @@ class Namespace:
 
     def __init__(self) -> None:
         self._used: dict[str, Any] = {}
-        self._names: dict[Any, str] = {}
+        self._graph_namespace: dict[Any, str] = {}
         self._counts: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
         """A name like `candidate`, with a number behind it where that is taken."""
-        if obj is not None and obj in self._names:
-            return self._names[obj]
+        if obj is not None and obj in self._graph_namespace:
+            return self._graph_namespace[obj]
         candidate = ILLEGAL.sub("_", candidate) or "_unnamed"
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
@@ -39,13 +39,13 @@ class Namespace:
         self._used[candidate] = obj
         self._counts[base] = number
         if obj is not None:
-            self._names[obj] = candidate
+            self._graph_namespace[obj] = candidate
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
         """Give an object a name that was made before."""
         self._used[name] = obj
-        self._names[obj] = name
+        self._graph_namespace[obj] = name
 
     def copy(self) -> Namespace:
         """Another one with the same names taken."""

@@ -283,7 +283,14 @@ class Node:
 
         placeholder_names, maybe_return_typename: lists that take what belongs into the head of a
         graph; a placeholder then has no line.
+
+        Raises:
+            NotImplementedError: `include_tensor_metadata` is asked for.
         """
+        if include_tensor_metadata:
+            raise NotImplementedError(
+                "format_node(include_tensor_metadata=True) is not implemented"
+            )
         kind = f": {type_name(self.type)} " if self.type is not None else ": "
         head = f"%{self.name} {kind}[num_users={len(self.users)}] = {self.op}"
         if self.op == "placeholder":

@@ -260,9 +260,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU; itself if it is there already."""
-    if modes.watch.places is None and memory_format is None and (
-        self._data.__class__ is not Meta
-    ):  # fmt: skip
+    if modes.watch.places is None and memory_format is None and not self.is_meta:
         return self
     return to(self, "cpu", memory_format=memory_format)
 

@@ -411,13 +411,13 @@ def _lp_pool_row(spatial: int) -> None:
         """`(sum of x ** p) ** (1 / p)` over every window; the largest or smallest `|x|` for an
         infinite `p`."""
         steps = kernel_size if stride is None else stride
+        count = _window_size(kernel_size, spatial) if EAGER else math.prod(kernel_size)
         if math.isinf(norm_type):
             sizes = ops.abs(input) if norm_type > 0 else -ops.abs(input)
             largest = getattr(ops, f"max_pool{spatial}d")(
                 sizes, kernel_size, steps, 0, 1, ceil_mode
             )
             return largest if norm_type > 0 else -largest
-        count = _window_size(kernel_size, spatial) if EAGER else math.prod(kernel_size)
         power = getattr(ops, f"avg_pool{spatial}d")(
             input.pow(norm_type), kernel_size, steps, 0, ceil_mode
         )
