@@ -57,11 +57,12 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if size in (1, result[back]):
                 continue
             if result[back] != 1:
-                shown = _without_leading_ones(result, shapes, position)
+                wanted = _without_leading_ones(result, shapes, position)
+                shown = shape if isinstance(given, int) else given
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {size} at {back}! Mismatching "
-                    f"argument at index {position} had {shape}; but expected shape should be "
-                    f"broadcastable to {shown}"
+                    f"argument at index {position} had {shown}; but expected shape should be "
+                    f"broadcastable to {wanted}"
                 )
             result[back] = size
     return Size(result)
