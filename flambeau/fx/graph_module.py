@@ -167,10 +167,10 @@ class GraphModule(Module):
             if not hasattr(chain[-1], folder):
                 chain[-1].add_module(folder, Module())
             chain.append(getattr(chain[-1], folder))
-        fits = all(isinstance(module, Module) for module in chain)
-        if fits:
-            chain[-1].add_module(last, m)
-        return fits
+            if not isinstance(chain[-1], Module):
+                return False
+        chain[-1].add_module(last, m)
+        return True
 
     def delete_submodule(self, target: str) -> bool:
         """Take the module at a path away; False if there is none."""
