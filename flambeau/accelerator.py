@@ -1,6 +1,6 @@
 """`torch.accelerator`: there is none, and what needs one says so in torch's words.
 
-While CUDA is emulated, that is the accelerator.
+Where there is a GPU, or CUDA is emulated, that is the accelerator.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._core import modes
-from flambeau._core.device import Emulated, device
+from flambeau import cuda
+from flambeau._core.device import Cuda, device
 from flambeau._core.missing import missing
 
 NO_ACCELERATOR = "Cannot access accelerator device when none is available."
@@ -17,17 +17,17 @@ NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 def is_available() -> bool:
     """Whether there is an accelerator: an emulated GPU, if any."""
-    return Emulated.count > 0
+    return Cuda.devices() > 0
 
 
 def device_count() -> int:
     """The number of accelerators: of emulated GPUs."""
-    return Emulated.count
+    return Cuda.devices()
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
     """The kind of accelerator; None without any."""
-    return device("cuda") if Emulated.count else None
+    return device("cuda") if Cuda.devices() else None
 
 
 NEED_A_DEVICE = (
@@ -37,11 +37,16 @@ NEED_A_DEVICE = (
 ).split()
 
 
+AS_CUDA = {"current_device_idx": "current_device", "current_device_index": "current_device",
+           "set_device_idx": "set_device", "set_device_index": "set_device"}  # fmt: skip
+"""Functions that have another name in `torch.cuda`."""
+
+
 def _needs_a_device(name: str) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
-        if modes.watch.places is None:
+        if not Cuda.devices():
             raise RuntimeError(NO_ACCELERATOR)
-        return modes.watch.places.accelerator[name](*args, **kwargs)
+        return getattr(cuda, AS_CUDA.get(name, name))(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "As `torch.cuda` has it. Raises RuntimeError without an accelerator."

@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.missing import missing
 from flambeau._version import TORCH_VERSION
 
@@ -21,4 +21,4 @@ git_version = "Unknown"  # PyTorch's word where a build has no commit of PyTorch
 
 
 def __getattr__(name: str) -> Any:
-    return Emulated.version if name == "cuda" else missing(__name__, name)
+    return Cuda.version if name == "cuda" else missing(__name__, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 KINDS = (
@@ -25,7 +26,7 @@ class device:
         if isinstance(chosen, int) and not isinstance(chosen, bool):
             index = chosen
             chosen = "cuda"
-            if index >= 0 and not Emulated.count:
+            if index >= 0 and not Cuda.devices():
                 raise RuntimeError("Cannot access accelerator device when none is available.")
         if isinstance(index, int) and index < 0:
             raise RuntimeError("Device index must not be negative")
@@ -104,8 +105,8 @@ class Defaults:
     this alone as long as it is False."""
 
     touched = False
-    meta = False
-    """Whether anybody has asked for a tensor without memory."""
+    elsewhere = False
+    """Whether anybody has asked for a tensor on a device other than the CPU."""
 
 
 class OfThread(threading.local):
@@ -115,7 +116,8 @@ class OfThread(threading.local):
     def __init__(self) -> None:
         self.chosen: device = CPU
         self.on_zeros = False  # whether an operator runs for its layout alone
-        self.makes_meta = False  # whether the tensor that is being made is to have no memory
+        self.makes_on: device | None = None  # where the tensor that is being made shall lie
+        self.works_on: device | None = None  # the GPU for which the CPU computes now
         self.blocks: list[device] = []
 
 
@@ -189,40 +191,56 @@ def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:
         return
     if not isinstance(pin_memory, bool):
         raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {_name(pin_memory)}")
-    if not Emulated.count:
+    if not Cuda.devices():
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no "
                            "pinned memory allocator is available on this system.")  # fmt: skip
 
 
-class Emulated:
-    """The CUDA devices that are emulated: none, unless `flambeau.cuda.emulate()` was called."""
+class Cuda:
+    """The CUDA devices of this process. The driver is looked for when they are first asked for."""
 
     count = 0
     current = 0
     version: str | None = None  # of CUDA
     cudnn_version: int | None = None
+    look: Callable[[], None] | None = None
+    """What finds the devices and gets flambeau ready for them: see `_tensor.device_array`."""
+
+    @classmethod
+    def devices(cls) -> int:
+        """How many devices there are."""
+        if cls.look is not None:
+            look, cls.look = cls.look, None
+            look()
+        return cls.count
 
 
-def _emulated(wanted: device) -> device:
-    index = Emulated.current if wanted.index is None else wanted.index
-    if index >= Emulated.count:
+def _cuda(wanted: device) -> device:
+    index = Cuda.current if wanted.index is None else wanted.index
+    if index >= Cuda.count:
         raise AcceleratorError(INVALID_ORDINAL)
-    return device("cuda", index)
+    return CUDA[index] if index < len(CUDA) else device("cuda", index)
+
+
+CUDA = tuple([device("cuda", index) for index in range(16)])
+"""The devices that machines have; one object each."""
 
 
 def prepare(chosen: Any) -> None:
-    """Look at the device that a factory was asked for, before it takes memory: `thread.makes_meta`
-    then says whether the tensor is to have none."""
-    if check_available(chosen) is META:
-        Defaults.meta = thread.makes_meta = True
-    elif Defaults.meta:
-        thread.makes_meta = False
+    """Look at the device that a factory was asked for, before it takes memory: `made_on` then says
+    where the tensor shall lie."""
+    place = check_available(chosen)
+    if place is not CPU:
+        Defaults.elsewhere = True
+        thread.makes_on = place
+    elif Defaults.elsewhere:
+        thread.makes_on = None
 
 
-def makes_meta() -> bool:
-    """Whether the tensor that is being made is to have no memory; the next one is another."""
-    makes, thread.makes_meta = thread.makes_meta, False
-    return makes
+def made_on() -> device | None:
+    """Where the tensor that is being made shall lie, None for the CPU; the next one is another."""
+    place, thread.makes_on = thread.makes_on, None
+    return place
 
 
 class AcceleratorError(RuntimeError):
@@ -262,7 +280,7 @@ def check_available(chosen: Any) -> device:
     if wanted.type in NOT_COMPILED:
         raise AssertionError(NOT_COMPILED[wanted.type])
     if wanted.type == "cuda":
-        if Emulated.count:
-            return _emulated(wanted)
+        if Cuda.devices():
+            return _cuda(wanted)
         raise AssertionError("Torch not compiled with CUDA enabled")
     raise _missing_device(wanted)

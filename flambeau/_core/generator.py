@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flambeau._core.device import CPU, Emulated
+from flambeau._core.device import CPU, Cuda
 from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _place_of(device: object) -> Device:
     place = CPU if device is None or device == "cpu" else Device(device)
     if place.type == "cpu":
         return CPU
-    if place.type != "cuda" or not Emulated.count:
+    if place.type != "cuda" or not Cuda.devices():
         missing = f"{place.type.upper()} device type not an accelerator."
         raise RuntimeError(NO_GENERATOR.get(place.type, missing))
     return place

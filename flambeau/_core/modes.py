@@ -30,11 +30,10 @@ class Watch:
     observers). It is one test in every operator; what is active in which thread is found out behind
     it. `nodes` does the same for the nodes of backward, and `results` for what operators give:
     tensors that gained history from a write, and regions of inference mode.
-    `places` is the emulation of other devices, once it is on: it says where operators work.
     """
 
     __slots__ = (
-        "active", "anomaly", "inference_tensors", "nodes", "overriding", "partial", "places",
+        "active", "anomaly", "inference_tensors", "nodes", "overriding", "partial",
         "results", "saving",
     )  # fmt: skip
 
@@ -43,7 +42,6 @@ class Watch:
         self.nodes = 0  # anomaly mode, observers, emulated devices
         self.partial = 0  # backward passes that were asked for some gradients only
         self.results = 0
-        self.places: Any = None  # see `flambeau.cuda.emulation.places`
         self.saving = 0  # saved-tensor hooks, anomaly mode, or inference tensors exist
         self.anomaly = False
         self.inference_tensors = False

@@ -10,14 +10,14 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import Defaults, makes_meta, prepare, refuse_pinned
+from flambeau._core.device import CPU, META, Defaults, prepare, refuse_pinned
 from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._core.settings import warn_once
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
-from flambeau._tensor.meta import Meta
+from flambeau._tensor.device_array import DeviceArray, to_host
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
-from flambeau._tensor.tensor import Tensor, method, without_memory, wrap
+from flambeau._tensor.tensor import Tensor, method, placed, wrap
 
 
 def tensor(
@@ -40,7 +40,7 @@ def tensor(
     """
     if pin_memory is not False:
         refuse_pinned("tensor", pin_memory, optional=False)
-    if device is not None or Defaults.touched or Defaults.meta:
+    if device is not None or Defaults.touched or Defaults.elsewhere:
         prepare(device)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -52,8 +52,8 @@ def tensor(
             stacklevel=2,
         )
     result = wrap(copy_of(data, dtype))
-    if Defaults.meta and makes_meta():
-        result._data = without_memory(result._data)
+    if Defaults.elsewhere:
+        result._data = placed(result._data)
     if requires_grad is not False and _is_flag(requires_grad):
         if result._data.dtype.kind not in "fcV":
             raise RuntimeError(
@@ -319,9 +319,16 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 NO_NUMPY = (
-    "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+    "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
     "memory first."
 )
+
+
+def _refuse_numpy(tensor: Tensor) -> None:
+    """Raises TypeError where the memory is not the CPU's."""
+    place = tensor.device
+    if place is not CPU:
+        raise TypeError(NO_NUMPY.format(place))
 
 
 @method
@@ -330,8 +337,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if self.requires_grad and modes.grad.enabled and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
-    if self._data.__class__ is Meta:
-        raise TypeError(NO_NUMPY)
+    if self._data.__class__ is not np.ndarray:
+        if not force or self.device is META:
+            _refuse_numpy(self)
+        return self.cpu().numpy(force=True)  # type: ignore[attr-defined, no-any-return]
     if self._data.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     return self._data.view()
@@ -342,8 +351,8 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
     if self.requires_grad and modes.grad.enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")  # fmt: skip
-    if self._data.__class__ is Meta:
-        raise TypeError(NO_NUMPY)
+    if self._data.__class__ is not np.ndarray:
+        _refuse_numpy(self)
     if copy:
         return np.array(self._data, dtype)
     return np.asarray(self._data, dtype)
@@ -363,8 +372,14 @@ def item(self: Tensor) -> Any:
 @method
 def tolist(self: Tensor) -> Any:
     """Nested lists of Python numbers (a number for a 0-dim tensor)."""
-    data = self._data
+    data = numbers_of(self)
     return data.tolist() if data.dtype.kind != "V" else data.astype(np.float32).tolist()
+
+
+def numbers_of(tensor: Tensor) -> np.ndarray:
+    """The array of a tensor; a copy on the host where it lies on a GPU."""
+    data = tensor._data
+    return to_host(data) if isinstance(data, DeviceArray) else data
 
 
 SCALAR_OF_GRAD = (
@@ -386,7 +401,7 @@ def _single(self: Tensor) -> Any:
 def __bool__(self: Tensor) -> bool:
     data = self._data
     if data.size == 1:
-        if isinstance(data, Numberless):
+        if isinstance(data, Numberless) and not isinstance(data, DeviceArray):
             raise type(data.no_branch)(*data.no_branch.args)
         return bool(data.item())
     if data.size == 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._tensor.device_array import DeviceArray, to_host
 from flambeau._tensor.meta import Meta, zeros_of
 from flambeau._tensor.numberless import Numberless
 
@@ -54,4 +55,6 @@ def numbers_under(data: np.ndarray) -> np.ndarray:
     are about each example, or about all. Tensors without memory pass for zeros."""
     while data.__class__ is Example:
         data = data.value._data  # type: ignore[attr-defined]
+    if isinstance(data, DeviceArray):
+        return to_host(data)
     return zeros_of(data) if data.__class__ is Meta else data

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.device import check_available
+from flambeau._core.device import Cuda, check_available
 from flambeau._core.device import device as torch_device
 from flambeau._core.modes import grad
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import meta
 from flambeau._tensor.attributes import FIELDS, fields_of, put_in_slots, slots_of
 from flambeau._tensor.conversion import from_numpy
+from flambeau._tensor.device_array import from_host
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, constructors, method, new, storage_of
 
@@ -270,8 +271,8 @@ def copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     data = tensor._data
     if data.size == 0:
         return data.copy()
-    offset = data.__array_interface__["data"][0] - storage.start
-    return np.ndarray(data.shape, data.dtype, copied, offset, data.strides)
+    offset = address(data) - storage.start
+    return np.ndarray.__new__(type(data), data.shape, data.dtype, copied, offset, data.strides)
 
 
 def rebuild(
@@ -307,6 +308,22 @@ def rebuild_meta(layout: tuple[Any, ...], requires_grad: bool, cls: type, state:
     return result  # type: ignore[no-any-return]
 
 
+def rebuild_on(place: str, function: Any, args: Any) -> Any:
+    """A tensor of a GPU from a pickle.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    if not Cuda.devices():
+        raise RuntimeError("Attempting to deserialize object on a CUDA device but "
+                           "torch.cuda.is_available() is False. If you are running on a CPU-only "
+                           "machine, please use torch.load with map_location=torch.device('cpu') "
+                           "to map your storages to the CPU.")  # fmt: skip
+    result = function(*args)
+    result._data, result._storage = from_host(result._data, check_available(place)), None
+    return result
+
+
 @method
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     state = dict(self.__dict__)
@@ -314,6 +331,8 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
         layout = tuple(self._data.shape), element_strides(self._data), self.dtype
         slots = slots_of(self) if type(self) is not Tensor else {}
         return rebuild_meta, (layout, self.requires_grad, type(self), state, slots)
+    if self.is_cuda:
+        return rebuild_on, (str(self.device), *self.cpu().__reduce_ex__(protocol)[:2])
     data, storage = self._data, storage_of(self)
     offset = address(data) - storage.start if data.size else 0
     place = (self.dtype, data.shape, data.strides, offset)

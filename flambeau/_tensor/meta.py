@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.device import META
 from flambeau._runtime.cpu import _bytes, element_strides
 from flambeau._tensor.numberless import Numberless
 
@@ -22,6 +23,8 @@ NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 
 class Meta(Numberless):
     """The array of a tensor without memory."""
+
+    place = META
 
     no_numbers, no_memory = NotImplementedError(NO_DATA), NotImplementedError(NO_DATA)
     no_item = no_branch = RuntimeError(NO_ITEM)

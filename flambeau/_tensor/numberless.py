@@ -10,6 +10,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from flambeau._core.device import CPU, device
+
 MEMORY_ONLY = (np.may_share_memory, np.shares_memory)
 """Functions that look at where arrays lie, not at what they hold."""
 VIEWS = (np.transpose, np.squeeze, np.moveaxis, np.swapaxes, np.expand_dims, np.broadcast_to,
@@ -20,6 +22,8 @@ VIEWS = (np.transpose, np.squeeze, np.moveaxis, np.swapaxes, np.expand_dims, np.
 class Numberless(np.ndarray):
     """An array that refuses whoever asks it for numbers. Each kind brings its errors."""
 
+    place: ClassVar[device] = CPU
+    """The device of the tensor."""
     no_numbers: ClassVar[Exception]
     no_item: ClassVar[Exception]
     no_branch: ClassVar[Exception]

@@ -10,6 +10,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.layout import Size
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import printing
+from flambeau._tensor.conversion import numbers_of
 from flambeau._tensor.examples import NO_MEMORY, Example
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, class_of, constructors, method, storage_of
@@ -115,7 +116,8 @@ def storage_type(self: Tensor) -> Any:
 @method
 def get_device(self: Tensor) -> int:
     """The index of the tensor's device; -1 for the CPU."""
-    return -1
+    index = self.device.index
+    return -1 if index is None else index
 
 
 @method
@@ -251,7 +253,7 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
         prefix = f"{kind.__name__}("
     title = _history_title(self)
     text = printing.format_tensor(
-        self._data,
+        numbers_of(self),
         prefix=prefix,
         dtype_name=str(self.dtype),
         is_default_dtype=self.dtype in (dt.default_dtype(), dt.default_complex()),

@@ -9,10 +9,15 @@ import numpy as np
 from flambeau._core.device import CPU, META, check_available, device, is_pinned, pin
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._runtime.cpu import address, owner_of
+from flambeau._tensor.device_array import DeviceArray, assigned, from_host, to_host
 from flambeau._tensor.meta import Pages
 
 if TYPE_CHECKING:
     from flambeau._runtime.shared_memory import SharedMemory
+
+
+elsewhere: list[Any] = []
+"""What copies storages between devices, once there are any."""
 
 
 class UntypedStorage:
@@ -20,7 +25,7 @@ class UntypedStorage:
 
     __slots__ = ("__dict__", "__weakref__", "array", "filename", "is_ours", "start")
 
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    is_hpu = is_sparse = is_sparse_csr = False
     shared: SharedMemory | None = None
     """What holds the memory if other processes may see it."""
     in_shared_file = False
@@ -30,7 +35,7 @@ class UntypedStorage:
     """Whether tensors may look at memory that was this storage's."""
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
-        if type(size) is not np.ndarray:
+        if not isinstance(size, np.ndarray):
             size = _new_bytes(size, device)
         self.array: np.ndarray = size  # one-dimensional, uint8
         self.filename: str | None = None
@@ -40,7 +45,7 @@ class UntypedStorage:
     @classmethod
     def under(cls, data: np.ndarray) -> UntypedStorage:
         """All the memory that the owner of `data` holds."""
-        result = cls.exactly(owner_of(data))
+        result = cls.exactly(data.memory if isinstance(data, DeviceArray) else owner_of(data))
         result.is_ours = True
         return result
 
@@ -96,7 +101,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 where there are none."""
-        return self.start if self.array.size and self.device is CPU else 0
+        return self.start if self.array.size and self.device is not META else 0
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -111,8 +116,15 @@ class UntypedStorage:
     @property
     def device(self) -> device:
         """Where the memory is."""
+        if isinstance(self.array, DeviceArray):
+            return self.array.place
         below: Any = owner_of(self.array).base
         return META if isinstance(below, Pages) else CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is a GPU's."""
+        return isinstance(self.array, DeviceArray)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -122,7 +134,11 @@ class UntypedStorage:
         return int(self.array[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.array[index] = value & 255 if isinstance(value, int) else value
+        numbers = value & 255 if isinstance(value, int) else value
+        if isinstance(self.array, DeviceArray):
+            assigned[0](self.array[index], np.asarray(numbers, np.uint8))
+        else:
+            self.array[index] = numbers
 
     def __iter__(self) -> Any:
         return iter(self.tolist())
@@ -156,7 +172,8 @@ class UntypedStorage:
 
     def get_device(self) -> int:
         """The index of the device; -1 for the CPU."""
-        return -1
+        index = self.device.index
+        return -1 if index is None else index
 
     def resizable(self) -> bool:
         """Whether the memory may get another size: not where it is others'."""
@@ -171,9 +188,9 @@ class UntypedStorage:
         pin(device)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """This storage, if it is asked for where it is."""
-        check_available(device)
-        return self
+        """This storage, or a copy on another device."""
+        place = check_available(device)
+        return self if place is self.device else elsewhere[0](self, place)  # type: ignore[no-any-return]
 
     @staticmethod
     def from_buffer(
@@ -198,15 +215,20 @@ class UntypedStorage:
                 f"size does not match, self was {self.nbytes()} bytes but src was "
                 f"{source.nbytes()} bytes"
             )
-        self.array[...] = source.array
+        if self.device is source.device is CPU:
+            self.array[...] = source.array
+        else:
+            assigned[0](self.array, source.array)
         return self
 
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte."""
-        self.array[...] = value
+        self[:] = value
         return self
 
     def __reduce__(self) -> Any:
+        if isinstance(self.array, DeviceArray):
+            return rebuild_on, (str(self.device), to_host(self.array))
         return UntypedStorage, (self.array,)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
@@ -247,8 +269,12 @@ class UntypedStorage:
 
     def _move(self, size: int) -> None:
         """Larger memory, which begins with what there is."""
-        larger = np.zeros(size, np.uint8)
-        larger[: self.array.size] = self.array
+        larger: Any = np.zeros(size, np.uint8)
+        if isinstance(self.array, DeviceArray):
+            larger = from_host(larger, self.array.place)
+            assigned[0](larger[: self.array.size], self.array)
+        else:
+            larger[: self.array.size] = self.array
         self.whole, self.start = larger, address(larger)
         self.has_moved = True
 
@@ -257,8 +283,8 @@ class UntypedStorage:
         return self
 
     def cpu(self) -> UntypedStorage:
-        """This storage; it is on the CPU already."""
-        return self
+        """This storage; a copy if it is not on the CPU."""
+        return self.to(device=CPU)
 
     def is_shared(self) -> bool:
         """Whether other processes see this memory."""
@@ -288,9 +314,14 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         on_meta = self.device is META
-        lines = "..." if on_meta else "\n ".join(map(str, self.array[:1000]))
+        lines = "..." if on_meta else "\n ".join(map(str, self.array[:1000].tolist()))
         kind = f"torch.storage.UntypedStorage(device={self.device})"
         return f"{'' if on_meta else ' '}{lines}\n[{kind} of size {self.nbytes()}]"
+
+
+def rebuild_on(place: str, array: np.ndarray) -> UntypedStorage:
+    """A storage on a device from a pickle."""
+    return UntypedStorage(from_host(array, check_available(place)))
 
 
 def _new_bytes(size: Any, place: Any) -> np.ndarray:
@@ -298,7 +329,9 @@ def _new_bytes(size: Any, place: Any) -> np.ndarray:
     if place is not None:
         _check_place(place if isinstance(place, device) else device(place))
     if isinstance(size, int):
-        return np.zeros(size, np.uint8)
+        data = np.zeros(size, np.uint8)
+        found = check_available(place)
+        return from_host(data, found) if found.type == "cuda" else data  # type: ignore[no-any-return]
     kind = type(size).__name__
     if not hasattr(size, "__len__"):
         raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {kind}")

@@ -10,10 +10,11 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import CPU, META, device
+from flambeau._core.device import CPU, META, device, made_on
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
+from flambeau._tensor.device_array import DeviceArray, from_host
 from flambeau._tensor.meta import Meta, like
 from flambeau._tensor.numberless import as_array
 from flambeau._tensor.storage import UntypedStorage
@@ -105,7 +106,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def device(self) -> device:
         """Where the data live."""
-        return META if self._data.__class__ is Meta else CPU
+        data: Any = self._data
+        return CPU if data.__class__ is np.ndarray else data.place
 
     @property
     def is_meta(self) -> bool:
@@ -115,7 +117,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def is_cpu(self) -> bool:
         """Whether the data live in the computer's memory."""
-        return self._data.__class__ is not Meta
+        return self.device is CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data live in the memory of a GPU."""
+        return isinstance(self._data, DeviceArray)
 
     @property
     def layout(self) -> _Constant:
@@ -185,7 +192,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    is_cuda = is_sparse = is_quantized = is_mkldnn = is_nested = False
+    is_sparse = is_quantized = is_mkldnn = is_nested = False
     is_xpu = is_mps = is_sparse_csr = is_vulkan = is_ipu = is_hpu = is_xla = is_maia = is_mtia = (
         False
     )
@@ -215,6 +222,25 @@ def without_memory(data: np.ndarray) -> Meta:
     """An array without memory laid out as another: what a tensor on the device "meta" has."""
     constructors["expect_meta"]()
     return like(data)
+
+
+def placed(data: np.ndarray) -> Any:
+    """An array for the tensor that is being made, on the device that was asked for (`prepare`)."""
+    place = made_on()
+    if place is None:
+        return data
+    return without_memory(data) if place is META else from_host(data, place)
+
+
+def on_device_of(tensor: Tensor, other: Tensor) -> Tensor:
+    """A new tensor of the host, moved to where another one lies."""
+    if other._data.__class__ is not np.ndarray:
+        place = other.device
+        if place is META:
+            tensor._data = without_memory(tensor._data)
+        elif place is not CPU:
+            tensor._data = from_host(tensor._data, place)
+    return tensor
 
 
 def wrap(data: Any) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.missing import not_implemented_text
 
 NAMES = {entry: f"torch.{entry.scalar_name}Tensor" for entry in dt.ALL}
@@ -49,7 +49,7 @@ def type_called(name: str) -> tuple[Any, Any]:
 
 
 def _on_cuda(name: str) -> tuple[Any, Any]:
-    if not Emulated.count:
+    if not Cuda.devices():
         raise RuntimeError(NO_CUDA)
     plain = _without(name, "cuda")
     if plain not in KNOWN:
@@ -68,6 +68,6 @@ def invalid(name: str) -> ValueError:
 
 def refuse_class(kind: type) -> NoReturn:
     """A class that is no type of tensors, or one of tensors on a GPU."""
-    if kind.__module__ == "torch.cuda" and not Emulated.count:
+    if kind.__module__ == "torch.cuda" and not Cuda.devices():
         raise RuntimeError(NO_CUDA)
     raise invalid(kind.__name__)

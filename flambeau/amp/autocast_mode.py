@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core.autocast import kind_of, settings
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.dtype import bfloat16, dtype, float16, float64
 from flambeau._tensor.tensor import Tensor
 from flambeau.amp import settings as functions
@@ -26,7 +26,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 def amp_definitely_not_available() -> bool:
     """Whether there is no GPU for autocast: flambeau has emulated ones only."""
-    return Emulated.count == 0
+    return Cuda.devices() == 0
 
 
 def autocast_decorator(autocast_instance: Any, func: Callable[..., Any]) -> Callable[..., Any]:

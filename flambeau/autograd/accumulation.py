@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_format, contiguous_strides, is_dense
 from flambeau._runtime import cpu
-from flambeau._tensor import meta
+from flambeau._tensor import device_array, meta
+from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided, SparseFirst
-from flambeau._tensor.tensor import Tensor, constructors, new
+from flambeau._tensor.tensor import Tensor, constructors, new, wrap
 from flambeau.autograd.graph import tools
 from flambeau.autograd.hook_calls import run_accumulated_hooks
 
@@ -65,7 +68,10 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
     """
     data = grad._data
-    if sharers <= 0 and data.base is None and data.flags.c_contiguous and (
+    is_view = data.base is not None
+    if data.__class__ is not ndarray and isinstance(data, DeviceArray):
+        is_view = data.is_view
+    if sharers <= 0 and not is_view and data.flags.c_contiguous and (
         leaf._data.flags.c_contiguous
     ):  # fmt: skip
         result = new(Tensor)
@@ -78,9 +84,13 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
     if sharers > 0 or not fits:
         kept = wanted
-    if sharers > 0 or not fits or data.base is not None or not data.flags.writeable:
+    if sharers > 0 or not fits or is_view or not data.flags.writeable:
         if data.__class__ is Meta:
             data = meta.empty(sizes, kept, data.dtype)
+        elif isinstance(data, DeviceArray):
+            fresh = device_array.empty(sizes, kept, data.dtype, data.place.index)
+            constructors["assign_across"](wrap(fresh), grad)
+            data = fresh
         else:
             fresh = cpu.empty_strided(sizes, kept, data.dtype)
             fresh[...] = data

@@ -20,13 +20,12 @@ class Anomaly:
 
 
 def watched_apply(node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node's gradients, while observers look on, in anomaly mode, or on emulated devices."""
+    """A node's gradients, while observers look on, or in anomaly mode."""
     observers = modes.stacks.observers
     for observer in observers:
         observer.before_node(node, grad)
-    places = modes.watch.places
     try:
-        grads = applied(node, grad) if places is None else places.apply(node, grad)
+        grads = applied(node, grad)
     except BaseException:
         for observer in observers:
             observer.failed()

@@ -17,8 +17,8 @@ from flambeau._tensor.tensor import (
     Tensor,
     constructors,
     method,
+    on_device_of,
     provides,
-    without_memory,
     wrap,
 )
 from flambeau.autograd import engine
@@ -245,9 +245,7 @@ def _ones_for(root: Any) -> Tensor | None:
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
     ones = wrap(np.ones(shape, dtype))
-    if isinstance(root, Tensor) and root.is_meta:
-        ones._data = without_memory(ones._data)
-    return ones
+    return on_device_of(ones, root) if isinstance(root, Tensor) else ones
 
 
 def _of_dtype(given: Tensor, want: Any) -> Tensor:

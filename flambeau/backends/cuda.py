@@ -12,14 +12,14 @@ from typing import Any
 
 from flambeau._core import attention_backends as attention
 from flambeau._core import precision
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.missing import missing
 from flambeau.backends import _flags
 
 
 def is_built() -> bool:
     """Whether CUDA is built in: only while it is emulated."""
-    return Emulated.count > 0
+    return Cuda.devices() > 0
 
 
 def _reduction(name: str) -> property:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from flambeau._core import precision
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.dtype import float16, float32, float64
 from flambeau.backends import _flags
 
@@ -42,12 +42,12 @@ _ALL = (_enabled, _benchmark, _limit_in_use, _deterministic, _allow_tf32, _fp32_
 
 def is_available() -> bool:
     """Whether cuDNN is there: only where CUDA is emulated."""
-    return Emulated.count > 0
+    return Cuda.devices() > 0
 
 
 def version() -> int | None:
     """The version of cuDNN; None where there is none."""
-    return Emulated.cudnn_version
+    return Cuda.cudnn_version
 
 
 def is_acceptable(tensor: Any) -> bool:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
+from flambeau._core.device import Cuda
 from flambeau._core.device import device as torch_device
 from flambeau._core.missing import missing
+from flambeau._tensor.device_array import ready
 
 default_generators: tuple[Any, ...] = ()
 has_half = True
@@ -25,13 +27,13 @@ NOT_COMPILED = "Torch not compiled with CUDA enabled"
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device: no."""
-    return False
+    """Whether there is a CUDA device."""
+    return Cuda.devices() > 0
 
 
 def device_count() -> int:
-    """The number of CUDA devices: 0."""
-    return 0
+    """The number of CUDA devices."""
+    return Cuda.devices()
 
 
 def is_initialized() -> bool:
@@ -263,6 +265,19 @@ def _needs_a_device(name: str) -> Callable[..., NoReturn]:
 
 
 globals().update({name: _needs_a_device(name) for name in NEED_A_DEVICE})
+
+
+def _fill() -> None:
+    """Put in the functions that answer for devices."""
+    from flambeau.cuda.emulation import namespace
+
+    namespace.fill(globals())
+
+
+if Cuda.count:
+    _fill()
+else:
+    ready.append(_fill)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import Defaults, check_available, makes_meta, prepare
+from flambeau._core.device import Defaults, check_available, prepare
 from flambeau._core.layout import preserve_format
 from flambeau._ops.factories.filled import untouched
 from flambeau._ops.table.namespace import ops
@@ -22,8 +22,8 @@ from flambeau._tensor.tensor import (
     class_of,
     memory_of,
     new,
+    placed,
     storage_of,
-    without_memory,
     wrap,
 )
 from flambeau.autograd.versions import share_count
@@ -153,7 +153,7 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
         raise RuntimeError(CANNOT_REQUIRE_GRAD)
     result = new(Parameter)
     data = untouched(np.empty(shape, numpy_dtype))
-    result._data = without_memory(data) if Defaults.meta and makes_meta() else data
+    result._data = placed(data) if Defaults.elsewhere else data
     result._requires_grad = True
     if modes.grad.inference:
         result._inference = True

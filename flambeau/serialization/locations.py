@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import modes
-from flambeau._core.device import Emulated, check_available, device
+from flambeau._core.device import Cuda, check_available, device
 from flambeau._tensor.meta import Pages
-from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.storage import UntypedStorage, elsewhere
 from flambeau._tensor.typed_storage import TypedStorage
 
 Restore = Callable[[UntypedStorage, str], UntypedStorage]
@@ -111,7 +110,7 @@ def _type_name(storage: Any) -> str:
 
 def validate_cuda_device(location: str) -> int:
     """The index of a CUDA device. Raises RuntimeError if it is not there."""
-    if not Emulated.count:
+    if not Cuda.devices():
         _refuse("cuda", None, location)
     return device(location).index or 0
 
@@ -146,8 +145,8 @@ def _refuse(kind: str, storage: Any, location: str) -> Any:
     """Devices that flambeau has not; CUDA, if it is emulated, gets a copy of the storage."""
     if location != kind and not location.startswith(f"{kind}:"):
         return None
-    if kind == "cuda" and modes.watch.places is not None:
-        return modes.watch.places.storage(storage, check_available(device(location)))
+    if kind == "cuda" and Cuda.devices():
+        return elsewhere[0](storage, check_available(device(location)))
     if kind in MODULES:
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but "

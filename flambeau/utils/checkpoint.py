@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from flambeau._core import modes
 from flambeau._core.autocast import Snapshot
+from flambeau._core.device import Cuda
 from flambeau._core.generator import default_generator
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd import engine
 from flambeau.autograd.backward import backward as run_backward
 from flambeau.autograd.function import Function
@@ -165,8 +165,6 @@ class Conditions:
 
     def __enter__(self) -> None:
         self.stack = contextlib.ExitStack()
-        if modes.watch.places is not None:  # the function is the user's, it works anywhere
-            self.stack.enter_context(modes.watch.places.outside())
         self.stack.enter_context(self.autocast)
         for stream, state in zip(_streams(), self.states, strict=False):
             self.stack.callback(stream.set_state, stream.get_state())
@@ -178,8 +176,7 @@ class Conditions:
 
 def _streams() -> list[Any]:
     """The default random streams of all devices."""
-    places = modes.watch.places
-    return [default_generator, *([] if places is None else places.streams())]
+    return [default_generator, *(constructors["cuda_streams"]() if Cuda.count else ())]
 
 
 class set_checkpoint_early_stop:

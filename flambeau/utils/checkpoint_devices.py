@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from flambeau._core import modes
+from flambeau._core.device import Cuda
 from flambeau._tensor.tensor import Tensor
 
 
@@ -28,7 +28,7 @@ class DefaultDeviceType:
         """The type that is set; otherwise that of the devices that are there."""
         if DefaultDeviceType._default_device_type is not None:
             return DefaultDeviceType._default_device_type
-        return "cpu" if modes.watch.places is None else "cuda"
+        return "cuda" if Cuda.count else "cpu"
 
 
 def device_module(kind: str) -> Any:

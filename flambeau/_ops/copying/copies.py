@@ -28,6 +28,7 @@ from flambeau._tensor.meta import NO_DATA, Meta
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import (
     Tensor,
+    constructors,
     memory_of,
     method,
     provides,
@@ -155,10 +156,10 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         dtype = args[0]
         return self if dtype is self.dtype else ops._to_copy(self, dtype=dtype)  # type: ignore[no-any-return]
     dtype, place, copy, memory_format = parse_to(args, kwargs)
-    if place is not None and modes.watch.places is not None:
-        return modes.watch.places.to(self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
-    if place is not None and place is not self.device and META in (place, self.device):
-        return _to_other(self, place, dtype, memory_format)
+    if place is not None and place is not self.device:
+        if META in (place, self.device):
+            return _to_other(self, place, dtype, memory_format)
+        return constructors["to_device"](self, place, dtype, copy, memory_format)  # type: ignore[no-any-return]
     same_type = dtype is None or dtype is self.dtype
     same_format = memory_format is None or memory_format is lay.preserve_format
     if same_type and not copy and (same_format or _suggested(self._data) is memory_format):
@@ -260,7 +261,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU; itself if it is there already."""
-    if modes.watch.places is None and memory_format is None and not self.is_meta:
+    if memory_format is None and self.is_cpu:
         return self
     return to(self, "cpu", memory_format=memory_format)
 
@@ -345,8 +346,10 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         warn_once(HALF_LOST, 3)
     token = cpu.enter_quiet(cpu.QUIET)
     try:
-        if self._data.__class__ is not Meta:
+        if self._data.__class__ is src._data.__class__ is np.ndarray:
             assign(self._data, src._data)
+        elif self._data.__class__ is not Meta:
+            constructors["assign_across"](self, src)
     finally:
         cpu.leave_quiet(token)
     if modes.watch.results and modes.stacks.levels:

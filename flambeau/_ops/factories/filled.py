@@ -13,7 +13,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.allocation import cannot_allocate, overflowed
-from flambeau._core.device import CPU, META, Defaults, makes_meta, prepare, refuse_pinned, thread
+from flambeau._core.device import CPU, META, Defaults, prepare, refuse_pinned, thread
 from flambeau._core.promotion import dtype_of_number
 from flambeau._core.settings import Determinism
 from flambeau._ops.copying.copies import format_strides, write_number
@@ -27,7 +27,7 @@ from flambeau._tensor import meta
 from flambeau._tensor.bits import about_memory, put
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor, memory_of, without_memory, wrap
+from flambeau._tensor.tensor import Tensor, memory_of, placed, wrap
 from flambeau.autograd.history import bump, check_inplace
 
 
@@ -69,7 +69,7 @@ def _size_error(sizes: Any, name: str) -> TypeError:
 
 def options(dtype: Any, layout: Any, device: Any) -> Any:
     """The NumPy dtype of a factory call, after a check of the other options."""
-    if device is not None or Defaults.touched or Defaults.meta:
+    if device is not None or Defaults.touched or Defaults.elsewhere:
         prepare(device)
     if layout is not None and layout is not lay.strided:
         raise OtherLayout(f"layout {layout} is not implemented in flambeau 0.1")
@@ -132,8 +132,8 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None, *,
 
     `counted`: only the number of elements has to be right.
     """
-    if Defaults.meta and makes_meta() and out is None:
-        data = without_memory(data)
+    if Defaults.elsewhere and out is None:
+        data = placed(data)
     if out is not None:
         if counted and memory_of(out).size == data.size:
             data = data.reshape(memory_of(out).shape)
@@ -215,7 +215,7 @@ def memory(shape: tuple[int, ...], numpy_dtype: Any, make: Any = np.empty) -> np
 
 def _beyond(shape: tuple[int, ...], numpy_dtype: Any, error: Exception) -> np.ndarray:
     """What there is no memory for needs none if it is to be on the device "meta"."""
-    if thread.makes_meta and isinstance(error, MemoryError):
+    if thread.makes_on is META and isinstance(error, MemoryError):
         return meta.zeros_of(meta.empty(shape, lay.contiguous_strides(shape), numpy_dtype))
     raise no_memory(shape, error) from None
 

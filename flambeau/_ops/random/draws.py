@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_fill, random_integer, random_sample
-from flambeau._core.device import CPU, Defaults, refuse_pinned, thread
+from flambeau._core.device import CPU, META, Defaults, refuse_pinned, thread
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -35,7 +35,7 @@ from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
 from flambeau._tensor.meta import Meta
-from flambeau._tensor.tensor import Tensor, method, wrap
+from flambeau._tensor.tensor import Tensor, constructors, method, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
@@ -86,8 +86,11 @@ random_fill.Compiled.kernels = staticmethod(_kernels)
 def stream_of(generator: Any, name: str = "") -> CoreGenerator:
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
-    if Defaults.meta and (thread.makes_meta or thread.on_zeros):
+    if Defaults.elsewhere and (thread.makes_on is META or thread.on_zeros):
         return CoreGenerator()  # nobody will see the numbers
+    if generator is None and Defaults.elsewhere:
+        place = thread.works_on or thread.makes_on
+        return default_generator if place is None else constructors["cuda_stream"](place)
     if generator is None:
         return default_generator
     if isinstance(generator, CoreGenerator):

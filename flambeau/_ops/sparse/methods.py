@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import layout as lay
-from flambeau._core import modes
 from flambeau._core.device import check_available
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.sparse.arithmetic import is_sparse, replace
@@ -16,7 +15,7 @@ from flambeau._ops.sparse.products import matmul as product
 from flambeau._ops.sparse.table import method, on_sparse, refusal
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, constructors
 from flambeau.autograd.history import check_inplace
 
 
@@ -52,8 +51,8 @@ SparseTensor.data = property(detach)  # type: ignore[assignment]
 def to(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
     """This tensor in another type; itself where nothing changes and no `copy` is wanted."""
     dtype, place, wants_copy, _ = parse_to(args, kwargs)
-    if place is not None and modes.watch.places is not None:
-        return modes.watch.places.to(self, place, dtype, wants_copy, None)  # type: ignore[no-any-return]
+    if place is not None and place is not self.device:
+        return constructors["to_device"](self, place, dtype, wants_copy, None)  # type: ignore[no-any-return]
     if (dtype is None or dtype is self.dtype) and not wants_copy:
         return self
     entries = ops._to_copy(self._entries, dtype=dtype or self.dtype)

@@ -25,6 +25,7 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
+from flambeau._core.device import Cuda
 from flambeau._ops.table import dispatch
 from flambeau._ops.table.op import Op
 from flambeau._tensor.tensor import Tensor
@@ -52,7 +53,7 @@ def around(op: Op) -> Callable[..., Any]:
     """The public function of a composite that has a word of its own."""
     body = op.body
     words = [word_for(op.autocast or "", kind) for kind in DEVICES]
-    if not any(words[: 1 if modes.watch.places is None else 2]):
+    if not any(words[: 1 if not Cuda.count else 2]):
         return body
     state = modes.watch
 
@@ -94,7 +95,7 @@ DEVICES = ("cpu", "cuda")
 
 def device_of(values: tuple[Any, ...]) -> str:
     """The kind of device that a row works on: CUDA if a tensor is there."""
-    if modes.watch.places is None:
+    if not Cuda.count:
         return "cpu"
     return "cuda" if any(tensor.is_cuda for tensor in tensors_in(values)) else "cpu"
 
@@ -223,7 +224,7 @@ def is_eligible(tensor: Any, kind: str) -> bool:
     """Whether autocast for a kind of device may change a tensor's type."""
     if not tensor.dtype.is_floating_point or tensor.dtype is dt.float64:
         return False
-    return modes.watch.places is None or tensor.device.type == kind
+    return not Cuda.count or tensor.device.type == kind
 
 
 def cast_all(values: tuple[Any, ...], target: dt.dtype, kind: str) -> list[Any]:

@@ -26,7 +26,7 @@ from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import Bits, among, set_bits
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor, constructors, new, wrap
+from flambeau._tensor.tensor import Tensor, new, wrap
 from flambeau.autograd.history import (
     bump,
     check_inplace,
@@ -151,6 +151,8 @@ CONVERTED: dict[str, Plain] = {}
 Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""
+WITHOUT_NUMBERS: list[Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]] = []
+"""The same for composites that look at numbers, which some tensors do not have at hand."""
 
 
 def watched(
@@ -183,17 +185,14 @@ def taken_over(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
         result = watcher(op, plain, values, functional)
         if result is not NotImplemented:
             return result
-    places = modes.watch.places
-    return plain(*values) if places is None else places.run(op, plain, values)
+    return plain(*values)
 
 
 def make(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     if op.kind == "composite" and not op.backward:
         body = _asked_for_numbers(op) if op.shape is not None else op.body
-        function = renamed.public_function(op, _watched_body(op) if op.autocast else body)
-        places = modes.watch.places
-        return function if places is None else places.around(function)  # type: ignore[no-any-return]
+        return renamed.public_function(op, _watched_body(op) if op.autocast else body)
     if op.kind == "pointwise":
         from flambeau._ops.table.elementwise_path import make_pointwise
 
@@ -217,9 +216,10 @@ def _asked_for_numbers(op: Op) -> Callable[..., Any]:
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
         if modes.watch.results:
-            result = constructors["without_numbers"](op, args, kwargs)
-            if result is not NotImplemented:
-                return result
+            for watcher in WITHOUT_NUMBERS:
+                result = watcher(op, args, kwargs)
+                if result is not NotImplemented:
+                    return result
         return body(*args, **kwargs)
 
     return call

@@ -59,6 +59,11 @@ is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_stora
 isclose numel result_type typename
 """,
     "copying.tensor_methods": "type_as",
+    "cuda.dispatch": "",
+    "cuda.generators": "",
+    "cuda.host": "",
+    "cuda.mismatch": "",
+    "cuda.transfer": "",
     "elementwise.arithmetic": """
 _div_floor _div_trunc _over_number _rsub _times_number add div divide floor_divide fmod mul
 multiply neg negative positive reciprocal remainder rsub square sub subtract true_divide
@@ -443,10 +448,12 @@ transpose_ unsqueeze_
 
 PROVIDES = {
     "copying.copies": "set_data",
+    "cuda.dispatch": "expect_cuda",
+    "cuda.generators": "cuda_stream cuda_streams",
+    "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
     "transforms.levels": "carry_tangents expect_batches expect_meta",
-    "transforms.meta": "without_numbers",
 }
 
 ALIASES = {

@@ -19,7 +19,7 @@ from flambeau._ops.table.op import Op
 from flambeau._runtime.cpu import address, element_strides, write
 from flambeau._tensor.bits import among, on_memory, put
 from flambeau._tensor.meta import Meta
-from flambeau._tensor.tensor import Tensor, memory_of
+from flambeau._tensor.tensor import Tensor, constructors, memory_of, wrap
 from flambeau.autograd.history import bump, check_inplace
 
 
@@ -96,8 +96,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         check_inplace(out, False, leaf=False)
     if modes.grad.enabled and out_learning.is_copied(op, out, result):
         return out.copy_(result)
-    if out._data.__class__ is not Meta:
-        write(out._data, result._data)
+    _store(out, result._data)
     bump(out)
     if modes.grad.enabled:
         out_learning.record(op, out, result, inputs)
@@ -251,7 +250,16 @@ def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False)
     check_written(mine, data)
     if not repeatable:
         check_overlap(mine)
-    write(mine, data)
+    _store(target, data)
+
+
+def _store(target: Tensor, data: np.ndarray) -> None:
+    """Write values, wherever they and the target lie."""
+    mine = target._data
+    if mine.__class__ is np.ndarray:
+        write(mine, data)
+    elif mine.__class__ is not Meta:
+        constructors["assign_across"](target, wrap(data))
 
 
 def check_written(mine: np.ndarray, data: np.ndarray) -> None:

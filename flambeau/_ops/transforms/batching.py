@@ -53,8 +53,8 @@ def run(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any, ...]
         parts = batch_rules.apply(call)
     results = _standing(call, parts)
     if op.kind != "view":
-        _record(op, values, results)
-    return _as_returned(op, results)
+        record(op, values, results)
+    return as_returned(op, results)
 
 
 def _standing(call: Call, parts: Parts) -> list[Any]:
@@ -70,7 +70,7 @@ def _standing(call: Call, parts: Parts) -> list[Any]:
     return found
 
 
-def _as_returned(op: Op, results: list[Any]) -> Any:
+def as_returned(op: Op, results: list[Any]) -> Any:
     if op.schema.return_types[0].endswith("[]"):
         return tuple(results)
     return dispatch.result_type(op)(results) if len(op.schema.returns) > 1 else results[0]
@@ -126,18 +126,18 @@ def recorder(op: Op) -> dispatch.Recorder:
     return _recorders[key]
 
 
-def _record(op: Op, values: tuple[Any, ...], results: list[Any]) -> None:
+def record(op: Op, values: tuple[Any, ...], results: list[Any]) -> None:
     """Record a call in the graph of tensors that stand for examples."""
     if op.backward and pointwise.wants_grad(values):
         lists = op.schema.return_types[0].endswith("[]")
-        recorder(op).call(*_as_recorded(op, values), *([tuple(results)] if lists else results))
+        recorder(op).call(*as_recorded(op, values), *([tuple(results)] if lists else results))
     elif modes.grad.enabled is None:
         for result in results:
             if result is not None:
                 result._inference = True
 
 
-def _as_recorded(op: Op, values: tuple[Any, ...]) -> list[Any]:
+def as_recorded(op: Op, values: tuple[Any, ...]) -> list[Any]:
     """Arguments as formulas expect them: tensors for numbers."""
     if op.kind != "pointwise":
         return list(values)
@@ -155,8 +155,8 @@ def _in_parts(level: Batch, op: Op, values: tuple[Any, ...]) -> Any:
     count = len(plain) - len(names)
     result = function(*plain[:count], **dict(zip(names, plain[count:], strict=True)))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    _record(op, values, results)
-    return _as_returned(op, results)
+    record(op, values, results)
+    return as_returned(op, results)
 
 
 def _without_history(level: Batch, value: Any) -> Any:
@@ -187,7 +187,7 @@ def _in_place(level: Batch, op: Op, plain: Callable[..., Any], values: tuple[Any
     with level.apart():
         batch_rules.write(Call(level, op, plain, values))
     if recorded:
-        recorder(written).inplace(*_as_recorded(op, (before, *rest)), target)
+        recorder(written).inplace(*as_recorded(op, (before, *rest)), target)
     else:
         bump(target)
     return target

@@ -37,6 +37,7 @@ def expect_meta() -> None:
     """From now on there may be tensors without memory."""
     if meta.watch not in dispatch.WATCHERS:
         dispatch.WATCHERS.append(meta.watch)
+        dispatch.WITHOUT_NUMBERS.append(meta.without_numbers)
 
 
 @provides("expect_batches")

@@ -23,7 +23,7 @@ from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
 from flambeau._tensor import meta
 from flambeau._tensor.meta import Meta
-from flambeau._tensor.tensor import Tensor, provides, wrap
+from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace, snapshot
 
 NO_SHAPE = (
@@ -48,15 +48,14 @@ def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
     if functional is False:
         return _in_place(op, plain, values)
     results = _results(op, plain, values)
-    batching._record(op, values, results)
-    return batching._as_returned(op, results)
+    batching.record(op, values, results)
+    return batching.as_returned(op, results)
 
 
 def _concerned(values: Any) -> bool:
     return any(map(is_meta, tensors_in(values)))
 
 
-@provides("without_numbers")
 def without_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call of a composite that looks at numbers; NotImplemented if it may."""
     if not _concerned((*args, *kwargs.values())):
@@ -197,7 +196,7 @@ def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any
     before = snapshot(target) if recorded and Plan(written).uses_self() else target
     if recorded:
         recorder = batching.recorder(written)
-        recorder.inplace(*batching._as_recorded(op, (before, *rest)), target)
+        recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
     else:
         bump(target)
     return target

@@ -80,11 +80,29 @@ class Driver:
         raise NotImplementedError
 
 
+class Played:
+    """Whether CUDA is emulated, whatever is there."""
+
+    on = os.environ.get("FLAMBEAU_EMULATE_CUDA", "") not in ("", "0")
+
+
+def play() -> None:
+    """Emulate CUDA in this process.
+
+    Raises:
+        RuntimeError: a GPU is in use.
+    """
+    if not Played.on and driver() is not None:
+        raise RuntimeError("CUDA cannot be emulated: a GPU is in use")
+    Played.on = True
+    driver.cache_clear()
+
+
 @cache_once
 def driver() -> Driver | None:
     """The driver of this process: the fake one where CUDA is emulated, NVIDIA's where there is a
     GPU, else None."""
-    if os.environ.get("FLAMBEAU_EMULATE_CUDA", "") not in ("", "0"):
+    if Played.on:
         from flambeau._runtime.cuda.fake import FakeDriver
 
         return FakeDriver()

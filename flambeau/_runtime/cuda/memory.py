@@ -12,8 +12,9 @@ class Current:
     stream = 0
 
 
-def running() -> Driver:
-    """The driver, for code that is only reached where there is one.
+def running(device: int | None = None) -> Driver:
+    """The driver, for code that is only reached where there is one; it works on `device`, by
+    default the current one.
 
     Raises:
         AssertionError: there is none.
@@ -21,7 +22,7 @@ def running() -> Driver:
     found = driver()
     if found is None:
         raise AssertionError("Torch not compiled with CUDA enabled")
-    found.use(Current.device)
+    found.use(Current.device if device is None else device)
     return found
 
 
@@ -31,8 +32,8 @@ class Block:
     __slots__ = ("address", "device", "nbytes")
 
     def __init__(self, nbytes: int, device: int) -> None:
-        self.address = running().allocate(nbytes)
+        self.address = running(device).allocate(nbytes)
         self.nbytes, self.device = nbytes, device
 
     def __del__(self) -> None:
-        running().free(self.address)
+        running(self.device).free(self.address)

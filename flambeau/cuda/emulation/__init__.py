@@ -1,47 +1,24 @@
-"""CUDA programs without CUDA: `cuda:0` is a heap of its own, and the CPU computes.
+"""CUDA programs without a GPU: the driver is a fake one (`_runtime.cuda.fake`).
 
-`start()` is what `FLAMBEAU_EMULATE_CUDA=1` and `flambeau.cuda.emulate()` do. Nothing of it is
-looked at before: it puts a watcher in front of operators (`places`), gives Tensor methods that know
-devices, and fills `torch.cuda` with functions that answer for an emulated GPU.
-
-What is emulated is where tensors are, what may meet, what is refused, which precision autocast
-chooses, and how much memory is in use; not how a GPU's kernels round, nor their speed.
+`start()` is what `FLAMBEAU_EMULATE_CUDA=1` and `flambeau.cuda.emulate()` do. Everything above the
+driver is what it is on a GPU; memory is the host's, behind addresses that only the driver reads.
 """
 
 from __future__ import annotations
 
-from flambeau._core import modes
-from flambeau._core.device import Emulated
-from flambeau._runtime import device_memory
-
-DEVICES, CUDA, CUDNN = 1, "13.0", 91900
+from flambeau._core.device import Cuda
+from flambeau._runtime.cuda.driver import play
+from flambeau._tensor.device_array import look
 
 
 def start() -> None:
-    """Emulate CUDA from now on; it stays on. Call it before tensors are made.
+    """Emulate CUDA from now on; it stays on.
 
     Raises:
-        RuntimeError: this system has no memory pool, of which the emulated memory is made.
+        RuntimeError: a GPU is in use.
     """
-    if modes.watch.places is not None:
+    if Cuda.count:
         return
-    try:
-        for index in range(DEVICES):
-            device_memory.add(f"cuda:{index}")
-    except (ImportError, OSError, MemoryError) as error:
-        raise RuntimeError(f"CUDA cannot be emulated: there is no memory pool ({error}); it needs "
-                           "Linux and llvmlite") from error  # fmt: skip
-    Emulated.count, Emulated.version, Emulated.cudnn_version = DEVICES, CUDA, CUDNN
-    import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
-    from flambeau import cuda
-    from flambeau.cuda.emulation import generators, hooks, namespace
-    from flambeau.cuda.emulation.places import Places
-
-    places = Places()
-    places.accelerator = namespace.ACCELERATOR
-    modes.watch.places = places
-    modes.watch.active += 1
-    modes.watch.nodes += 1
-    generators.start()
-    hooks.install(places)
-    namespace.fill(vars(cuda))
+    play()
+    Cuda.look = look
+    Cuda.devices()

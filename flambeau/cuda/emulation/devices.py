@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau._core.device import INVALID_ORDINAL, AcceleratorError, Emulated
+from flambeau._core.device import INVALID_ORDINAL, AcceleratorError, Cuda
 from flambeau._core.device import device as Device
 from flambeau._runtime import device_memory
 
@@ -40,7 +40,7 @@ def index_of(which: Any, *, optional: bool = True) -> int:
     if isinstance(which, int):
         return which
     if which is None and optional:
-        return Emulated.current
+        return Cuda.current
     wanted = Device(which) if isinstance(which, str) else which
     if not isinstance(wanted, Device):
         raise ValueError("Expected a torch.device with a specified index or an integer, but got:"
@@ -50,7 +50,7 @@ def index_of(which: Any, *, optional: bool = True) -> int:
     if wanted.index is None and not optional:
         raise ValueError("Expected a torch.device with a specified index or an integer, but got:"
                          f"{which}")  # fmt: skip
-    return Emulated.current if wanted.index is None else wanted.index
+    return Cuda.current if wanted.index is None else wanted.index
 
 
 def is_available() -> bool:
@@ -60,7 +60,7 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """The number of emulated devices."""
-    return Emulated.count
+    return Cuda.devices()
 
 
 def is_initialized() -> bool:
@@ -89,7 +89,7 @@ def get_arch_list() -> list[str]:
 
 def current_device() -> int:
     """The index of the current device."""
-    return Emulated.current
+    return Cuda.current
 
 
 def set_device(device: Any) -> None:
@@ -100,10 +100,10 @@ def set_device(device: Any) -> None:
         AcceleratorError: there is no such device.
     """
     index = index_of(device, optional=False)
-    if index >= Emulated.count:
+    if index >= Cuda.devices():
         raise AcceleratorError(INVALID_ORDINAL)
     if index >= 0:
-        Emulated.current = index
+        Cuda.current = index
 
 
 class device:
@@ -114,11 +114,11 @@ class device:
         self.prev_idx = -1
 
     def __enter__(self) -> None:
-        self.prev_idx = Emulated.current
+        self.prev_idx = Cuda.current
         set_device(self.idx)
 
     def __exit__(self, *exc: object) -> None:
-        Emulated.current = self.prev_idx
+        Cuda.current = self.prev_idx
 
 
 class device_of(device):
@@ -131,7 +131,7 @@ class device_of(device):
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """Name, capability and memory of a device. Raises AssertionError for one that is not there."""
     index = index_of(device)
-    if not 0 <= index < Emulated.count:
+    if not 0 <= index < Cuda.devices():
         raise AssertionError("Invalid device id")
     heap = device_memory.HEAPS[f"cuda:{index}"]
     return DeviceProperties("flambeau emulated GPU", *CAPABILITY, heap.limit - heap.base, 1)

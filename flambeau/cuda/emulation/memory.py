@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._runtime import device_memory
 from flambeau._runtime.device_memory import Heap
 from flambeau.cuda.emulation.devices import index_of
@@ -26,7 +26,7 @@ EVENTS = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_a
 
 def _heap(device: Any) -> Heap:
     index = index_of(device)
-    if not 0 <= index < Emulated.count:
+    if not 0 <= index < Cuda.devices():
         raise ValueError("Invalid device argument")
     return device_memory.HEAPS[f"cuda:{index}"]
 

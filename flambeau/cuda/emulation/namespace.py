@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from flambeau.cuda.emulation import devices, generators, memory, streams, types
+from flambeau._ops.cuda import generators
+from flambeau.cuda.emulation import devices, memory, streams, types
 
 SOURCES: tuple[ModuleType, ...] = (devices, memory, streams, generators)
 PRIVATE = frozenset(("index_of", "of_place", "start", "Current", "DeviceProperties"))
@@ -20,14 +21,3 @@ def fill(cuda: dict[str, Any]) -> None:
                 cuda[name] = value
     cuda.update(types.TYPES)
     cuda["default_generators"] = tuple(generators.default_generators)
-
-
-ACCELERATOR = {
-    "current_device_index": devices.current_device, "current_device_idx": devices.current_device,
-    "set_device_index": devices.set_device, "set_device_idx": devices.set_device,
-    "synchronize": devices.synchronize, "current_stream": streams.current_stream,
-    **{name: vars(memory)[name] for name in (
-        "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved",
-        "max_memory_reserved")},
-}  # fmt: skip
-"""The functions of `torch.accelerator` by name."""

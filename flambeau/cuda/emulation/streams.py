@@ -6,7 +6,7 @@ import itertools
 import time
 from typing import Any
 
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._core.device import device as Device
 from flambeau.cuda.emulation.devices import index_of
 
@@ -150,14 +150,14 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is None:
             return
-        self.index, self.before = Emulated.current, current_stream(self.stream.device)
+        self.index, self.before = Cuda.current, current_stream(self.stream.device)
         set_stream(self.stream)
-        Emulated.current = self.stream.device_index
+        Cuda.current = self.stream.device_index
 
     def __exit__(self, *exc: object) -> None:
         if self.stream is not None:
             set_stream(self.before)
-            Emulated.current = self.index
+            Cuda.current = self.index
 
 
 def stream(stream: Stream | None) -> StreamContext:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._core.device import Emulated
+from flambeau._core.device import Cuda
 from flambeau._ops.factories import typed
 from flambeau._tensor.tensor import Tensor
-from flambeau.cuda.emulation.places import At
 
 
 class CudaTypedMeta(typed.TypedMeta):
@@ -16,8 +15,8 @@ class CudaTypedMeta(typed.TypedMeta):
     place = "cuda"
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        with At(f"cuda:{Emulated.current}"):
-            return typed.legacy(cls.element, args, any_type=False)
+        made = typed.legacy(cls.element, args, any_type=False)
+        return made.to(f"cuda:{Cuda.current}")
 
     def __instancecheck__(cls, instance: Any) -> bool:
         on_gpu = isinstance(instance, Tensor) and instance.is_cuda

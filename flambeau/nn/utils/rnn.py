@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core import modes
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor, wrap
 
@@ -153,7 +152,7 @@ def _rows(batch_sizes: np.ndarray, batch: int) -> Tensor:
 
 def _beside(indices: Tensor, other: Tensor) -> Tensor:
     """Indices on the device of another tensor."""
-    return indices if modes.watch.places is None else indices.to(other.device)  # type: ignore[attr-defined, no-any-return]
+    return indices.to(other.device)  # type: ignore[attr-defined, no-any-return]
 
 
 def pack_padded_sequence(

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from flambeau._core import modes
+from flambeau._core.device import Cuda
 from flambeau.utils.data.dataset import IterableDataset
 from flambeau.utils.data.fetch import fetcher_for
 from flambeau.utils.data.pinning import pinned
@@ -31,7 +32,7 @@ class LoaderIterator:
                 f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
                 stacklevel=3,
             )
-        if loader.pin_memory and modes.watch.places is None:
+        if loader.pin_memory and not Cuda.devices():
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
@@ -55,7 +56,7 @@ class LoaderIterator:
             data = self.next_data()
         self.yielded += 1
         self._check_length()
-        if self.loader.pin_memory and modes.watch.places is not None:
+        if self.loader.pin_memory and Cuda.devices():
             return pinned(data)
         return data
 

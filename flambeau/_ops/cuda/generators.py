@@ -8,17 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flambeau._core.device import Emulated, check_available, device
+from flambeau._core.device import Cuda, check_available, device
 from flambeau._core.generator import default_generator
 from flambeau._ops.random.draws import Generator
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, provides
 
 default_generators: list[Generator] = []
 
 
+@provides("cuda_stream")
+def stream_of(place: device) -> Generator:
+    """The default stream of a device."""
+    return default_generators[place.index or 0]
+
+
+@provides("cuda_streams")
+def streams() -> list[Generator]:
+    """The default streams of all devices."""
+    return default_generators
+
+
 def start() -> None:
     """Give every emulated device its stream, with the seed of the CPU's."""
-    for index in range(Emulated.count):
+    for index in range(Cuda.devices()):
         stream = Generator(device("cuda", index))
         stream.manual_seed(default_generator.initial_seed())
         default_generators.append(stream)
@@ -59,7 +71,7 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 def manual_seed(seed: int) -> None:
     """Start the current device's stream anew."""
-    default_generators[Emulated.current].manual_seed(int(seed))
+    default_generators[Cuda.current].manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
@@ -70,7 +82,7 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Start the current device's stream from the system's randomness."""
-    default_generators[Emulated.current].seed()
+    default_generators[Cuda.current].seed()
 
 
 def seed_all() -> None:
@@ -80,4 +92,4 @@ def seed_all() -> None:
 
 def initial_seed() -> int:
     """The seed that the current device's stream was started with."""
-    return default_generators[Emulated.current].initial_seed()
+    return default_generators[Cuda.current].initial_seed()

@@ -1,0 +1,152 @@
+"""The way of a call with tensors on a GPU: its kernel there, or the host.
+
+Views are made by their rows, and composites are made of other rows. All else is computed by the
+row's kernel (`table`) or, where there is none, by the CPU (`host`), and recorded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import modes
+from flambeau._core.device import CPU, device, thread
+from flambeau._ops.cuda import generators, host, transfer
+from flambeau._ops.cuda.mismatch import check
+from flambeau._ops.cuda.table import KERNELS, WRITING
+from flambeau._ops.table import dispatch, pointwise
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.recording import Plan
+from flambeau._ops.transforms import batching
+from flambeau._tensor.device_array import DeviceArray
+from flambeau._tensor.sparse import SparseTensor
+from flambeau._tensor.tensor import Tensor, provides, wrap
+from flambeau.autograd.history import bump, check_inplace, snapshot
+
+
+def place_in(values: Any) -> device | None:
+    """The GPU that a call works on; None where no tensor lies on one."""
+    for tensor in tensors_in(values):
+        data = tensor._entries._data if isinstance(tensor, SparseTensor) else tensor._data
+        if isinstance(data, DeviceArray):
+            return data.place
+    return None
+
+
+def watch(
+    op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
+) -> Any:
+    """A row's call with tensors on a GPU; NotImplemented where there are none."""
+    place = place_in(values)
+    if place is None:
+        return NotImplemented
+    check(op, values, _name_of_place)
+    if op.kind == "composite":
+        return plain(*values)
+    if op.kind == "view":
+        return _views(plain(*values))
+    if functional is False:
+        return _in_place(op, plain, values, place)
+    result = _result(op, plain, values, place)
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    if not any(isinstance(part, Tensor) for part in results):
+        return result
+    batching.record(op, values, results)
+    return batching.as_returned(op, results)
+
+
+def _name_of_place(tensor: Tensor) -> str:
+    return str(tensor.device)
+
+
+def _views(result: Any) -> Any:
+    """Some views come as plain arrays over the same memory."""
+    for part in result if isinstance(result, tuple) else (result,):
+        data = part._data
+        if data.__class__ is np.ndarray:
+            owner = data.base
+            while owner is not None and not isinstance(owner, DeviceArray):
+                owner = owner.base
+            if owner is not None:
+                part._data = np.ndarray.view(data, owner.__class__)
+    return result
+
+
+def _arrays(value: Any) -> Any:
+    """An argument as kernels get it: arrays for tensors, numbers for single ones of the host."""
+    if isinstance(value, Tensor):
+        data = value._data
+        return data if isinstance(data, DeviceArray) or data.ndim else data[()]
+    if isinstance(value, (list, tuple)):
+        return [_arrays(item) for item in value]
+    return value
+
+
+def _result(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: device) -> Any:
+    """What a row gives, as tensors without history."""
+    kernel = KERNELS.get(op.full_name)
+    if kernel is not None:
+        found = kernel(*map(_arrays, values))
+        if found is not NotImplemented:
+            return tuple(map(wrap, found)) if isinstance(found, tuple) else wrap(found)
+    return host.compute(op, plain, values, place)
+
+
+def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: device) -> Any:
+    """A write to the first argument."""
+    target, *rest = values
+    written = op.written
+    recorded = bool(written.backward) and pointwise.wants_grad(values)
+    check_inplace(target, recorded)
+    before = snapshot(target) if recorded and Plan(written).uses_self() else target
+    if not _written_by_kernel(op, values):
+        host.compute_in_place(op, plain, values, place)
+    if recorded:
+        recorder = batching.recorder(written)
+        recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
+    else:
+        bump(target)
+    return target
+
+
+def _written_by_kernel(op: Op, values: tuple[Any, ...]) -> bool:
+    kernel = WRITING.get(op.full_name)
+    if kernel is None or not isinstance(values[0]._data, DeviceArray):
+        return False
+    return kernel(*map(_arrays, values)) is not NotImplemented
+
+
+def on_host(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of a composite that looks at numbers: the host does, on copies with their history;
+    NotImplemented where no tensor is on a GPU."""
+    place = place_in((*args, *kwargs.values()))
+    if place is None:
+        return NotImplemented
+    host.CALLS[op.full_name] += 1
+    before, thread.works_on = thread.works_on, place
+    try:
+        given = [transfer.all_moved(value, CPU) for value in args]
+        named = {name: transfer.all_moved(value, CPU) for name, value in kwargs.items()}
+        result = op.body(*given, **named)
+    finally:
+        thread.works_on = before
+    for source, copy in zip(args, given, strict=True):
+        if result is copy:
+            return source
+    return transfer.all_moved(result, place)
+
+
+@provides("expect_cuda")
+def expect_cuda() -> None:
+    """From now on there may be tensors on GPUs."""
+    import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
+
+    if watch not in dispatch.WATCHERS:
+        dispatch.WATCHERS.append(watch)
+        dispatch.WITHOUT_NUMBERS.append(on_host)
+        modes.watch.active += 1
+        modes.watch.results += 1
+        generators.start()

@@ -1,0 +1,220 @@
+"""Arrays in the memory of GPUs: ndarrays over device addresses, which the host may not read.
+
+Shape, strides, type and views are an ndarray's. Whoever wants the numbers on the host copies them
+(`to_host`); all else that would read them is refused, or ends the process: on the fake driver, too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from flambeau._core.device import CUDA, Cuda, device
+from flambeau._core.layout import contiguous_strides, is_dense
+from flambeau._runtime.cpu import _bytes, address, element_strides
+from flambeau._runtime.cuda import memory
+from flambeau._runtime.cuda.driver import driver
+from flambeau._tensor.numberless import Numberless
+
+BASIC = (int, slice, np.integer)
+NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
+
+
+class DeviceArray(Numberless):
+    """An array in the memory of a GPU; each device has a class of its own."""
+
+    place: ClassVar[device] = CUDA[0]
+    no_numbers = no_item = no_branch = no_memory = RuntimeError(NOT_HERE)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether others may look at this memory."""
+        return not isinstance(self.base, Memory)
+
+    @property
+    def memory(self) -> Any:
+        """All the memory that this array lies in, as bytes."""
+        found: Any = self
+        while not isinstance(found, Memory):
+            found = found.base
+        return found
+
+    def __getitem__(self, index: Any) -> Any:
+        """A view: also of a single element, which ndarray would read."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if not all(part is None or part is ... or isinstance(part, BASIC) for part in parts):
+            raise RuntimeError(NOT_HERE)
+        return super().__getitem__(parts if ... in parts else (*parts, ...))
+
+    def __iter__(self) -> Any:
+        return (self[place] for place in range(len(self)))
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:  # type: ignore[override]
+        """A view where the memory allows it, else a copy on the device."""
+        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        try:
+            return np.ndarray.reshape(self, sizes, order=order, copy=False)  # type: ignore[call-overload]
+        except ValueError:
+            if copy is False or order != "C":
+                raise
+            return contiguous(self).reshape(sizes)
+
+    def item(self, *args: Any) -> Any:  # type: ignore[override]
+        """The single number, copied to the host."""
+        return to_host(self).item(*args)
+
+    def tolist(self) -> Any:  # type: ignore[override]
+        """The numbers, copied to the host."""
+        return to_host(self).tolist()
+
+    def copy(self, order: Any = "K") -> Any:
+        """The same elements in new memory, laid out as here where that is dense."""
+        strides = element_strides(self)
+        if not is_dense(self.shape, strides) or order == "C":
+            return contiguous(self)
+        result = empty(self.shape, strides, self.dtype, self.place.index)
+        assigned[0](result, self)
+        return result
+
+    def view(self, *args: Any) -> Any:  # type: ignore[override]
+        """Another view of the same memory."""
+        return np.ndarray.view(self, *args)
+
+    def __bool__(self) -> bool:  # type: ignore[override]
+        return bool(to_host(self))
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+
+class Held:
+    """Memory that arrays lie over; it goes back to the pool with the last of them."""
+
+    __slots__ = ("__array_interface__", "block")
+
+    def __init__(self, nbytes: int, index: int) -> None:
+        self.block = memory.Block(nbytes, index)
+        self.__array_interface__ = {
+            "shape": (nbytes,), "typestr": "|u1", "data": (self.block.address, False), "version": 3,
+        }  # fmt: skip
+
+
+class Memory(DeviceArray):
+    """The bytes of a piece of memory, under all arrays that lie in it."""
+
+
+@cache
+def classes_of(index: int) -> tuple[type[DeviceArray], type[Memory]]:
+    """The class of the arrays of a device, and that of its memory."""
+    names = {"place": CUDA[index]}
+    array = type(f"Cuda{index}Array", (DeviceArray,), names)
+    return array, type(f"Cuda{index}Memory", (Memory,), names)
+
+
+def class_of(index: int) -> type[DeviceArray]:
+    """The class of the arrays of a device."""
+    return classes_of(index)[0]
+
+
+def contiguous(data: DeviceArray) -> Any:
+    """The same elements in row-major memory of their own."""
+    result = empty(data.shape, contiguous_strides(data.shape), data.dtype, data.place.index)
+    assigned[0](result, data)
+    return result
+
+
+assigned: list[Any] = []
+"""What copies arrays on devices: `_ops.cuda.copies.assign`, once there are any."""
+
+
+def extent(data: np.ndarray) -> tuple[int, int]:
+    """How many bytes before its first element, and how many from there on, an array reaches."""
+    if not data.size:
+        return 0, 0
+    reach = [(n - 1) * step for n, step in zip(data.shape, data.strides, strict=True)]
+    low = -sum([step for step in reach if step < 0])
+    return low, sum([step for step in reach if step > 0]) + data.itemsize
+
+
+def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
+    """A new array on a device; `strides` in elements.
+
+    Raises:
+        torch.OutOfMemoryError: the device has not so much.
+    """
+    shape, steps = tuple(shape), _bytes(tuple(strides), numpy_dtype.itemsize)
+    nbytes = 0
+    if 0 not in shape:
+        nbytes = numpy_dtype.itemsize
+        nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
+    kind, below = classes_of(index)
+    held = np.asarray(Held(nbytes, index)).view(below)
+    return np.ndarray.__new__(kind, shape, numpy_dtype, held, 0, steps)
+
+
+def like(data: np.ndarray, index: int) -> Any:
+    """A new array on a device, with the layout of another."""
+    return empty(data.shape, element_strides(data), data.dtype, index)
+
+
+def to_host(data: DeviceArray) -> np.ndarray:
+    """The same elements on the host, with the same strides."""
+    if not data.size:
+        return np.ndarray(data.shape, data.dtype, np.empty(1, np.uint8).data, 0, data.strides)
+    low, high = extent(data)
+    taken = np.empty(low + high, np.uint8)
+    driver = memory.running(data.place.index)
+    driver.to_host(address(taken), address(data) - low, low + high, memory.Current.stream)
+    return np.ndarray(data.shape, data.dtype, taken.data, low, data.strides)
+
+
+def from_host(data: np.ndarray, place: device) -> Any:
+    """The same elements on a device, with the same strides where they lie side by side, else in
+    row-major order."""
+    low, high = extent(data)
+    if low or high != data.nbytes:
+        data = np.ascontiguousarray(data).reshape(data.shape)
+    result = like(data, place.index or 0)
+    if data.size:
+        driver = memory.running(place.index)
+        driver.to_device(address(result), address(data), data.nbytes, memory.Current.stream)
+    return result
+
+
+def overwrite(target: DeviceArray, numbers: np.ndarray) -> None:
+    """Write the elements of an array with the same shape and strides back to a device, as `to_host`
+    gave it: the bytes between them are taken along."""
+    if target.size:
+        low, high = extent(target)
+        driver = memory.running(target.place.index)
+        driver.to_device(
+            address(target) - low, address(numbers) - low, low + high, memory.Current.stream
+        )
+
+
+ready: list[Any] = []
+"""What gets upper layers ready for devices, once there are any."""
+
+
+def look() -> None:
+    """Find the devices of this process."""
+    found = driver()
+    if found is None:
+        return
+    Cuda.count = found.device_count()
+    from flambeau._tensor.tensor import constructors
+
+    constructors["expect_cuda"]()
+    for function in ready:
+        function()
+
+
+Cuda.look = look
