@@ -246,12 +246,19 @@ def made_on() -> device | None:
 class AcceleratorError(RuntimeError):
     """An error that a device reports; `torch.AcceleratorError`."""
 
+    error_code = 0
+    """The device's own number for it."""
 
-INVALID_ORDINAL = (
-    "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+
+ADVICE = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
     "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+"""What PyTorch adds to the errors that a device reports."""
+INVALID_ORDINAL = (
+    "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+    + ADVICE
 )
 
 

@@ -1,7 +1,8 @@
 """What is asked of a driver, and which one this process has.
 
-Addresses of device memory, streams, events, modules and functions are plain integers. Everything
-but allocation works on the current context, that of the device last handed to `use`.
+Addresses of device memory, streams, events, modules, functions and graphs are plain integers; the
+stream 0 is the default one. All but questions about a device works on the current context, that of
+the device last handed to `use`.
 """
 
 from __future__ import annotations
@@ -9,23 +10,20 @@ from __future__ import annotations
 import os
 from functools import cache as cache_once
 
+from flambeau._runtime.cuda.errors import CudaError
 
-class CudaError(RuntimeError):
-    """What a driver reports: its number, its name, and torch's text for it."""
+__all__ = ["CAPTURE_BROKEN", "CAPTURING", "NOT_CAPTURING", "CudaError", "Driver", "driver"]
 
-    def __init__(self, code: int, name: str, text: str) -> None:
-        super().__init__(f"CUDA error: {text}")
-        self.code, self.name = code, name
-
-
-OUT_OF_MEMORY = 2
-NOT_READY = 600
+NOT_CAPTURING, CAPTURING, CAPTURE_BROKEN = 0, 1, 2
+"""What a capture is at: `Driver.capture_status`."""
 
 
 class Driver:
     """An interface of NVIDIA's driver, as far as flambeau needs it."""
 
     fake = False
+
+    # ---- devices
 
     def device_count(self) -> int:
         """How many devices there are."""
@@ -43,6 +41,10 @@ class Driver:
         """The device's name."""
         raise NotImplementedError
 
+    def uuid(self, index: int) -> bytes:
+        """The 16 bytes that tell this device from all others."""
+        raise NotImplementedError
+
     def total_memory(self, index: int) -> int:
         """Bytes of memory that a device has."""
         raise NotImplementedError
@@ -50,6 +52,24 @@ class Driver:
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes of the current device."""
         raise NotImplementedError
+
+    def version(self) -> int:
+        """The CUDA version of the driver: 13000 for 13.0."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait for all streams of the current device."""
+        raise NotImplementedError
+
+    def can_access_peer(self, index: int, peer: int) -> bool:
+        """Whether kernels of a device may read another one's memory."""
+        raise NotImplementedError
+
+    def enable_peer(self, peer: int) -> None:
+        """Let kernels of the current device read another one's memory."""
+        raise NotImplementedError
+
+    # ---- memory
 
     def allocate(self, nbytes: int) -> int:
         """The address of new memory. Raises CudaError."""
@@ -63,20 +83,167 @@ class Driver:
         """Copy host memory to a device; pageable memory has been read when this returns."""
         raise NotImplementedError
 
-    def to_host(self, target: int, source: int, nbytes: int, stream: int) -> None:
-        """Copy device memory to the host; pageable memory has been written when this returns."""
+    def to_host(
+        self, target: int, source: int, nbytes: int, stream: int, wait: bool = True
+    ) -> None:
+        """Copy device memory to the host; it has been written when this returns, unless the memory
+        is pinned and `wait` is False."""
         raise NotImplementedError
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
-        """Copy within device memory."""
+        """Copy within device memory, from one device to another too."""
         raise NotImplementedError
 
     def fill(self, target: int, value: int, width: int, count: int, stream: int) -> None:
         """Write a number of 1, 2 or 4 bytes `count` times."""
         raise NotImplementedError
 
-    def synchronize(self) -> None:
-        """Wait for all streams of the current device."""
+    def allocate_host(self, nbytes: int) -> int:
+        """The address of new pinned memory of the host, which every device reaches."""
+        raise NotImplementedError
+
+    def free_host(self, address: int) -> None:
+        """Give pinned memory back."""
+        raise NotImplementedError
+
+    def register_host(self, address: int, nbytes: int) -> None:
+        """Pin memory of the host that is there."""
+        raise NotImplementedError
+
+    def unregister_host(self, address: int) -> None:
+        """Let pinned memory be ordinary memory again."""
+        raise NotImplementedError
+
+    # ---- streams
+
+    def stream_priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of the current device: 0 and -5."""
+        raise NotImplementedError
+
+    def new_stream(self, priority: int = 0) -> int:
+        """A queue of work that does not wait for the default stream."""
+        raise NotImplementedError
+
+    def free_stream(self, stream: int) -> None:
+        """Destroy a stream; what is in it is still done."""
+        raise NotImplementedError
+
+    def stream_done(self, stream: int) -> bool:
+        """Whether all work of a stream is done."""
+        raise NotImplementedError
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for all work of a stream."""
+        raise NotImplementedError
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let later work of a stream wait for an event."""
+        raise NotImplementedError
+
+    # ---- events
+
+    def new_event(self, timing: bool = False, blocking: bool = False) -> int:
+        """A mark to put into streams; `blocking` lets waiting threads sleep."""
+        raise NotImplementedError
+
+    def free_event(self, event: int) -> None:
+        """Destroy an event."""
+        raise NotImplementedError
+
+    def record(self, event: int, stream: int, external: bool = False) -> None:
+        """Put an event into a stream; `external` ones stay events when a graph is captured."""
+        raise NotImplementedError
+
+    def event_done(self, event: int) -> bool:
+        """Whether all work before the event is done."""
+        raise NotImplementedError
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for all work before the event."""
+        raise NotImplementedError
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Milliseconds between two events that have happened."""
+        raise NotImplementedError
+
+    # ---- kernels
+
+    def load_module(self, image: bytes) -> int:
+        """Load a cubin, or PTX, into the current device."""
+        raise NotImplementedError
+
+    def unload_module(self, module: int) -> None:
+        """Give a module's memory back; its functions are no more."""
+        raise NotImplementedError
+
+    def function(self, module: int, name: str) -> int:
+        """The kernel of that name in a module."""
+        raise NotImplementedError
+
+    def function_attribute(self, function: int, number: int) -> int:
+        """An attribute of a kernel by CUDA's number: 4 is the count of its registers."""
+        raise NotImplementedError
+
+    def launch(
+        self, function: int, grid: tuple[int, ...], threads: int, shared: int, stream: int,
+        packed: bytes,
+    ) -> None:  # fmt: skip
+        """Put a kernel into a stream.
+
+        Args:
+            grid: blocks in up to three dimensions.
+            threads: of a block.
+            shared: bytes of dynamic shared memory; more than 48 KiB are asked for when needed.
+            packed: the arguments, 8 bytes each, of which a kernel may read the first 4, 2 or 1.
+        """
+        raise NotImplementedError
+
+    # ---- graphs
+
+    def begin_capture(self, stream: int, mode: int = 0) -> None:
+        """Note what is put into a stream instead of doing it.
+
+        `mode` says what is refused meanwhile: 0 calls of any thread that a graph cannot hold, 1
+        those of this thread, 2 none.
+        """
+        raise NotImplementedError
+
+    def end_capture(self, stream: int) -> int:
+        """The graph of what was noted. Raises CudaError where the capture was broken."""
+        raise NotImplementedError
+
+    def capture_status(self, stream: int) -> int:
+        """NOT_CAPTURING, CAPTURING or CAPTURE_BROKEN."""
+        raise NotImplementedError
+
+    def instantiate(self, graph: int) -> int:
+        """A form of a graph that can be launched."""
+        raise NotImplementedError
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Put all work of a graph into a stream."""
+        raise NotImplementedError
+
+    def graph_nodes(self, graph: int) -> int:
+        """How many pieces of work a graph holds."""
+        raise NotImplementedError
+
+    def free_graph(self, graph: int) -> None:
+        """Destroy a graph; what was instantiated from it stays."""
+        raise NotImplementedError
+
+    def free_executable(self, executable: int) -> None:
+        """Destroy what `instantiate` made."""
+        raise NotImplementedError
+
+    # ---- tools
+
+    def profiler_start(self) -> None:
+        """Tell a profiler outside that it is to look now."""
+        raise NotImplementedError
+
+    def profiler_stop(self) -> None:
+        """Tell a profiler outside that it has seen enough."""
         raise NotImplementedError
 
 

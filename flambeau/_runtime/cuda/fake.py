@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from typing import Any
 
-from flambeau._runtime.cuda.driver import OUT_OF_MEMORY, CudaError, Driver
+from flambeau._runtime.cuda import errors
+from flambeau._runtime.cuda.driver import Driver
+
+Kernel = Callable[[tuple[int, ...], int, int, bytes], None]
 
 SPAN = 1 << 36
 """Addresses of a device; memory is taken when it is written to."""
@@ -39,6 +43,7 @@ class FakeDriver(Driver):
         self.distance = _address_of(self._bytes) - self.base
         self.next = self.base
         self.sizes: dict[int, int] = {}
+        self.kernels: dict[int, Kernel] = {}
 
     def host(self, address: int) -> int:
         """Where the bytes of a device address lie."""
@@ -71,7 +76,7 @@ class FakeDriver(Driver):
         """The address of new memory; no address is given twice."""
         wanted = -(-max(nbytes, 1) // GRAIN) * GRAIN
         if self.next + wanted > self.base + SPAN:
-            raise CudaError(OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")
+            raise errors.error(errors.OUT_OF_MEMORY)
         address, self.next = self.next, self.next + wanted + GRAIN
         self.sizes[address] = wanted
         return address
@@ -84,7 +89,9 @@ class FakeDriver(Driver):
         """Copy host memory to the device."""
         ctypes.memmove(self.host(target), source, nbytes)
 
-    def to_host(self, target: int, source: int, nbytes: int, stream: int) -> None:
+    def to_host(
+        self, target: int, source: int, nbytes: int, stream: int, wait: bool = True
+    ) -> None:
         """Copy device memory to the host."""
         ctypes.memmove(target, self.host(source), nbytes)
 
@@ -100,6 +107,20 @@ class FakeDriver(Driver):
         else:
             cells = (kind * count).from_address(self.host(target))
             cells[:] = [value] * count
+
+    def register(self, kernel: Kernel) -> int:
+        """The number of a kernel that is a function of Python: kernel(grid, threads, shared,
+        packed), with the arguments of `launch`; it finds memory by `host`."""
+        number = len(self.kernels) + 1
+        self.kernels[number] = kernel
+        return number
+
+    def launch(
+        self, function: int, grid: tuple[int, ...], threads: int, shared: int, stream: int,
+        packed: bytes,
+    ) -> None:  # fmt: skip
+        """Call a registered kernel."""
+        self.kernels[function](grid, threads, shared, packed)
 
     def synchronize(self) -> None:
         """Work is done when it is asked for."""
