@@ -46,7 +46,12 @@ def fits(average: Any, current: Any) -> bool:
     if not isinstance(current, Tensor) or average.is_sparse or current.is_sparse:
         return False
     data, other = average._data, current._data
-    if data.dtype not in fused.PLAIN or not data.size or not data.flags.c_contiguous:
+    if (
+        data.__class__ is not np.ndarray
+        or data.dtype not in fused.PLAIN
+        or not data.size
+        or not data.flags.c_contiguous
+    ):
         return False
     return fused.fits(other, data.dtype, data.shape)
 

@@ -257,7 +257,8 @@ def check_places(values: list[Any]) -> None:
 
 def is_plain(parameter: Tensor) -> bool:
     """Whether formulas may work on the memory: float32 and float64, where NumPy rounds as torch."""
-    return parameter._data.dtype.kind == "f" and parameter._data.itemsize >= 4
+    data = parameter._data
+    return data.__class__ is np.ndarray and data.dtype.kind == "f" and data.itemsize >= 4
 
 
 def beside(parameter: Any, values: list[Any]) -> list[Any]:

@@ -91,7 +91,12 @@ class Plan:
 def is_for_kernel(parameter: Any) -> bool:
     """Whether a kernel can go through a parameter and its gradient."""
     data = parameter._data
-    if data.dtype not in PLAIN or not data.size or not data.flags.c_contiguous:
+    if (
+        data.__class__ is not np.ndarray
+        or data.dtype not in PLAIN
+        or not data.size
+        or not data.flags.c_contiguous
+    ):
         return False
     return fits(parameter._grad._data, data.dtype, data.shape)
 
