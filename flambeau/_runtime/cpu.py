@@ -171,6 +171,15 @@ def owner_of(data: np.ndarray) -> np.ndarray:
     return data
 
 
+def over(memory: np.ndarray, shape: Any, numpy_dtype: Any, offset: int, strides: Any) -> Any:
+    """An array over another one's memory, of the kind that lies there: `offset` and `strides` in
+    bytes, from the first element of `memory`."""
+    kind = memory.__class__
+    if kind is not np.ndarray:
+        kind = kind.views_as  # type: ignore[attr-defined]
+    return np.ndarray.__new__(kind, shape, numpy_dtype, memory, offset, strides)
+
+
 _word_at: Any = ctypes.c_size_t.from_address
 _HEADER = object.__basicsize__
 

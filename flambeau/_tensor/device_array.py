@@ -6,6 +6,7 @@ Shape, strides, type and views are an ndarray's. Whoever wants the numbers on th
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any, ClassVar
 
@@ -19,6 +20,11 @@ from flambeau._runtime.cuda.driver import driver
 from flambeau._tensor.numberless import Numberless
 
 BASIC = (int, slice, np.integer)
+BYTE = np.dtype(np.uint8)
+_window: Any = ctypes.pythonapi.PyMemoryView_FromMemory
+_window.restype = ctypes.py_object
+_window.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+WRITABLE = 0x200
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
 
 
@@ -32,14 +38,6 @@ class DeviceArray(Numberless):
     def is_view(self) -> bool:
         """Whether others may look at this memory."""
         return not isinstance(self.base, Memory)
-
-    @property
-    def memory(self) -> Any:
-        """All the memory that this array lies in, as bytes."""
-        found: Any = self
-        while not isinstance(found, Memory):
-            found = found.base
-        return found
 
     def __getitem__(self, index: Any) -> Any:
         """A view: also of a single element, which ndarray would read."""
@@ -95,20 +93,11 @@ class DeviceArray(Numberless):
         return complex(self.item())
 
 
-class Held:
-    """Memory that arrays lie over; it goes back to the pool with the last of them."""
-
-    __slots__ = ("__array_interface__", "block")
-
-    def __init__(self, nbytes: int, index: int) -> None:
-        self.block = memory.Block(nbytes, index)
-        self.__array_interface__ = {
-            "shape": (nbytes,), "typestr": "|u1", "data": (self.block.address, False), "version": 3,
-        }  # fmt: skip
-
-
 class Memory(DeviceArray):
-    """The bytes of a piece of memory, under all arrays that lie in it."""
+    """The bytes of a piece of memory, under all arrays that lie in it: it goes back to the pool
+    with the last of them."""
+
+    block: memory.Block
 
 
 @cache
@@ -116,7 +105,9 @@ def classes_of(index: int) -> tuple[type[DeviceArray], type[Memory]]:
     """The class of the arrays of a device, and that of its memory."""
     names = {"place": CUDA[index]}
     array = type(f"Cuda{index}Array", (DeviceArray,), names)
-    return array, type(f"Cuda{index}Memory", (Memory,), names)
+    below = type(f"Cuda{index}Memory", (Memory,), names)
+    below.views_as = array
+    return array, below
 
 
 def class_of(index: int) -> type[DeviceArray]:
@@ -156,8 +147,10 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
         nbytes = numpy_dtype.itemsize
         nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
     kind, below = classes_of(index)
-    held = np.asarray(Held(nbytes, index)).view(below)
-    return np.ndarray.__new__(kind, shape, numpy_dtype, held, 0, steps)
+    block = memory.Block(nbytes, index)
+    under = np.ndarray.__new__(below, (nbytes,), BYTE, _window(block.address, nbytes, WRITABLE))
+    under.block = block
+    return np.ndarray.__new__(kind, shape, numpy_dtype, under, 0, steps)
 
 
 def like(data: np.ndarray, index: int) -> Any:

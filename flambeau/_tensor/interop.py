@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._core.device import Cuda, check_available
 from flambeau._core.device import device as torch_device
 from flambeau._core.modes import grad
-from flambeau._runtime.cpu import address, element_strides
+from flambeau._runtime.cpu import address, element_strides, over
 from flambeau._tensor import meta
 from flambeau._tensor.attributes import FIELDS, fields_of, put_in_slots, slots_of
 from flambeau._tensor.conversion import from_numpy
@@ -272,7 +272,7 @@ def copied_memory(tensor: Tensor, memo: dict[int, Any]) -> np.ndarray:
     if data.size == 0:
         return data.copy()
     offset = address(data) - storage.start
-    return np.ndarray.__new__(type(data), data.shape, data.dtype, copied, offset, data.strides)
+    return over(copied, data.shape, data.dtype, offset, data.strides)  # type: ignore[no-any-return]
 
 
 def rebuild(
@@ -287,7 +287,7 @@ def rebuild(
     result: Any = new(cls)
     dtype, shape, strides, offset = place
     storage = result._storage = UntypedStorage(memory)
-    result._data = np.ndarray(shape, dtype.numpy_dtype, storage.array, offset, strides)
+    result._data = over(storage.array, shape, dtype.numpy_dtype, offset, strides)
     result._requires_grad = requires_grad
     result._version_count = 1  # it counts as having been pointed to its memory
     result.__dict__.update(state)

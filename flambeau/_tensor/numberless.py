@@ -24,10 +24,16 @@ class Numberless(np.ndarray):
 
     place: ClassVar[device] = CPU
     """The device of the tensor."""
+    views_as: ClassVar[Any]
+    """The class of arrays over the same memory."""
     no_numbers: ClassVar[Exception]
     no_item: ClassVar[Exception]
     no_branch: ClassVar[Exception]
     no_memory: ClassVar[Exception]
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        cls.views_as = cls
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise _again(self.no_numbers)

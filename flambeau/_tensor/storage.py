@@ -45,7 +45,7 @@ class UntypedStorage:
     @classmethod
     def under(cls, data: np.ndarray) -> UntypedStorage:
         """All the memory that the owner of `data` holds."""
-        result = cls.exactly(data.memory if isinstance(data, DeviceArray) else owner_of(data))
+        result = cls.exactly(owner_of(data))
         result.is_ours = True
         return result
 
@@ -233,6 +233,10 @@ class UntypedStorage:
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
         return self.copied_storage(memo)
+
+    def on_host(self) -> np.ndarray:
+        """The bytes, for readers on the host: a copy where they lie on a GPU."""
+        return to_host(self.array) if isinstance(self.array, DeviceArray) else self.array
 
     def copied_storage(self, memo: dict[Any, Any]) -> UntypedStorage:
         """A copy, the same one for all that is copied together."""

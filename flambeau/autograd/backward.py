@@ -169,7 +169,7 @@ def _or_zeros(found: Any, tensor: Tensor, learns: bool) -> Any:
     if isinstance(tensor, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge"
                            )  # fmt: skip
-    zeros = tools.zeros(tensor._data.shape, tensor._data.dtype)
+    zeros = tools.zeros(tensor._data.shape, tensor._data.dtype, tensor.device)
     zeros._requires_grad = learns
     return zeros
 

@@ -473,7 +473,7 @@ def _result_meta(context: Context, result: Any, differs: bool) -> Any:
         return None
     if not (differs or context._materialize_non_diff_grads):
         return None
-    return result._data.shape, result._data.dtype
+    return result._data.shape, result._data.dtype, result.device
 
 
 def _save(node: CustomNode, inputs: list[Tensor], outputs: list[Any]) -> None:

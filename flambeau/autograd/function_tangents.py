@@ -151,5 +151,5 @@ def _tangent_or_zeros(level: Level, value: Any, materialize: bool) -> Any:
         return None
     tangent = level.tangent(value)
     if tangent is None and materialize and value._data.dtype.kind in "fcV":
-        return tools.zeros(value._data.shape, value._data.dtype)
+        return tools.zeros(value._data.shape, value._data.dtype, value.device)
     return tangent

@@ -55,7 +55,7 @@ def _finish(value: Any, create_graph: bool) -> Any:
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
-    return tools.zeros(tensor._data.shape, tensor._data.dtype)  # type: ignore[no-any-return]
+    return tools.zeros(tensor._data.shape, tensor._data.dtype, tensor.device)  # type: ignore[no-any-return]
 
 
 def _gradients(outputs: Any, inputs: Any, starts: Any, create_graph: bool, strict: bool) -> Any:
@@ -186,7 +186,10 @@ def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
         start = tools.ones_like(flat[position].detach())
         rows.append(_gradients((flat[position],), inputs, (start,), create_graph, strict))
     if not rows:
-        return tuple(tools.zeros((*output.shape, *x.shape), output._data.dtype) for x in inputs)
+        return tuple(
+            tools.zeros((*output.shape, *x.shape), output._data.dtype, output.device)
+            for x in inputs
+        )
     columns = zip(*rows, strict=True)
     return tuple(
         tools.stack(list(column)).view(tuple(output.shape) + tuple(x.shape))

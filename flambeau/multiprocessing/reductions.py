@@ -7,10 +7,8 @@ import weakref
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
-import numpy as np
-
 from flambeau._core.dtype import dtype as Dtype  # noqa: N812  `dtype` is what tensors have
-from flambeau._runtime.cpu import address
+from flambeau._runtime.cpu import address, over
 from flambeau._runtime.shared_memory import SharedMemory
 from flambeau._tensor.sharing import move_to_shared_memory
 from flambeau._tensor.storage import UntypedStorage
@@ -57,7 +55,7 @@ def reduce_tensor(tensor: Any) -> Any:
 def rebuild_tensor(kind: type, storage: UntypedStorage, place: Any, requires_grad: bool) -> Any:
     """A tensor over memory that has been received."""
     dtype, shape, strides, offset = place
-    data = np.ndarray(shape, dtype, storage.array, offset, strides)
+    data = over(storage.array, shape, dtype, offset, strides)
     result: Any = wrap(data)
     result._storage = storage
     if kind is Parameter:

@@ -84,7 +84,7 @@ def _write_archive(
     writer.write(".storage_alignment", str(options.storage_alignment).encode())
     if byteorder:
         writer.write("byteorder", sys.byteorder.encode())
-    contents = {f"data/{key}": item.storage.array for key, item in storages.by_key.items()}
+    contents = {f"data/{key}": item.storage.on_host() for key, item in storages.by_key.items()}
     if file_options.thread.skip_data:
         for name, array in contents.items():
             writer.reserve(name, array.size)

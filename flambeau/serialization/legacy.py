@@ -122,4 +122,4 @@ def save_legacy(obj: Any, sink: Any, protocol: int, pickler: type[TensorPickler]
         if nbytes % itemsize:
             raise RuntimeError(f"a storage of {nbytes} bytes holds no whole elements")
         sink.write(LENGTH.pack(nbytes // itemsize))
-        sink.write(reference.storage.array.data)
+        sink.write(reference.storage.on_host().data)

@@ -16,6 +16,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, layout
+from flambeau._runtime.cpu import over
 from flambeau._tensor import meta
 from flambeau._tensor.bits import set_bits
 from flambeau._tensor.tensor import Tensor, _as_subclass, without_memory, wrap
@@ -61,7 +62,7 @@ def view_of(storage: Any, offset: Any, size: Any, stride: Any, dtype: dt.dtype) 
         f"itemsize {dtype.itemsize} requiring a storage size of {(last + 1) * dtype.itemsize} "
         f"are out of bounds for storage of size {storage.nbytes()}",
     )
-    return np.ndarray(size, dtype.numpy_dtype, storage.array, offset * dtype.itemsize, steps)
+    return over(storage.array, size, dtype.numpy_dtype, offset * dtype.itemsize, steps)  # type: ignore[no-any-return]
 
 
 def _tensor(data: np.ndarray, storage: LoadedStorage, requires_grad: Any, metadata: Any) -> Tensor:

@@ -71,7 +71,7 @@ def _views(result: Any) -> Any:
             while owner is not None and not isinstance(owner, DeviceArray):
                 owner = owner.base
             if owner is not None:
-                part._data = np.ndarray.view(data, owner.__class__)
+                part._data = np.ndarray.view(data, owner.views_as)
     return result
 
 

@@ -14,7 +14,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, pointwise, view
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import scalar_array
-from flambeau._runtime.cpu import address, owner_of
+from flambeau._runtime.cpu import address, over, owner_of
 from flambeau._tensor.bits import among
 from flambeau._tensor.tensor import Tensor, method
 
@@ -111,7 +111,7 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
     if not owner.flags.c_contiguous or not owner.size or not data.size:
         return np.lib.stride_tricks.as_strided(like, shape, strides)
     start = address(data) - address(owner)
-    return np.ndarray(shape, like.dtype, owner, start, strides)
+    return over(owner, shape, like.dtype, start, strides)  # type: ignore[no-any-return]
 
 
 @view("view_as_complex(Tensor(a) self) -> Tensor(a)",
@@ -132,7 +132,7 @@ def _complex_view(data: np.ndarray, wanted: Any, like: np.ndarray) -> np.ndarray
         return np.empty(data.shape[:-1], wanted)
     if owner.flags.c_contiguous:
         start = address(data) - address(owner)
-        return np.ndarray(data.shape[:-1], wanted, owner, start, data.strides[:-1])
+        return over(owner, data.shape[:-1], wanted, start, data.strides[:-1])  # type: ignore[no-any-return]
     return data.view(wanted)[..., 0]
 
 

@@ -6,21 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.device import CPU
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import empty_strided
+from flambeau._tensor import device_array
+from flambeau._tensor.device_array import DeviceArray, from_host
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import tools
 
 
-def _zeros(shape: Any, numpy_dtype: Any) -> Tensor:
-    return wrap(np.zeros(shape, numpy_dtype))
+def _zeros(shape: Any, numpy_dtype: Any, place: Any = CPU) -> Tensor:
+    data = np.zeros(shape, numpy_dtype)
+    return wrap(data if place is CPU else from_host(data, place))
 
 
 def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Any:
     if like._data.__class__ is Example:  # a batch of such
         return ops.new_empty_strided(like, shape, strides)
+    if isinstance(like._data, DeviceArray):
+        return wrap(device_array.empty(shape, strides, like._data.dtype, like._data.place.index))
     return wrap(empty_strided(shape, strides, like._data.dtype))
 
 

@@ -15,7 +15,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, view
 from flambeau._ops.views import geometry
 from flambeau._ops.views.geometry import steps_of, strided, view_strides
-from flambeau._runtime.cpu import address, owner_of
+from flambeau._runtime.cpu import address, over, owner_of
 
 index = operator.index
 
@@ -247,7 +247,7 @@ def _as_type(data: np.ndarray, numpy_dtype: Any, shape: Any, strides: Any) -> np
     if not data.size:
         return strided(np.empty(0, numpy_dtype), shape, strides)
     owner = owner_of(data)
-    return np.ndarray(shape, numpy_dtype, owner, address(data) - address(owner), strides)
+    return over(owner, shape, numpy_dtype, address(data) - address(owner), strides)  # type: ignore[no-any-return]
 
 
 @view(

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from flambeau._core.layout import contiguous_strides
-from flambeau._runtime.cpu import address, element_strides, owner_of
+from flambeau._runtime.cpu import address, element_strides, over, owner_of
 
 Ints = tuple[int, ...]
 Geometry = tuple[Ints, Ints]
@@ -36,7 +36,7 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
         return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
     if flags.c_contiguous and flags.writeable and data.size and not offset:
         try:
-            return np.ndarray(shape, data.dtype, data, 0, strides)
+            return over(data, shape, data.dtype, 0, strides)  # type: ignore[no-any-return]
         except ValueError:  # the elements reach beyond those of `data`
             pass
     owner = owner_of(data)
@@ -47,7 +47,7 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
         owner = owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
         if not owner.flags.c_contiguous:
             return _strided_by_protocol(data, shape, strides, owner, start)
-    return np.ndarray(shape, data.dtype, owner, start, strides)
+    return over(owner, shape, data.dtype, start, strides)  # type: ignore[no-any-return]
 
 
 def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, owner: np.ndarray,
