@@ -250,6 +250,8 @@ class Emitter:
 
     def _narrow_bf16(self, value: Value) -> Value:
         """Round to the nearest even: add half of the last place, and one more where it is odd."""
+        if self.module.hardware_bf16:
+            return self._narrow_in_hardware(value)
         words = like(value.type, u32)
         bits = self.bitcast(words, value)
         shifted = self.define(words, f"lshr {bits.typed}, {constant(words, 16).text}")
@@ -261,6 +263,12 @@ class Emitter:
         chosen = self.select(is_nan, constant(words, 0x7FC0), high)
         target = like(value.type, bf16)
         return self.define(target, f"trunc {chosen.typed} to {target.llvm}")
+
+    def _narrow_in_hardware(self, value: Value) -> Value:
+        target = like(value.type, bf16)
+        wide = "bfloat" if target.width == 1 else f"<{target.width} x bfloat>"
+        narrow = self.define(target, f"fptrunc {value.typed} to {wide}")
+        return self.define(target, f"bitcast {wide} {narrow.text} to {target.llvm}")
 
     # ---- memory
 

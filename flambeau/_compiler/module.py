@@ -15,6 +15,10 @@ FAULT_WORDS = 4
 class Module:
     """The text of a kernel and of all that it calls."""
 
+    hardware_bf16 = False
+    """Whether one instruction rounds to bfloat16. x86 has one as well, but that takes subnormal
+    numbers for 0."""
+
     def __init__(
         self, *, checked: bool = False, llvm_version: int = 22, halves: bool = True
     ) -> None:

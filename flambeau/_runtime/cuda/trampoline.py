@@ -1,0 +1,145 @@
+"""A launch as a builtin function of Python: 0.2 us around the driver's own three.
+
+The function's `self` is the record of a kernel; its machine code reads the addresses out of arrays,
+the numbers out of Python's objects, and calls cuLaunchKernel. One piece of code serves all kernels
+that take the same kinds of arguments. (Measured: 2.9-3.5 us, through ctypes 4.4-7.4.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from functools import cache as cache_once
+from typing import Any
+
+from flambeau._runtime import engine
+from flambeau._runtime.cpu import _HEADER
+from flambeau._runtime.cuda.driver import Driver
+
+FASTCALL = 0x80  # METH_FASTCALL: called with an array of its arguments and their number
+BYTES = bytes.__basicsize__ - 1
+"""Where the contents of a bytes object begin."""
+RECORD = struct.Struct("QQQ")
+"""The address of cuLaunchKernel, the kernel's function, threads of a block."""
+KEPT: list[Any] = []
+"""What must live as long as the functions do."""
+READ = {
+    "Q": "  %got{k} = call i64 @address(ptr %object{k})\n",
+    "q": "  %got{k} = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object{k})\n",
+    "d": "  %number{k} = call double @PyFloat_AsDouble(ptr %object{k})\n"
+         "  %got{k} = bitcast double %number{k} to i64\n",
+}  # fmt: skip
+
+ADDRESS = f"""
+define internal i64 @address(ptr %object) alwaysinline {{
+  %place = getelementptr i8, ptr %object, i64 8
+  %kind = load ptr, ptr %place
+  %is_int = icmp eq ptr %kind, @PyLong_Type
+  br i1 %is_int, label %int, label %array
+int:
+  %number = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
+  ret i64 %number
+array:
+  %field = getelementptr i8, ptr %object, i64 {_HEADER}
+  %found = load i64, ptr %field
+  ret i64 %found
+}}
+"""
+DECLARATIONS = """
+@PyLong_Type = external global i8
+declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyErr_Occurred()
+declare ptr @PyLong_FromLong(i64)
+"""
+
+
+def source(letters: str) -> str:
+    """The function of Python for arguments of these kinds: (stream, blocks, *arguments)."""
+    count = len(letters)
+    lines = [
+        "define ptr @launch(ptr %self, ptr %objects, i64 %given) {",
+        f"  %slots = alloca [{max(count, 1)} x i64]",
+        f"  %places = alloca [{max(count, 1)} x ptr]",
+    ]
+    for k in range(count + 2):
+        lines += [f"  %from{k} = getelementptr ptr, ptr %objects, i64 {k}",
+                  f"  %object{k} = load ptr, ptr %from{k}"]  # fmt: skip
+    for k, letter in enumerate("qq" + letters):
+        lines.append(READ[letter].format(k=k).rstrip())
+    for k in range(count):
+        lines += [f"  %slot{k} = getelementptr i64, ptr %slots, i64 {k}",
+                  f"  store i64 %got{k + 2}, ptr %slot{k}",
+                  f"  %place{k} = getelementptr ptr, ptr %places, i64 {k}",
+                  f"  store ptr %slot{k}, ptr %place{k}"]  # fmt: skip
+    lines += [
+        "  %error = call ptr @PyErr_Occurred()",
+        "  %failed = icmp ne ptr %error, null",
+        "  br i1 %failed, label %raise, label %go",
+        "raise:",
+        "  ret ptr null",
+        "go:",
+        f"  %record = getelementptr i8, ptr %self, i64 {BYTES}",
+        "  %entry = load ptr, ptr %record",
+        "  %at1 = getelementptr i64, ptr %record, i64 1",
+        "  %function = load ptr, ptr %at1",
+        "  %at2 = getelementptr i64, ptr %record, i64 2",
+        "  %wide = load i64, ptr %at2",
+        "  %threads = trunc i64 %wide to i32",
+        "  %blocks = trunc i64 %got1 to i32",
+        "  %stream = inttoptr i64 %got0 to ptr",
+        "  %code = call i32 %entry(ptr %function, i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, "
+        "i32 1, i32 0, ptr %stream, ptr %places, ptr null)",
+        "  %said = sext i32 %code to i64",
+        "  %result = call ptr @PyLong_FromLong(i64 %said)",
+        "  ret ptr %result",
+        "}",
+    ]
+    return DECLARATIONS + ADDRESS + "\n".join(lines) + "\n"
+
+
+@cache_once
+def code(letters: str) -> int:
+    """The address of that function."""
+    text = source(letters)
+    key = engine.key_of((), {}, f"launch {text}")
+    return engine.loaded(key, ("launch",), lambda: engine.assemble(text, engine.PASSES))["launch"]
+
+
+class MethodDef(ctypes.Structure):
+    """Python's `PyMethodDef`."""
+
+    _fields_ = [  # noqa: RUF012
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+def builtin(letters: str, record: bytes) -> Any:
+    """A builtin function (stream, blocks, *arguments) -> what cuLaunchKernel returns."""
+    definition = MethodDef(b"launch", code(letters), FASTCALL, b"")
+    KEPT.append(definition)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.byref(definition), record, None)
+
+
+def launch_address(driver: Driver) -> int:
+    """Where cuLaunchKernel is; 0 for drivers without."""
+    library = getattr(driver, "library", None)
+    if library is None:
+        return 0
+    return ctypes.cast(library.cuLaunchKernel, ctypes.c_void_p).value or 0
+
+
+def made(driver: Any, entry: int, letters: str, function: int, threads: int) -> Any:
+    """The launching function of a kernel; raises CudaError where the driver refuses."""
+    call = builtin(letters, RECORD.pack(entry, function, threads))
+
+    def go(*words: Any) -> None:
+        status = call(*words)
+        if status:
+            raise driver.error(status)
+
+    return go
