@@ -7,6 +7,8 @@ Shape, strides, type and views are an ndarray's. Whoever wants the numbers on th
 from __future__ import annotations
 
 import ctypes
+import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -25,6 +27,8 @@ _window: Any = ctypes.pythonapi.PyMemoryView_FromMemory
 _window.restype = ctypes.py_object
 _window.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 WRITABLE = 0x200
+WORD = 4
+"""Bytes of the widest pattern that the driver fills memory with."""
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
 
 
@@ -153,6 +157,33 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
     return np.ndarray.__new__(kind, shape, numpy_dtype, under, 0, steps)
 
 
+def filled(shape: Any, strides: Any, numpy_dtype: Any, index: int, number: Any) -> Any:
+    """A new dense array on a device whose elements are one number (an ndarray of no dims, or what
+    NumPy makes one of); None leaves them undefined."""
+    result = empty(shape, strides, numpy_dtype, index)
+    if number is None or not result.size:
+        return result
+    pattern = np.asarray(number, numpy_dtype).tobytes()
+    while len(pattern) > WORD and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
+        pattern = pattern[: len(pattern) // 2]
+    if len(pattern) > WORD:
+        return _filled_from_host(result, number)
+    low, high = extent(result)
+    driver = memory.running(index)
+    driver.fill(address(result) - low, int.from_bytes(pattern, sys.byteorder), len(pattern),
+                (low + high) // len(pattern), memory.Current.stream)  # fmt: skip
+    return result
+
+
+def _filled_from_host(result: Any, number: Any) -> Any:
+    """The same for numbers of which the driver knows no pattern."""
+    numbers = np.ndarray(result.shape, result.dtype, np.empty(sum(extent(result)), BYTE).data, 0,
+                         result.strides)  # fmt: skip
+    numbers[...] = number
+    overwrite(result, numbers)
+    return result
+
+
 def like(data: np.ndarray, index: int) -> Any:
     """A new array on a device, with the layout of another."""
     return empty(data.shape, element_strides(data), data.dtype, index)
@@ -191,6 +222,13 @@ def overwrite(target: DeviceArray, numbers: np.ndarray) -> None:
         driver.to_device(
             address(target) - low, address(numbers) - low, low + high, memory.Current.stream
         )
+
+
+def written(target: DeviceArray, write: Callable[[np.ndarray], object]) -> None:
+    """Let the host write to a copy of an array, and copy that back."""
+    numbers = to_host(target)
+    write(numbers)
+    overwrite(target, numbers)
 
 
 ready: list[Any] = []

@@ -213,9 +213,12 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
                         f"{non_blocking.__class__.__name__}")  # fmt: skip
     if dtype is None:
         name = TYPE_NAMES[self.dtype]
-        return name.replace("torch.", "torch.meta.") if self.is_meta else name
+        place = self.device.type
+        return name if place == "cpu" else name.replace("torch.", f"torch.{place}.")
     if isinstance(dtype, str):
         dtype, place = type_called(dtype)
+        if place is None and self.is_cuda:
+            place = "cpu"
         if place is not None:
             return self.to(place, dtype)  # type: ignore[attr-defined]
     element = dt.Defaults.dtype if dtype is Tensor else getattr(dtype, "element_type", dtype)

@@ -96,9 +96,9 @@ class LegacyStorages:
             position += array.size
             if foreign:
                 swap_bytes(array, dtype)
-            placed = self.loaded[key].array
-            if not np.may_share_memory(placed, array):  # it was restored to another device
-                placed[...] = array
+            placed = self.loaded[key].untyped()
+            if placed.array is not array:  # it was restored to another device
+                placed.copy_(UntypedStorage(array))
         return position
 
 

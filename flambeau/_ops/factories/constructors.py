@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import CPU, META, check_available, refuse_pinned
+from flambeau._core.device import CPU, META, check_available, made_on, prepare, refuse_pinned
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import finish, options
 from flambeau._ops.factories.typed import over_storage
@@ -192,8 +192,10 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A copy of `data` with the type of this tensor."""
-    check_available(device or CPU)
+    prepare(device or self.device)
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING, UserWarning, stacklevel=2)
-        return finish(ops._to_copy(data.detach(), dtype=dtype or self.dtype)._data, requires_grad)  # type: ignore[attr-defined]
+        place = made_on() or CPU
+        copied = ops._to_copy(data.detach(), dtype=dtype or self.dtype).to(place)  # type: ignore[attr-defined]
+        return finish(copied._data, requires_grad)
     return finish(copy_of(data, dtype or self.dtype), requires_grad)

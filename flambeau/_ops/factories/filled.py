@@ -23,9 +23,8 @@ from flambeau._ops.table.op import composite
 from flambeau._ops.table.pointwise import number_of
 from flambeau._ops.table.scalars import filling, type_name
 from flambeau._runtime import cpu
-from flambeau._tensor import meta
+from flambeau._tensor import device_array, meta
 from flambeau._tensor.bits import about_memory, put
-from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, memory_of, placed, wrap
 from flambeau.autograd.history import bump, check_inplace
@@ -140,7 +139,10 @@ def finish(data: np.ndarray, requires_grad: bool, out: Tensor | None = None, *,
         room(out, data.shape)
         if counted:
             outputs.check_overlap(memory_of(out))
-        outputs.write(memory_of(out), data)
+        if out._data.__class__ is np.ndarray or out._stored is not None:
+            outputs.write(memory_of(out), data)
+        else:
+            outputs.store(out, data)
         return filled(out, requires_grad)
     result = wrap(data)
     if requires_grad is not False and asks_for_grad(requires_grad):
@@ -257,7 +259,10 @@ def zeros(
         refuse_pinned("zeros", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "zeros")
     try:
-        data = np.zeros(shape, options(of_out("zeros", out, dtype, layout), layout, device))
+        numpy_dtype = options(of_out("zeros", out, dtype, layout), layout, device)
+        data = (
+            np.zeros(shape, numpy_dtype) if not Defaults.elsewhere else made(shape, numpy_dtype, 0)
+        )
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     except (ValueError, MemoryError) as error:
@@ -281,7 +286,10 @@ def ones(
         refuse_pinned("ones", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "ones")
     try:
-        data = np.ones(shape, options(of_out("ones", out, dtype, layout), layout, device))
+        numpy_dtype = options(of_out("ones", out, dtype, layout), layout, device)
+        data = (
+            np.ones(shape, numpy_dtype) if not Defaults.elsewhere else made(shape, numpy_dtype, 1)
+        )
     except (ValueError, MemoryError) as error:
         raise no_memory(shape, error) from None
     return finish(data, requires_grad, out)
@@ -308,6 +316,8 @@ def empty(
     except OtherLayout as error:
         return _sparse(shape, dtype, layout, requires_grad, error)  # type: ignore[no-any-return]
     strides = None if memory_format is None else format_strides(shape, memory_format)
+    if Defaults.elsewhere and on_gpu():
+        return finish(made(shape, numpy_dtype, None, strides), requires_grad, out)
     if strides is None:
         try:
             return finish(untouched(np.empty(shape, numpy_dtype)), requires_grad, out)
@@ -339,9 +349,7 @@ def full(
     if dtype is None:
         dtype = dtype_of_number(fill_value)
     numpy_dtype = options(dtype, layout, device)
-    data = memory(shape_of((size,), "full"), numpy_dtype)
-    write_number(data, fill_value)
-    return finish(data, requires_grad, out)
+    return finish(made(shape_of((size,), "full"), numpy_dtype, fill_value), requires_grad, out)
 
 
 def _number(function: str, value: Any) -> Any:
@@ -355,8 +363,36 @@ def _number(function: str, value: Any) -> Any:
     return number
 
 
-def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any) -> np.ndarray:
-    """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor."""
+def on_gpu() -> bool:
+    """Whether the tensor that is being made shall lie on a GPU."""
+    place = thread.makes_on
+    return place is not None and place.type == "cuda"
+
+
+def made(shape: tuple[int, ...], numpy_dtype: Any, number: Any, strides: Any = None) -> np.ndarray:
+    """New memory where the tensor that is being made shall lie, filled with a number; with None,
+    it is left as it is (`untouched`)."""
+    if Defaults.elsewhere and on_gpu():
+        strides = lay.contiguous_strides(shape) if strides is None else strides
+        if number is None and Determinism.fills:
+            number = conspicuous(numpy_dtype)
+        filler = None if number is None else filling(number, numpy_dtype)
+        place: Any = thread.makes_on
+        return device_array.filled(shape, strides, numpy_dtype, place.index, filler)  # type: ignore[no-any-return]
+    data = (memory(shape, numpy_dtype) if strides is None
+            else cpu.empty_strided(shape, strides, numpy_dtype))  # fmt: skip
+    if number is None:
+        return untouched(data)
+    write_number(data, number)
+    return data
+
+
+def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: Any,
+          number: Any = None, fills: bool = False) -> np.ndarray:  # fmt: skip
+    """New memory with the shape (and, unless told otherwise, the dense strides) of a tensor.
+
+    `fills`: where it is wanted, and with `number` in it; else on the host, as it is.
+    """
     try:
         data = tensor._data
     except AttributeError:
@@ -369,14 +405,19 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
     if data.base is None and data.flags.c_contiguous and (
         dtype is layout is device is memory_format is None
     ):  # fmt: skip
-        return memory(data.shape, data.dtype)
-    place = device or (META if data.__class__ is Meta else CPU)
+        result = memory(data.shape, data.dtype)
+        if number is not None:
+            write_number(result, number)
+        return result
+    place = device or tensor.device
     numpy_dtype = options(tensor.dtype if dtype is None else dtype, layout, place)
     data = tensor._data
     if memory_format is None or memory_format is lay.preserve_format:
         strides = cpu.preserved_strides(data)
     else:
         strides = format_strides(data.shape, memory_format)
+    if fills:
+        return made(data.shape, numpy_dtype, number, strides)
     if strides is None:
         return memory(data.shape, numpy_dtype)
     return cpu.empty_strided(data.shape, strides, numpy_dtype)
@@ -400,10 +441,10 @@ def empty_like(
     if pin_memory is not False:
         refuse_pinned("empty_like", pin_memory)
     try:
-        data = _like(input, dtype, layout, device, memory_format)
+        data = _like(input, dtype, layout, device, memory_format, fills=True)
     except NotStrided:
         return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
-    return finish(untouched(data), requires_grad)
+    return finish(untouched(data) if data.__class__ is np.ndarray else data, requires_grad)
 
 
 @composite(
@@ -423,10 +464,9 @@ def zeros_like(
     if pin_memory is not False:
         refuse_pinned("zeros_like", pin_memory)
     try:
-        data = _like(input, dtype, layout, device, memory_format)
+        data = _like(input, dtype, layout, device, memory_format, 0, fills=True)
     except NotStrided:
         return _sparse_like(input, dtype, device)  # type: ignore[no-any-return]
-    data[...] = 0
     return finish(data, requires_grad)
 
 
@@ -446,8 +486,7 @@ def ones_like(
     """Ones shaped like another tensor."""
     if pin_memory is not False:
         refuse_pinned("ones_like", pin_memory)
-    data = _like(input, dtype, layout, device, memory_format)
-    data[...] = 1
+    data = _like(input, dtype, layout, device, memory_format, 1, fills=True)
     return finish(data, requires_grad)
 
 
@@ -468,9 +507,8 @@ def full_like(
     """A number repeated in the shape of another tensor."""
     if pin_memory is not False:
         refuse_pinned("full_like", pin_memory)
-    data = _like(input, dtype, layout, device, memory_format)
-    data[...] = filling(_number("full_like", fill_value), data.dtype)
-    return finish(data, requires_grad)
+    number = _number("full_like", fill_value)
+    return finish(_like(input, dtype, layout, device, memory_format, number, True), requires_grad)
 
 
 @composite(f"new_zeros(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
@@ -481,10 +519,10 @@ def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
     if pin_memory is not False:
         refuse_pinned("new_zeros", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
-    return finish(
-        memory(shape_of(sizes if size is None else (size,), "new_zeros"), numpy_dtype, np.zeros),
-        requires_grad,
-    )
+    shape = shape_of(sizes if size is None else (size,), "new_zeros")
+    if Defaults.elsewhere and on_gpu():
+        return finish(made(shape, numpy_dtype, 0), requires_grad)
+    return finish(memory(shape, numpy_dtype, np.zeros), requires_grad)
 
 
 @composite(f"new_ones(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
@@ -495,10 +533,10 @@ def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, dev
     if pin_memory is not False:
         refuse_pinned("new_ones", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
-    return finish(
-        memory(shape_of(sizes if size is None else (size,), "new_ones"), numpy_dtype, np.ones),
-        requires_grad,
-    )
+    shape = shape_of(sizes if size is None else (size,), "new_ones")
+    if Defaults.elsewhere and on_gpu():
+        return finish(made(shape, numpy_dtype, 1), requires_grad)
+    return finish(memory(shape, numpy_dtype, np.ones), requires_grad)
 
 
 @composite(f"new_empty(Tensor self, int[] size, {OPTIONS}) -> Tensor", batch="new", function=False)
@@ -509,10 +547,8 @@ def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, de
     if pin_memory is not False:
         refuse_pinned("new_empty", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
-    return finish(
-        untouched(memory(shape_of(sizes if size is None else (size,), "new_empty"), numpy_dtype)),
-        requires_grad,
-    )
+    shape = shape_of(sizes if size is None else (size,), "new_empty")
+    return finish(made(shape, numpy_dtype, None), requires_grad)
 
 
 @composite(
@@ -535,6 +571,5 @@ def new_full(
     if pin_memory is not False:
         refuse_pinned("new_full", pin_memory)
     numpy_dtype = options(dtype or self.dtype, layout, device or self.device)
-    data = memory(shape_of((size,), "new_full"), numpy_dtype)
-    data[...] = filling(_number("new_full", fill_value), numpy_dtype)
-    return finish(data, requires_grad)
+    number = _number("new_full", fill_value)
+    return finish(made(shape_of((size,), "new_full"), numpy_dtype, number), requires_grad)

@@ -147,12 +147,12 @@ for _name, _element in NAMES.items():
 def new_(self: Tensor, *args: Any, device: Any = None, size: Any = None,
          other: Any = None) -> Tensor:  # fmt: skip
     """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`."""
-    check_available(self.device if device is None else device)
+    place = check_available(self.device if device is None else device)
     if other is not None:
-        return legacy(self.dtype, (other,), any_type=False)
-    if size is not None:
-        return _of_sizes(self.dtype, tuple(size))
-    return legacy(self.dtype, args, any_type=False)
+        args = (other,)
+    made = (legacy(self.dtype, args, any_type=False) if size is None
+            else _of_sizes(self.dtype, tuple(size)))  # fmt: skip
+    return made if place is CPU or made.device is place else made.to(place)  # type: ignore[attr-defined, no-any-return]
 
 
 Tensor.new = new_  # type: ignore[attr-defined]

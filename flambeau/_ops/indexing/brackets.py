@@ -27,6 +27,7 @@ from flambeau._runtime import cpu
 from flambeau._runtime.cpu import address
 from flambeau._tensor import overriding
 from flambeau._tensor.bits import Unresolved, among, like, on_memory, prepared, put, reading
+from flambeau._tensor.device_array import DeviceArray, assigned
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
 from flambeau.autograd.history import bump, limit_view, rewritten, view_of
@@ -367,6 +368,9 @@ def assign_part(part: np.ndarray, value: np.ndarray) -> None:
     outputs.check_overlap(part)
     if value.ndim:
         outputs.check_partly_same(part, value)
+    if part.__class__ is not np.ndarray and isinstance(part, DeviceArray):
+        assigned[0](part, value)
+        return
     with cpu.quiet():
         assign(part, value)
 

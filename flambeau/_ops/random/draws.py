@@ -34,6 +34,7 @@ from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
+from flambeau._tensor.device_array import DeviceArray, written
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, constructors, method, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
@@ -83,13 +84,17 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def stream_of(generator: Any, name: str = "") -> CoreGenerator:
+def stream_of(generator: Any, name: str = "", tensor: Tensor | None = None) -> CoreGenerator:
+    """The generator that was given, or that of the place where numbers are wanted: where `tensor`
+    lies, if it is given."""
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
     if Defaults.elsewhere and (thread.makes_on is META or thread.on_zeros):
         return CoreGenerator()  # nobody will see the numbers
     if generator is None and Defaults.elsewhere:
         place = thread.works_on or thread.makes_on
+        if tensor is not None and tensor.is_cuda:
+            place = tensor.device
         return default_generator if place is None else constructors["cuda_stream"](place)
     if generator is None:
         return default_generator
@@ -429,7 +434,9 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
     outputs.check_overlap(target._data)
-    if target._data.__class__ is not Meta:
+    if isinstance(target._data, DeviceArray):
+        written(target._data, fill)
+    elif target._data.__class__ is not Meta:
         fill(target._data)
     if modes.watch.results and modes.stacks.levels:
         overwrite(target, None)
@@ -447,7 +454,7 @@ def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], do
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
-        stream = stream_of(generator, name)
+        stream = stream_of(generator, name, self)
         return _overwrite(self, title, lambda data: fill(data, *values, stream))
 
     method_.__name__ = name
@@ -505,7 +512,8 @@ _inplace("geometric_", random_fill.geometric_, {"p": REQUIRED}, "Trials until th
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """0 or 1, each 1 with probability `p` (a number or a tensor)."""
     title = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
-    return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, generator), p)
+    stream = stream_of(generator, "bernoulli_", self)
+    return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, stream), p)
 
 
 def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -524,7 +532,7 @@ def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
     bounds = _bounds(args, kwargs)
-    stream = stream_of(generator)
+    stream = stream_of(generator, "random_", self)
     if not bounds:
         return _overwrite(
             self, "RandomBackward2", lambda data: random_integer.random_(data, stream)

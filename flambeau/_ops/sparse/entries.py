@@ -11,6 +11,7 @@ from flambeau._core import modes
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._ops.sparse.table import method, on_sparse
 from flambeau._ops.table.namespace import ops
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.sparse import SparseTensor, alias, sparse_tensor
 from flambeau._tensor.tensor import Tensor, provides, wrap
 
@@ -19,6 +20,7 @@ def check_places(places: np.ndarray, sizes: Any) -> None:
     """Torch's RuntimeError for a coordinate that is negative or not below its dim's size."""
     if not places.size:
         return
+    places = numbers_under(places)
     lowest, highest = places.min(1), places.max(1)
     for dim, size in enumerate(sizes):
         if lowest[dim] < 0:
@@ -35,6 +37,7 @@ def numbers_of(tensor: SparseTensor) -> np.ndarray:
     """
     places, sizes = tensor._places._data, tensor._size[: tensor.sparse_dim()]
     check_places(places, sizes)
+    places = numbers_under(places)
     numbers = np.zeros(places.shape[1], np.int64)
     for coordinates, size in zip(places, sizes, strict=True):
         numbers *= size

@@ -12,7 +12,6 @@ from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
 from flambeau._runtime import cpu
 from flambeau._tensor.bits import require_array
-from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
 
@@ -91,7 +90,7 @@ class KernelInplace:
     def __call__(self, target: Tensor, *rest: Any) -> Tensor:
         if target._stored is not None:
             require_array(target)
-        if modes.watch.results and (modes.stacks.levels or isinstance(target._data, Meta)):
+        if modes.watch.results:  # levels, or tensors whose numbers are not here
             values = (target, *rest)
             return dispatch.taken_over(self.op, self._run, values, functional=False)  # type: ignore[no-any-return]
         return self._run(target, *rest)

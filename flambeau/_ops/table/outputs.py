@@ -96,7 +96,7 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         check_inplace(out, False, leaf=False)
     if modes.grad.enabled and out_learning.is_copied(op, out, result):
         return out.copy_(result)
-    _store(out, result._data)
+    store(out, result._data)
     bump(out)
     if modes.grad.enabled:
         out_learning.record(op, out, result, inputs)
@@ -250,10 +250,10 @@ def inplace_array(target: Tensor, data: np.ndarray, *, repeatable: bool = False)
     check_written(mine, data)
     if not repeatable:
         check_overlap(mine)
-    _store(target, data)
+    store(target, data)
 
 
-def _store(target: Tensor, data: np.ndarray) -> None:
+def store(target: Tensor, data: np.ndarray) -> None:
     """Write values, wherever they and the target lie."""
     mine = target._data
     if mine.__class__ is np.ndarray:
