@@ -1,0 +1,254 @@
+"""Matrix products through cuBLASLt: plans that are made once and run often.
+
+A plan holds what the library wants to know of a product: descriptors, layouts, and the fastest of
+the algorithms that its heuristic proposes. `run` then takes addresses only.
+"""
+
+from __future__ import annotations
+
+import threading
+from ctypes import addressof, byref, c_int, c_void_p, sizeof
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
+from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
+from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
+from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
+from flambeau._runtime.cuda.libraries.timing import fastest
+from flambeau._runtime.cuda.libraries.workspaces import workspace
+from flambeau._runtime.cuda.memory import Block, Current
+
+WORKSPACE = 32 << 20
+CANDIDATES = 8
+MEASURED = 1 << 30
+"""Multiply-adds from which on candidates are measured; the launch outweighs smaller products."""
+
+
+class Unsupported(Exception):
+    """The library has no algorithm for a product of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is done with the factors, besides where they lie. `dtype`: NumPy's name of their type.
+
+    `alignment`: bytes that all addresses are multiples of, 256 at most. `conjugated`: of left and
+    right, which are transposed then. `measured`: the fastest algorithm, not the one proposed first.
+    """
+
+    dtype: str
+    epilogue: int = numbers.DEFAULT
+    tf32: bool = False
+    alignment: int = 256
+    conjugated: tuple[bool, bool] = (False, False)
+    wide_reductions: bool = False
+    measured: bool = True
+
+
+class Lt:
+    """The library on a device."""
+
+    def __init__(self, foreign: Foreign) -> None:
+        self.foreign = foreign
+        self.handle = self._made("cublasLtCreate")
+        self.matmul = foreign.functions["cublasLtMatmul"]
+
+    def _made(self, name: str, *arguments: Any) -> int:
+        held = c_void_p()
+        self.foreign.call(name, byref(held), *arguments)
+        return int(held.value or 0)
+
+    def _put(self, what: str, target: int, attributes: Any, values: dict[str, int]) -> None:
+        for name, value in values.items():
+            number, kind = attributes[name]
+            held = kind(value)
+            self.foreign.call(f"cublasLt{what}SetAttribute", target, number, byref(held),
+                              sizeof(held))  # fmt: skip
+
+    def description(self, kind: Kind, values: dict[str, int]) -> int:
+        """How factors are multiplied."""
+        compute, scale = numbers.COMPUTE[kind.dtype]
+        if kind.tf32 and compute == numbers.COMPUTE_32F:
+            compute = numbers.COMPUTE_TF32
+        made = self._made("cublasLtMatmulDescCreate", compute, numbers.TYPES[scale])
+        self._put("MatmulDesc", made, numbers.DESCRIPTION, values)
+        return made
+
+    def layout(self, dtype: str, rows: int, columns: int, matrix: Stored, batch: int) -> int:
+        """Where a matrix lies. `rows` and `columns`: as the library multiplies it."""
+        stored = (columns, rows) if matrix.transposed else (rows, columns)
+        made = self._made("cublasLtMatrixLayoutCreate", numbers.TYPES[dtype], *stored, matrix.ld)
+        if batch > 1:
+            values = {"batch": batch, "step": matrix.step}
+            self._put("MatrixLayout", made, numbers.LAYOUT, values)
+        return made
+
+    def algorithms(self, description: int, layouts: tuple[int, int, int, int],
+                   kind: Kind) -> list[Found]:  # fmt: skip
+        """What the heuristic proposes, best first. Raises Unsupported where that is nothing."""
+        wish = self._made("cublasLtMatmulPreferenceCreate")
+        values = {f"alignment_{name}": kind.alignment for name in "abcd"}
+        values["workspace"] = WORKSPACE
+        if kind.wide_reductions:
+            values["reductions"] = numbers.WIDE_REDUCTIONS
+        self._put("MatmulPreference", wish, numbers.PREFERENCE, values)
+        found, count = (Found * CANDIDATES)(), c_int()
+        try:
+            self.foreign.call("cublasLtMatmulAlgoGetHeuristic", self.handle, description, *layouts,
+                              wish, CANDIDATES, found, byref(count))  # fmt: skip
+        except LibraryError as error:
+            if error.status in (numbers.NOT_SUPPORTED, numbers.INVALID_VALUE):
+                raise Unsupported(str(error)) from None
+            raise
+        usable = [one for one in found[: count.value] if one.state == numbers.SUCCESS]
+        if not usable:
+            raise Unsupported("no algorithm is proposed")
+        return usable
+
+
+@cache
+def library(device: int) -> Lt:
+    """The library on a device, which is the current one.
+
+    Raises:
+        MissingLibrary: it is not installed.
+    """
+    from flambeau._runtime.cuda.libraries.stand_in.cublaslt import StandIn
+
+    return Lt(opened("cuBLASLt", StandIn, numbers.SIGNATURES, numbers.WORDS))
+
+
+def _operation(matrix: Stored, conjugated: bool) -> int:
+    if not conjugated:
+        return numbers.TRANSPOSED if matrix.transposed else numbers.AS_IT_IS
+    if not matrix.transposed:
+        raise Unsupported("a conjugated factor that is not transposed")
+    return numbers.ADJOINT
+
+
+@lru_cache(1024)
+def scalar(dtype: str, value: complex) -> tuple[np.ndarray, int]:
+    """A number in the type of alpha and beta, and its address."""
+    held = np.array([value], numbers.COMPUTE[dtype][1])
+    return held, held.ctypes.data
+
+
+class Plan:
+    """A product whose sizes, layouts and types are settled."""
+
+    def __init__(self, product: Product, kind: Kind) -> None:
+        self.product, self.kind = product, kind
+        self.lt = library(Current.device)
+        left, right, out = product.left, product.right, product.out
+        self.result = numbers.RESULTS.get(kind.dtype, kind.dtype)
+        values = {
+            "transa": _operation(right, kind.conjugated[1]),
+            "transb": _operation(left, kind.conjugated[0]),
+            "epilogue": kind.epilogue,
+        }
+        if kind.epilogue in numbers.WITH_AUX:
+            values["aux_ld"] = out.ld
+        self.description = self.lt.description(kind, values)
+        rows, columns, depth, batch = product.rows, product.columns, product.depth, product.batch
+        layouts = [
+            self.lt.layout(kind.dtype, columns, depth, right, batch),
+            self.lt.layout(kind.dtype, depth, rows, left, batch),
+            self.lt.layout(self.result, columns, rows, product.added or out, batch),
+            self.lt.layout(self.result, columns, rows, out, batch),
+        ]
+        self.layouts = layouts
+        self.pointed = kind.epilogue in numbers.WITH_BIAS or kind.epilogue in numbers.WITH_AUX
+        self.lock = threading.Lock()
+        placed = (layouts[0], layouts[1], layouts[2], layouts[3])
+        self.found = self.lt.algorithms(self.description, placed, kind)
+        self.chosen = addressof(self.found[0])
+        self.settled = len(self.found) == 1 or not kind.measured or work(product) < MEASURED
+
+    def run(self, left: int, right: int, out: int, added: int = 0, alpha: complex = 1,
+            beta: complex = 0, bias: int = 0, aux: int = 0) -> None:  # fmt: skip
+        """Write `alpha * left @ right + beta * added`, then the epilogue, to addresses; on the
+        current stream."""
+        if not self.settled and not capturing():
+            self._settle(left, right, out, added, alpha, beta, bias, aux)
+        if not self.pointed:
+            self._launch(left, right, out, added, alpha, beta)
+            return
+        with self.lock:  # the description is shared, and it holds these addresses
+            self._point(bias, aux)
+            self._launch(left, right, out, added, alpha, beta)
+
+    def _point(self, bias: int, aux: int) -> None:
+        for name, address in (("bias", bias), ("aux", aux)):
+            if address:
+                self.lt._put("MatmulDesc", self.description, numbers.DESCRIPTION, {name: address})
+
+    def _launch(self, left: int, right: int, out: int, added: int, alpha: complex,
+                beta: complex) -> None:  # fmt: skip
+        lt, (of_b, of_a, of_c, of_d) = self.lt, self.layouts
+        _, at_alpha = scalar(self.kind.dtype, alpha)
+        _, at_beta = scalar(self.kind.dtype, beta)
+        outer = self.product.outer
+        space = workspace(WORKSPACE)
+        for corner in outer:
+            a, b, d, c = left, right, out, added or out
+            if corner is not outer[0]:
+                a, b, d, c = self._moved(corner, left, right, out, added)
+            status = lt.matmul(lt.handle, self.description, at_alpha, b, of_b, a, of_a, at_beta, c,
+                               of_c, d, of_d, self.chosen, space, WORKSPACE,
+                               Current.stream)  # fmt: skip
+            if status:
+                raise lt.foreign.error("cublasLtMatmul", status)
+
+    def _moved(self, corner: tuple[int, ...], left: int, right: int, out: int,
+               added: int) -> tuple[int, int, int, int]:  # fmt: skip
+        wide, narrow = np.dtype(_numpy(self.result)).itemsize, np.dtype(_numpy(self.kind.dtype))
+        size = narrow.itemsize
+        to = out + corner[2] * wide
+        return (left + corner[0] * size, right + corner[1] * size, to,
+                added + corner[3] * wide if added else to)  # fmt: skip
+
+    def _settle(self, left: int, right: int, out: int, added: int, alpha: complex, beta: complex,
+                bias: int, aux: int) -> None:  # fmt: skip
+        """Choose the fastest algorithm. Results go into memory of its own, so that nothing that
+        the caller has is written."""
+        self.settled = True
+        size = self._extent()
+        scratch = Block(size, Current.device)
+        beside = Block(size, Current.device) if self.pointed else None
+        bias = beside.address if beside and self.kind.epilogue == numbers.BGRADB else bias
+        writes_aux = self.kind.epilogue in (numbers.GELU_AUX, numbers.GELU_AUX_BIAS)
+        aux = beside.address if beside and writes_aux else aux
+
+        def attempt(found: Found) -> None:
+            self.chosen = addressof(found)
+            with self.lock:
+                self._point(bias, aux)
+                self._launch(left, right, scratch.address, added, alpha, beta)
+
+        number = fastest([lambda found=found: attempt(found) for found in self.found])  # type: ignore[misc]
+        self.chosen = addressof(self.found[number])
+
+    def _extent(self) -> int:
+        """Bytes from the first to behind the last element of the result."""
+        product = self.product
+        size = (product.rows - 1) * product.out.ld + product.columns
+        size += (product.batch - 1) * product.out.step + max(c[2] for c in product.outer)
+        return int(size * np.dtype(_numpy(self.result)).itemsize)
+
+
+def capturing() -> bool:
+    """Whether the current stream's work goes into a graph: nothing may be waited for then."""
+    return bool(getattr(Current, "capturing", False))
+
+
+@cache
+def _numpy(name: str) -> Any:
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return ml_dtypes.bfloat16
+    return name

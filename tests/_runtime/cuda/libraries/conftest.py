@@ -1,0 +1,57 @@
+"""A fake device for the tests of this folder, and arrays in its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flambeau._runtime.cuda.driver import driver
+from flambeau._runtime.cuda.libraries import cublaslt, workspaces
+from flambeau._runtime.cuda.libraries.matrices import Array
+from flambeau._runtime.cuda.memory import running
+
+POISON = 0xA5
+
+
+class OnDevice:
+    """A host array's bytes in device memory, in strides of its own."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.low = values, 0
+        span = sum((n - 1) * abs(s) for n, s in zip(values.shape, values.strides, strict=True))
+        self.nbytes = span + values.itemsize if values.size else 1
+        self.address = running().allocate(self.nbytes)
+        running().fill(self.address, POISON, 1, self.nbytes, 0)
+        if values.size:
+            running().to_device(self.address, values.ctypes.data, self.nbytes, 0)
+
+    @property
+    def array(self) -> Array:
+        """Shape and strides in elements."""
+        steps = tuple(step // self.values.itemsize for step in self.values.strides)
+        return Array(self.values.shape, steps)
+
+    def back(self) -> np.ndarray:
+        """What the device has there now."""
+        memory = np.empty(self.nbytes, np.uint8)
+        running().to_host(memory.ctypes.data, self.address, self.nbytes, 0)
+        return np.ndarray(self.values.shape, self.values.dtype, memory.data, 0,
+                          self.values.strides)  # fmt: skip
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The fake driver, with libraries that are opened anew."""
+    monkeypatch.setenv("FLAMBEAU_EMULATE_CUDA", "1")
+    _forget()
+    yield driver()
+    _forget()
+
+
+def _forget() -> None:
+    driver.cache_clear()
+    cublaslt.library.cache_clear()
+    workspaces.PIECES.clear()
