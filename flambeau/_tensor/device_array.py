@@ -241,6 +241,8 @@ def look() -> None:
     if found is None:
         return
     Cuda.count = found.device_count()
+    version = found.version()
+    Cuda.version = f"{version // 1000}.{version % 1000 // 10}"
     from flambeau._tensor.tensor import constructors
 
     constructors["expect_cuda"]()

@@ -120,23 +120,41 @@ def _written_by_kernel(op: Op, values: tuple[Any, ...]) -> bool:
 
 
 def on_host(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call of a composite that looks at numbers: the host does, on copies with their history;
-    NotImplemented where no tensor is on a GPU."""
+    """The call of a composite that looks at numbers: see `by_the_host`."""
+    return by_the_host(op.full_name, op.body, args, kwargs)
+
+
+@provides("by_the_host")
+def by_the_host(name: str, function: Callable[..., Any], args: tuple[Any, ...],
+                kwargs: dict[str, Any]) -> Any:  # fmt: skip
+    """A function of tensors computed by the host, on copies that keep their history;
+    NotImplemented where no tensor is on a GPU. What it changes and returns is an argument."""
     place = place_in((*args, *kwargs.values()))
     if place is None:
         return NotImplemented
-    host.CALLS[op.full_name] += 1
+    host.CALLS[name] += 1
     before, thread.works_on = thread.works_on, place
     try:
         given = [transfer.all_moved(value, CPU) for value in args]
-        named = {name: transfer.all_moved(value, CPU) for name, value in kwargs.items()}
-        result = op.body(*given, **named)
+        named = {key: transfer.all_moved(value, CPU) for key, value in kwargs.items()}
+        result = function(*given, **named)
     finally:
         thread.works_on = before
     for source, copy in zip(args, given, strict=True):
         if result is copy:
-            return source
+            return _changed(source, copy, place)
     return transfer.all_moved(result, place)
+
+
+def _changed(source: Any, copy: Any, place: device) -> Any:
+    """An argument that was changed in a copy on the host."""
+    if isinstance(source, SparseTensor):
+        parts = transfer.moved(copy, place)
+        source._places, source._entries = parts._places, parts._entries
+        source._size, source._coalesced = parts._size, parts._coalesced
+    elif isinstance(source, Tensor):
+        source.copy_(copy)  # type: ignore[attr-defined]
+    return source
 
 
 @provides("expect_cuda")

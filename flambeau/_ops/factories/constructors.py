@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import CPU, META, check_available, made_on, prepare, refuse_pinned
+from flambeau._core.device import CPU, check_available, made_on, prepare, refuse_pinned
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import finish, options
 from flambeau._ops.factories.typed import over_storage
@@ -37,9 +37,12 @@ def _shares(data: Any) -> bool:
 )
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
-    if device is not None and check_available(device) is META:
-        return as_tensor.body(data, dtype).to(META)
-    check_available(device)
+    place = check_available(device)
+    if place is not CPU and not (isinstance(data, Tensor) and device is None):
+        given = data if isinstance(data, Tensor) else as_tensor.body(data, dtype, CPU)
+        return given.to(place, dtype)  # type: ignore[attr-defined]
+    if isinstance(data, Tensor) and device is not None and not data.is_cpu:
+        return data.to(place, dtype)  # type: ignore[attr-defined]
     dtype = dt.as_dtype(dtype)
     if isinstance(data, Tensor):
         return data if dtype in (None, data.dtype) else data.to(dtype)  # type: ignore[attr-defined]
@@ -62,7 +65,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
     `copy=True` always copies; `copy=False` raises where sharing is impossible.
     """
-    check_available(device)
+    place = check_available(device)
+    if place is not CPU or (device is not None and isinstance(obj, Tensor) and not obj.is_cpu):
+        return _as_array_on(place, obj, dtype, device, copy, requires_grad)
     if copy is False and isinstance(obj, np.generic):
         raise RuntimeError(
             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
@@ -89,6 +94,23 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if requires_grad or not result.requires_grad:
         return result
     return result.requires_grad_(False) if result.is_leaf else result.detach()
+
+
+def _as_array_on(place: Any, obj: Any, dtype: Any, device: Any, copy: bool | None,
+                 requires_grad: bool | None) -> Any:  # fmt: skip
+    """The same for another device than the CPU, or for a tensor that lies on one."""
+    given = obj if isinstance(obj, Tensor) else None
+    if given is None or (device is not None and given.device is not place):
+        if copy is False:
+            raise ValueError(f"can't alias tensor from device '{given.device if given else CPU}' "
+                             f"to '{place}'.")  # fmt: skip
+        made = asarray.body(obj if given is None else given.to(CPU), dtype=dtype, device=CPU)  # type: ignore[attr-defined]
+        result = made.to(place)
+    else:
+        result = given.to(dtype or given.dtype, copy=bool(copy))  # type: ignore[attr-defined]
+    if requires_grad is None or bool(requires_grad) == result.requires_grad:
+        return result
+    return result.detach().requires_grad_(requires_grad)
 
 
 UNSPECIFIED = (

@@ -89,8 +89,9 @@ def _described(element: dt.dtype) -> str:
 @provides("Tensor")
 def of_default_type(*args: Any, device: Any = None) -> Tensor:
     """`torch.Tensor(...)`: of the default type; not on the default device."""
-    check_available(device or CPU)
-    return legacy(dt.default_dtype(), args, any_type=True)
+    place = check_available(device or CPU)
+    made = legacy(dt.default_dtype(), args, any_type=True)
+    return made if place is CPU else made.to(place)  # type: ignore[attr-defined, no-any-return]
 
 
 class TypedMeta(type):
@@ -111,7 +112,7 @@ class TypedMeta(type):
         return legacy(cls.element, args, any_type=False)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.element
+        return isinstance(instance, Tensor) and instance.is_cpu and instance.dtype is cls.element
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"

@@ -19,7 +19,7 @@ from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
-from flambeau._tensor.tensor import wrap
+from flambeau._tensor.examples import numbers_under
 
 INT64 = np.dtype(np.int64)
 
@@ -393,10 +393,10 @@ def _smoothed_cross_entropy(input: Any, target: Any, weight: Any, code: int, ign
     likelihoods = ops.log_softmax(input, dim)
     chosen = ops.nll_loss(likelihoods, target, weight, code, ignore_index)
     scaled = likelihoods if weight is None else likelihoods * _class_shape(weight, input.dim(), dim)
-    ignored = wrap(np.asarray(target._data == ignore_index))
+    ignored = target == ignore_index
     spread = ops.masked_fill(-scaled.sum(dim), ignored, 0.0)
     if code == MEAN:
-        spread = spread.sum() / _total_weight(target._data, weight, ignore_index)
+        spread = spread.sum() / _total_weight(numbers_under(target._data), weight, ignore_index)
     else:
         spread = reduced(spread, code)
     return chosen * (1 - smoothing) + spread * (smoothing / classes)
@@ -410,7 +410,7 @@ def _total_weight(target: np.ndarray, weight: Any, ignore_index: int) -> Any:
     kept = target[target != ignore_index]
     if weight is None:
         return int(kept.size)
-    return float(widen(weight._data)[kept].sum())
+    return float(widen(numbers_under(weight._data))[kept].sum())
 
 
 def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,

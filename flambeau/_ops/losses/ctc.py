@@ -16,7 +16,7 @@ from flambeau._ops.launching.precision import refuse
 from flambeau._ops.losses.elementwise import MEAN, NONE, SUM, reduction_code
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 NEVER = -np.inf
 
@@ -253,11 +253,11 @@ def ctc_loss(
         targets = targets.long()
     losses = ops._ctc_loss(log_probs, targets, inputs, lengths, blank, zero_infinity)[0]
     if zero_infinity:
-        infinite = wrap(np.isinf(losses._data))
+        infinite = ops.isinf(losses)
         losses = ops.where(infinite, ops.zeros_like(losses), losses)
     if reduction == MEAN:
         sizes = np.maximum(np.asarray(lengths), 1).astype(losses._data.dtype)
-        return (losses / wrap(sizes)).mean()
+        return (losses / on_device_of(wrap(sizes), losses)).mean()
     if reduction == SUM:
         return losses.sum()
     return losses.squeeze(0) if unbatched else losses

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes, random_fill, random_integer, random_sample
-from flambeau._core.device import CPU, META, Defaults, refuse_pinned, thread
+from flambeau._core.device import CPU, META, Cuda, Defaults, refuse_pinned, thread
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -110,7 +110,10 @@ def stream_of(generator: Any, name: str = "", tensor: Tensor | None = None) -> C
 
 
 def manual_seed(seed: int) -> CoreGenerator:
-    """Start the default stream anew; returns its generator."""
+    """Start the default streams of the CPU and of all devices anew; returns the CPU's."""
+    if Cuda.count:
+        for stream in constructors["cuda_streams"]():
+            stream.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from flambeau._ops.factories.filled import shape_of
 from flambeau._ops.sparse import table
 from flambeau._ops.sparse.entries import check_places, is_ascending, numbers_of
 from flambeau._ops.sparse.entries import sparse_mask as read_at_places
+from flambeau._ops.sparse.table import by_the_host
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -174,6 +176,7 @@ def as_entries(values: np.ndarray) -> np.ndarray:
 
 
 @method
+@partial(by_the_host, "to_sparse")
 def to_sparse(
     self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
     dense_dim: Any = None,

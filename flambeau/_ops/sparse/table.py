@@ -10,12 +10,15 @@ their own, where Tensor's is no row.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from flambeau._core.device import Cuda
 from flambeau._tensor.sparse import SparseTensor
+from flambeau._tensor.tensor import constructors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,8 +39,27 @@ def on_sparse(*names: str) -> Callable[[Function], Function]:
 
 def method(function: Function) -> Function:
     """Give sparse tensors a method of the function's name."""
-    setattr(SparseTensor, function.__name__, function)
+    name = function.__name__
+    setattr(SparseTensor, name, function if name in ANYWHERE else by_the_host(name, function))
     return function
+
+
+ANYWHERE = frozenset("to cpu cuda indices values _indices _values is_coalesced detach".split())
+"""Methods that are made of those of the tensors within, wherever these lie."""
+
+
+def by_the_host(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that the host computes where a tensor lies on a GPU."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if Cuda.count:
+            result = constructors["by_the_host"](name, function, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        return function(*args, **kwargs)
+
+    return call
 
 
 def load() -> None:
@@ -56,7 +78,7 @@ def call(name: str, values: tuple[Any, ...], out: Any = None) -> Any:
     function = TABLE.get(name)
     if function is None or out is not None:
         raise refusal(f"{name}.out" if function else name) from None
-    return function(*values)
+    return by_the_host(name, function)(*values)
 
 
 OWN_ROWS = re.compile("^_clamp_(both|low|high)(_tensors?)?")

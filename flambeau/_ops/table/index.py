@@ -276,6 +276,7 @@ cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp tra
     "sparse.constructors": "_as_entries sparse_coo_tensor",
     "sparse.entries": "",
     "sparse.methods": "",
+    "sparse.table": "",
     "special.functions": """
 _polygamma digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma polygamma special.airy_ai
 special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
@@ -448,7 +449,7 @@ transpose_ unsqueeze_
 
 PROVIDES = {
     "copying.copies": "set_data",
-    "cuda.dispatch": "expect_cuda",
+    "cuda.dispatch": "by_the_host expect_cuda",
     "cuda.generators": "cuda_stream cuda_streams",
     "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._core import modes
+from flambeau._core.device import CPU
 from flambeau._ops.table import unformulated
 from flambeau._ops.table.formulas import LargeFormula
 from flambeau._ops.table.op import Op
@@ -520,7 +521,8 @@ def _unpack_list(node: Node, position: int) -> list[Any]:
 
 def fill_missing(node: Any, grads: list[Any]) -> list[Any]:
     """Zeros for outputs that no gradient came back for; the formula says their shape."""
+    place = next((grad.device for grad in grads if grad is not None), CPU)
     return [
-        tools.zeros(*meta) if grad is None and meta is not None else grad
+        tools.zeros(*meta, place) if grad is None and meta is not None else grad
         for grad, meta in zip(grads, node.result_metas, strict=True)
     ]

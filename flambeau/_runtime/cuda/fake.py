@@ -53,6 +53,10 @@ class FakeDriver(Driver):
         """One."""
         return 1
 
+    def version(self) -> int:
+        """CUDA 13.0."""
+        return 13000
+
     def use(self, index: int) -> None:
         """There is one device."""
 

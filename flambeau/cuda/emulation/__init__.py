@@ -10,6 +10,9 @@ from flambeau._core.device import Cuda
 from flambeau._runtime.cuda.driver import play
 from flambeau._tensor.device_array import look
 
+CUDNN = 91900
+"""The version of cuDNN that stands beside the fake driver."""
+
 
 def start() -> None:
     """Emulate CUDA from now on; it stays on.
@@ -22,3 +25,4 @@ def start() -> None:
     play()
     Cuda.look = look
     Cuda.devices()
+    Cuda.cudnn_version = CUDNN
