@@ -38,6 +38,8 @@ class Precision:
 
     matmul = "highest"
     cudnn_allow_tf32 = True
+    wide_reductions: ClassVar[set[str]] = set()
+    """Half types ("fp16", "bf16") whose products on GPUs keep all sums in float32."""
     table: ClassVar[dict[tuple[str, str], str]] = {
         (GENERIC, ALL): "none",
         (CUDA, ALL): "none", (CUDA, "matmul"): "none",

@@ -31,6 +31,9 @@ def _reduction(name: str) -> property:
 
     def put(self: Any, value: Any) -> None:
         self.__dict__[f"_{name}"] = _reduction_setting(name, value)
+        kind = name.split("_")[1]
+        change = precision.Precision.wide_reductions
+        (change.discard if self.__dict__[f"_{name}"][0] else change.add)(kind)
 
     return property(get, put)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flambeau._runtime.cuda.driver import driver
+from flambeau._runtime.cuda import fake
+from flambeau._runtime.cuda.driver import Played, driver
 from flambeau._runtime.cuda.libraries import cublaslt, workspaces
 from flambeau._runtime.cuda.libraries.matrices import Array
 from flambeau._runtime.cuda.memory import running
@@ -45,10 +47,17 @@ class OnDevice:
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The fake driver, with libraries that are opened anew."""
-    monkeypatch.setenv("FLAMBEAU_EMULATE_CUDA", "1")
+    monkeypatch.setattr(Played, "on", True)
+    monkeypatch.setattr(fake, "FakeDriver", _one_for_all)
     _forget()
     yield driver()
     _forget()
+
+
+@cache
+def _one_for_all(kind: Any = fake.FakeDriver) -> Any:
+    """Each takes its share of the process's addresses."""
+    return kind()
 
 
 def _forget() -> None:

@@ -1,0 +1,428 @@
+"""Matrix products on GPUs: the rows of `_ops/products` through cuBLASLt.
+
+`multiply` finds the plan of a product by types, shapes and strides alone; a call that was there
+before costs a look-up and the launch. Operands that the library cannot read where they lie are
+copied first. Shapes and types that do not fit are left to the row on the host, whose errors are
+torch's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import precision
+from flambeau._core.settings import Determinism
+from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.views.basic import expand
+from flambeau._runtime.cpu import address, element_strides
+from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
+from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
+from flambeau._runtime.cuda.libraries.matrices import Array, Product, arranged, contiguous, stored
+from flambeau._runtime.cuda.memory import Current, running
+from flambeau._tensor import device_array
+
+NAMES = {"f": "float32", "d": "float64", "e": "float16", "E": "bfloat16", "F": "complex64",
+         "D": "complex128"}  # fmt: skip
+"""Types that are multiplied, by NumPy's letters."""
+WITH_EPILOGUE = frozenset("feE")
+"""Types whose products the library finishes with a bias or an activation."""
+HALVES = {"e": "fp16", "E": "bf16"}
+PLAIN, TURNED = (False, False), (True, True)
+LEFT, RIGHT = (True, False), (False, True)
+
+
+class Ready:
+    """A product that was planned: where its result lies, and the library's plan. `plan` is None
+    where nothing is multiplied: the result has no elements, or is a sum of none."""
+
+    __slots__ = ("dtype", "plan", "shape", "strides")
+
+    def __init__(self, plan: Plan | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.plan, self.shape, self.dtype = plan, shape, dtype
+        self.strides = contiguous(shape).strides
+
+
+PLANS: dict[Any, Any] = {}
+"""All that a plan depends on -> `Ready`; None where the product is not for the library."""
+
+
+def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta: complex = 0, *,
+             turned: tuple[bool, bool] = PLAIN, epilogue: int = numbers.DEFAULT, bias: Any = None,
+             aux: Any = None, exact: bool = False) -> Any:  # fmt: skip
+    """`alpha * left @ right + beta * added`, then the epilogue, in new row-major memory.
+
+    Args:
+        left: [*, N, K], or its adjoint where `turned` says so; `right`: [*, K, M]. Batches
+            broadcast; both have two dims at least.
+        added: of the result's shape.
+        epilogue: of `cublaslt_numbers`, with the arrays that it reads or writes.
+        exact: never TF32.
+
+    Returns:
+        NotImplemented where the library cannot.
+    """
+    letter = left.dtype.char
+    if letter not in NAMES:
+        return NotImplemented
+    at_left, at_right = address(left), address(right)
+    at_added = 0 if added is None else address(added)
+    low = (at_left | at_right | at_added) & 255
+    tf32 = not exact and letter in "fF" and allows_tf32()
+    key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
+           epilogue, low & -low, tf32, Current.device, Determinism.enabled,
+           None if added is None else (added.shape, added.strides, added.dtype.char),
+           HALVES.get(letter) in precision.Precision.wide_reductions)  # fmt: skip
+    ready = PLANS.get(key, PLANS)
+    if ready is PLANS:
+        ready = PLANS[key] = _planned(left, right, added, turned, epilogue, low & -low or 256, tf32)
+    if ready is None:
+        return _copied(left, right, added, alpha, beta, turned=turned, epilogue=epilogue,
+                       bias=bias, aux=aux, exact=exact)  # fmt: skip
+    out = device_array.empty(ready.shape, ready.strides, ready.dtype, Current.device)
+    if ready.plan is not None:
+        ready.plan.run(at_left, at_right, address(out), at_added, alpha, beta,
+                       0 if bias is None else address(bias),
+                       0 if aux is None else address(aux))  # fmt: skip
+    elif out.size:
+        return NotImplemented if added is not None or bias is not None else zeroed(out)
+    return out
+
+
+def allows_tf32() -> bool:
+    """Whether products of float32 may be rounded to TF32: what `allow_tf32`, `fp32_precision` and
+    `set_float32_matmul_precision` say."""
+    return precision.fp32_precision(precision.CUDA, "matmul") == "tf32"
+
+
+def zeroed(out: Any) -> Any:
+    """An array whose memory is whole, filled with zeros."""
+    running().fill(address(out), 0, 1, out.nbytes, Current.stream)
+    return out
+
+
+def as_array(data: np.ndarray) -> Array:
+    """Shape and strides in elements."""
+    return Array(data.shape, element_strides(data))
+
+
+def _turned(data: np.ndarray, turned: bool) -> Array:
+    return as_array(data).mT if turned else as_array(data)
+
+
+def _planned(left: np.ndarray, right: np.ndarray, added: np.ndarray | None,
+             turned: tuple[bool, bool], epilogue: int, alignment: int,
+             tf32: bool) -> Ready | None:  # fmt: skip
+    """The plan of a product; None where operands do not fit, or the library has none."""
+    one, other = _turned(left, turned[0]), _turned(right, turned[1])
+    if right.dtype != left.dtype or one.shape[-1] != other.shape[-2]:
+        return None
+    try:
+        batch = np.broadcast_shapes(one.shape[:-2], other.shape[:-2])
+    except ValueError:
+        return None
+    shape = (*batch, one.shape[-2], other.shape[-1])
+    if added is not None and (added.shape != shape or added.dtype != left.dtype):
+        return None
+    if 0 in shape or one.shape[-1] == 0:
+        return Ready(None, shape, left.dtype)
+    product = arranged(one, other, contiguous(shape), None if added is None else as_array(added))
+    if product is None:
+        return None
+    plan = plan_of(product, left.dtype.char, epilogue, alignment, tf32, turned)
+    return None if plan is None else Ready(plan, shape, left.dtype)
+
+
+def plan_of(product: Product, letter: str, epilogue: int, alignment: int, tf32: bool,
+            turned: tuple[bool, bool] = PLAIN) -> Plan | None:  # fmt: skip
+    """The library's plan of a product; None where it has no algorithm."""
+    conjugated = turned if letter in "FD" else PLAIN
+    wide = HALVES.get(letter) in precision.Precision.wide_reductions
+    kind = Kind(NAMES[letter], epilogue, tf32, alignment, conjugated, wide,
+                measured=not Determinism.enabled)  # fmt: skip
+    try:
+        return Plan(product, kind)
+    except Unsupported:
+        return None
+
+
+# ---- operands that are copied first
+
+
+def in_rows(data: Any) -> Any:
+    """The array itself where its rows or columns are contiguous, else a row-major copy."""
+    return device_array.contiguous(data) if stored(as_array(data)) is None else data
+
+
+def _copied(left: Any, right: Any, added: Any, alpha: complex, beta: complex,
+            **how: Any) -> Any:  # fmt: skip
+    """The same with operands that the library can read, if that is what it takes."""
+    given = left, right, added
+    found = in_rows(left), in_rows(right), added
+    if added is not None and added.strides != element_bytes(added):
+        found = *found[:2], device_array.contiguous(added)
+    if all(one is other for one, other in zip(given, found, strict=True)):
+        return NotImplemented
+    return multiply(*found, alpha, beta, **how)
+
+
+def element_bytes(data: Any) -> tuple[int, ...]:
+    """The strides, in bytes, of row-major memory."""
+    return tuple([step * data.itemsize for step in contiguous(data.shape).strides])
+
+
+def spread(data: Any, shape: tuple[int, ...]) -> Any:
+    """A copy of an array broadcast to a shape; None where it does not broadcast."""
+    try:
+        return device_array.contiguous(expand.body(data, shape))
+    except RuntimeError:
+        return None
+
+
+# ---- rows
+
+
+def _fit(left: Any, right: Any, *ranks: int) -> bool:
+    return (left.ndim, right.ndim) == ranks
+
+
+@on_gpu("mm")
+def mm(left: Any, right: Any) -> Any:
+    """[N, K] @ [K, M]."""
+    return multiply(left, right) if _fit(left, right, 2, 2) else NotImplemented
+
+
+@on_gpu("bmm")
+def bmm(left: Any, right: Any) -> Any:
+    """[B, N, K] @ [B, K, M]."""
+    fits = _fit(left, right, 3, 3) and left.shape[0] == right.shape[0]
+    return multiply(left, right) if fits else NotImplemented
+
+
+@on_gpu("_matmul", "_matmul_as_mv")
+def matmul(left: Any, right: Any) -> Any:
+    """Any ranks; a vector is a row on the left, a column on the right."""
+    if left.ndim > 1 and right.ndim > 1:
+        return multiply(left, right)
+    return _with_vectors(left, right)
+
+
+def _with_vectors(left: Any, right: Any) -> Any:
+    result = multiply(left[None, :] if left.ndim == 1 else left,
+                      right[:, None] if right.ndim == 1 else right)  # fmt: skip
+    if result is NotImplemented:
+        return result
+    if right.ndim == 1:
+        result = result[..., 0]
+    if left.ndim == 1:
+        result = result[..., 0] if right.ndim == 1 else result[..., 0, :]
+    return result
+
+
+@on_gpu("_times_adjoint")
+def times_adjoint(left: Any, right: Any) -> Any:
+    """`left @ right.mH`."""
+    return multiply(left, right, turned=RIGHT)
+
+
+@on_gpu("_adjoint_times")
+def adjoint_times(left: Any, right: Any) -> Any:
+    """`left.mH @ right`."""
+    return multiply(left, right, turned=LEFT)
+
+
+@on_gpu("dot", "_matmul_dot")
+def dot(left: Any, right: Any) -> Any:
+    """[K] by [K]: a number."""
+    fits = _fit(left, right, 1, 1) and left.size == right.size
+    return _with_vectors(left, right) if fits else NotImplemented
+
+
+@on_gpu("mv", "_matmul_mv", "_times_row")
+def mv(matrix: Any, vector: Any) -> Any:
+    """[N, K] @ [K]."""
+    return _with_vectors(matrix, vector) if _fit(matrix, vector, 2, 1) else NotImplemented
+
+
+@on_gpu("_vector_times", "_transposed_mv")
+def vector_times(vector: Any, matrix: Any) -> Any:
+    """[K] @ [K, M]."""
+    return _with_vectors(vector, matrix) if _fit(vector, matrix, 1, 2) else NotImplemented
+
+
+# ---- sums with a product
+
+
+def _sum(data: Any, left: Any, right: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * data + alpha * left @ right`; `data` broadcasts to the product's shape."""
+    if not isinstance(data, device_array.DeviceArray) or data.dtype != left.dtype:
+        return NotImplemented
+    shape = (*left.shape[:-1], right.shape[-1])
+    if not _broadcasts(data.shape, shape):
+        return NotImplemented
+    if beta == 0:
+        return multiply(left, right, None, alpha)
+    if data.shape == shape:
+        return multiply(left, right, data, alpha, beta)
+    row = data if data.ndim == 1 else data[0] if data.ndim == 2 and data.shape[0] == 1 else None
+    if row is not None and beta == 1 and left.ndim == 2:
+        found = _biased(left, right, row, alpha)
+        if found is not NotImplemented:
+            return found
+    return multiply(left, right, spread(data, shape), alpha, beta)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of one shape can be expanded to another."""
+    behind = to[len(to) - len(shape) :]
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape, behind, strict=True))
+
+
+def _biased(left: Any, right: Any, bias: Any, alpha: Any = 1,
+            turned: tuple[bool, bool] = PLAIN) -> Any:  # fmt: skip
+    """`alpha * left @ right + bias`, [M], by the library's epilogue where it has one."""
+    columns = right.shape[-2] if turned[1] else right.shape[-1]
+    fits = bias.shape == (columns,) and bias.dtype == left.dtype
+    if not fits or left.dtype.char not in WITH_EPILOGUE or right.ndim != 2:
+        return NotImplemented
+    if columns > 1 and bias.strides[0] != bias.itemsize:
+        return NotImplemented
+    return multiply(left, right, None, alpha, turned=turned, epilogue=numbers.BIAS, bias=bias)
+
+
+@on_gpu("addmm")
+def addmm(data: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * data + alpha * mat1 @ mat2`."""
+    return _sum(data, mat1, mat2, beta, alpha) if _fit(mat1, mat2, 2, 2) else NotImplemented
+
+
+@on_gpu("baddbmm")
+def baddbmm(data: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    """The same of batches."""
+    fits = _fit(batch1, batch2, 3, 3) and batch1.shape[0] == batch2.shape[0]
+    return _sum(data, batch1, batch2, beta, alpha) if fits else NotImplemented
+
+
+@on_gpu("addmv")
+def addmv(data: Any, matrix: Any, vector: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * data + alpha * matrix @ vector`."""
+    if not _fit(matrix, vector, 2, 1) or not isinstance(data, device_array.DeviceArray):
+        return NotImplemented
+    result = _sum(data[..., None] if data.ndim else data, matrix, vector[:, None], beta, alpha)
+    return result if result is NotImplemented else result[:, 0]
+
+
+@on_gpu("addr")
+def addr(data: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * data + alpha * outer(vec1, vec2)`."""
+    same = isinstance(data, device_array.DeviceArray) and data.dtype == vec1.dtype == vec2.dtype
+    if not same or not _fit(vec1, vec2, 1, 1) or data.shape != (vec1.size, vec2.size):
+        return NotImplemented
+    if isinstance(alpha, complex) or isinstance(beta, complex):
+        return NotImplemented
+    added = None if beta == 0 else data
+    return multiply(vec1[:, None], vec2[None, :], added, alpha, beta, exact=True)
+
+
+@on_gpu("addbmm")
+def addbmm(data: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * data + alpha` times the sum of a batch of products, one after the other."""
+    if not _fit(batch1, batch2, 3, 3) or batch1.shape[0] != batch2.shape[0] or not len(batch1):
+        return NotImplemented
+    total = data
+    for place in range(len(batch1)):
+        total = _sum(total, batch1[place], batch2[place], beta if place == 0 else 1, alpha)
+        if total is NotImplemented:
+            return total
+    return total
+
+
+# ---- linear maps
+
+
+@on_gpu("_linear", "_linear_no_bias", "_linear_nd", "_linear_nd_no_bias")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """`input @ weight.T + bias`: [*, K], [N, K] and [N]."""
+    if weight.ndim != 2 or input.ndim == 0:
+        return NotImplemented
+    rows = input[None, :] if input.ndim == 1 else input
+    result = _linear(rows, weight, bias)
+    return result[0] if input.ndim == 1 and result is not NotImplemented else result
+
+
+def _linear(rows: Any, weight: Any, bias: Any) -> Any:
+    if bias is None:
+        if rows.dtype.kind == "c":  # not conjugated
+            return multiply(rows, weight.T)
+        return multiply(rows, weight, turned=RIGHT)
+    result = _biased(rows, weight, bias, turned=RIGHT)
+    if result is not NotImplemented or rows.dtype != bias.dtype:
+        return result
+    shape = *rows.shape[:-1], weight.shape[0]
+    if rows.dtype.char not in "fdeE" or not _broadcasts(bias.shape, shape):
+        return NotImplemented
+    return multiply(rows, weight, spread(bias, shape), 1, 1, turned=RIGHT)
+
+
+@on_gpu("linear_backward")
+def linear_backward(input: Any, grad: Any, weight: Any, output_mask: Any) -> Any:
+    """`grad @ weight`, `grad.T @ input` and the column sums of `grad`, where wanted."""
+    if input.dtype.char not in "fdeE":
+        return NotImplemented
+    of_input = of_weight = of_bias = None
+    if output_mask[0]:
+        of_input = multiply(grad[None, :] if grad.ndim == 1 else grad, weight)
+        if grad.ndim == 1 and of_input is not NotImplemented:
+            of_input = of_input[0]
+    if output_mask[1] or output_mask[2]:
+        of_weight, of_bias = _of_parameters(input, grad, output_mask)
+    found = of_input, of_weight, of_bias
+    return NotImplemented if any(part is NotImplemented for part in found) else found
+
+
+def _of_parameters(input: Any, grad: Any, wanted: Any) -> tuple[Any, Any]:
+    """The gradients of weight and bias, at once where the library can."""
+    grads = flat(grad)
+    of_bias = None
+    if not wanted[1]:
+        return None, column_sums(grads)
+    inputs = flat(input)
+    if wanted[2] and grads.dtype.char in HALVES and grads.size and inputs.size:
+        of_bias = device_array.empty((grads.shape[1],), (1,), grads.dtype, Current.device)
+        of_weight = multiply(grads, inputs, turned=LEFT, epilogue=numbers.BGRADB, bias=of_bias)
+        if of_weight is not NotImplemented:
+            return of_weight, of_bias
+    return multiply(grads, inputs, turned=LEFT), column_sums(grads) if wanted[2] else None
+
+
+def flat(data: Any) -> Any:
+    """[*, K] as [N, K]."""
+    return data if data.ndim == 2 else data.reshape(math.prod(data.shape[:-1]), data.shape[-1])
+
+
+# ---- sums as products
+
+
+ONES: dict[tuple[str, int], Any] = {}
+
+
+def ones(length: int, dtype: np.dtype[Any]) -> Any:
+    """[N] of ones, the beginning of a longer array that is kept."""
+    key = dtype.char, Current.device
+    held = ONES.get(key)
+    if held is None or held.size < length:
+        size = max(4096, 1 << (length - 1).bit_length())
+        held = ONES[key] = device_array.from_host(np.ones(size, dtype),
+                                                  device_array.CUDA[Current.device])  # fmt: skip
+    return held[:length]
+
+
+def column_sums(data: Any) -> Any:
+    """The sums of the columns of [N, M]: a row of ones times the matrix, in full precision."""
+    if not len(data):
+        return zeroed(device_array.empty((data.shape[1],), (1,), data.dtype, Current.device))
+    row = ones(len(data), data.dtype)[None, :]
+    result = multiply(row, data, exact=True)
+    return result if result is NotImplemented else result[0]
