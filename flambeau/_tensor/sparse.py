@@ -83,12 +83,22 @@ class SparseTensor(Tensor):
     """Whether this process ever made one: optimizers need not look for them before."""
 
     is_sparse = True
-    is_meta, is_cpu = False, True
+    is_meta = False
 
     @property
     def device(self) -> device:
         """Where the entries live."""
         return self._entries.device
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether they live in the computer's memory."""
+        return self._entries.is_cpu
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether they live in that of a GPU."""
+        return self._entries.is_cuda
 
     # ---- what dense operators look for
 
