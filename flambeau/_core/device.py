@@ -250,6 +250,10 @@ class AcceleratorError(RuntimeError):
     """The device's own number for it."""
 
 
+class OutOfMemoryError(RuntimeError):
+    """A device has no more memory; `torch.OutOfMemoryError`."""
+
+
 ADVICE = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
