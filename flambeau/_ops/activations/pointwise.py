@@ -492,7 +492,7 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
     stream = Generator() if input.is_meta else stream_of(generator, "rrelu")
-    noise = random_sample.rrelu_noise(numbers_under(input._data), lower, upper, stream)
+    noise = stream.numbers.rrelu_noise(numbers_under(input._data), lower, upper, stream)
     return wrap(without_memory(noise) if input.is_meta else noise)
 
 

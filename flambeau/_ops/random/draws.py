@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core import modes, random_fill, random_integer, random_sample
+from flambeau._core import modes, random_fill
 from flambeau._core.device import CPU, Defaults, refuse_pinned, thread
+from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -46,9 +48,27 @@ _OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layou
 
 
 class Generator(CoreGenerator):
-    """A random stream; `torch.Generator`. States are uint8 tensors in torch's format."""
+    """A random stream; `torch.Generator`. States are uint8 tensors in torch's format.
+
+    `Generator("cuda")` is of the class that `of_device` holds for that kind of device.
+    """
 
     __slots__ = ()
+
+    of_device: ClassVar[dict[str, type[Generator]]] = {}
+
+    def __new__(cls, device: Any = None) -> Generator:
+        if cls is Generator and device is not None and Generator.of_device:
+            cls = Generator.of_device.get(Device(device).type, cls)
+        return super().__new__(cls)
+
+    def get_offset(self) -> int:
+        """How many words a thread of a CUDA device has had. RuntimeError: the CPU has no such."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """Go to an offset of a CUDA device's stream. RuntimeError: the CPU has no such."""
+        raise RuntimeError("CPU Generator does not use offset")
 
     def get_state(self) -> Any:
         return wrap(super().get_state())
@@ -83,7 +103,11 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def stream_of(generator: Any, name: str = "") -> CoreGenerator:
+def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> CoreGenerator:
+    """The random stream of a call of `name`; `filled` is the tensor that it fills, if any.
+
+    Where devices have streams of their own, another function takes the place of this one.
+    """
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
     if Defaults.meta and (thread.makes_meta or thread.on_zeros):
@@ -153,7 +177,8 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
     if pin_memory is not False:
         refuse_pinned("rand", pin_memory)
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.uniform_(data, 0.0, 1.0, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.uniform_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -165,7 +190,8 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     if pin_memory is not False:
         refuse_pinned("randn", pin_memory)
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.normal_(data, 0.0, 1.0, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.normal_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -190,7 +216,8 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     wanted = dt.int64 if dtype is None and out is None else dtype
     data = _target("randint", (size,), out, wanted, layout, device)
-    random_integer.random_from_to_(data, first, last, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.random_from_to_(data, first, last, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -203,7 +230,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         refuse_pinned("randperm", pin_memory)
     wanted = of_out("randperm", out, dtype, layout)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
-    return finish(random_sample.randperm(n, numpy_dtype, stream_of(generator)), requires_grad, out)
+    stream = stream_of(generator)
+    return finish(stream.numbers.randperm(n, numpy_dtype, stream), requires_grad, out)
 
 
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
@@ -217,7 +245,8 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.uniform_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
+    stream = stream_of(generator)
+    return finish(stream.numbers.uniform_(data, 0.0, 1.0, stream), requires_grad)
 
 
 @composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
@@ -228,7 +257,8 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
+    stream = stream_of(generator)
+    return finish(stream.numbers.normal_(data, 0.0, 1.0, stream), requires_grad)
 
 
 @composite(
@@ -246,7 +276,8 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _like(input, dtype, layout, device, memory_format)
-    random_integer.random_from_to_(data, first, last, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.random_from_to_(data, first, last, stream)
     return finish(data, requires_grad)
 
 
@@ -260,7 +291,8 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
-    random_fill.normal_(data, float(mean), float(std), stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.normal_(data, float(mean), float(std), stream)
     return _finished(data, out, requires_grad)
 
 
@@ -318,7 +350,8 @@ def _check_deviations(std: Tensor) -> None:
 
 def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     data = np.empty(shape, like._data.dtype)
-    return wrap(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)))
+    stream = stream_of(generator)
+    return wrap(stream.numbers.normal_(data, 0.0, 1.0, stream))
 
 
 @composite(
@@ -332,7 +365,8 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
     """0 or 1, each 1 with the probability that the tensor has in its place."""
     result = ops.empty_like(input, memory_format=contiguous_format)
-    random_fill.bernoulli_tensor_(result._data, input._data, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.bernoulli_tensor_(result._data, input._data, stream)
     return result  # type: ignore[no-any-return]
 
 
@@ -350,16 +384,16 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
             raise TypeError("bernoulli(): argument 'p' (position 1) must be float, not Tensor")
         p = float(p)
     result = ops.empty_like(input, memory_format=contiguous_format)
-    _fill_bernoulli(result._data, p, generator)
+    _fill_bernoulli(result._data, p, stream_of(generator))
     return result  # type: ignore[no-any-return]
 
 
-def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
+def _fill_bernoulli(data: np.ndarray, p: Any, stream: CoreGenerator) -> None:
     if isinstance(p, Tensor):
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
-        random_fill.bernoulli_tensor_(data, chances._data, stream_of(generator))
+        stream.numbers.bernoulli_tensor_(data, chances._data, stream)
     else:
-        random_fill.bernoulli_(data, float(p), stream_of(generator))
+        stream.numbers.bernoulli_(data, float(p), stream)
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
@@ -369,7 +403,8 @@ def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
 ) -> np.ndarray:
     """Indices drawn with probability proportional to the weights in each row."""
-    return random_sample.multinomial(weights, num_samples, replacement, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.multinomial(weights, num_samples, replacement, stream)  # type: ignore[no-any-return]
 
 
 @kernel("poisson(Tensor self, Generator? generator=None) -> Tensor",
@@ -377,7 +412,8 @@ def multinomial(
     "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
     """Counts with the given rates."""
-    return random_sample.poisson(rates, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.poisson(rates, stream)  # type: ignore[no-any-return]
 
 
 # ---- in place
@@ -439,13 +475,14 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     return target
 
 
-def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], doc: str) -> None:
+def _inplace(name: str, parameters: dict[str, Any], doc: str) -> None:
     title = default_title(name)
+    fill = attrgetter(name)
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
-        stream = stream_of(generator, name)
-        return _overwrite(self, title, lambda data: fill(data, *values, stream))
+        stream = stream_of(generator, name, self)
+        return _overwrite(self, title, lambda data: fill(stream.numbers)(data, *values, stream))
 
     method_.__name__ = name
     method_.__doc__ = doc
@@ -474,35 +511,33 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
 
 
 _inplace(
-    "uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
+    "uniform_", {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
 )
-_inplace("normal_", random_fill.normal_, {"mean": 0.0, "std": 1.0}, "Normal numbers.")
+_inplace("normal_", {"mean": 0.0, "std": 1.0}, "Normal numbers.")
 _inplace(
     "exponential_",
-    random_fill.exponential_,
     {"lambd": 1.0},
     "Numbers from the exponential distribution with rate `lambd`.",
 )
 _inplace(
     "cauchy_",
-    random_fill.cauchy_,
     {"median": 0.0, "sigma": 1.0},
     "Numbers from the Cauchy distribution.",
 )
 _inplace(
     "log_normal_",
-    random_fill.log_normal_,
     {"mean": 1.0, "std": 2.0},
     "Numbers whose logarithm is normal.",
 )
-_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED}, "Trials until the first success.")
+_inplace("geometric_", {"p": REQUIRED}, "Trials until the first success.")
 
 
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """0 or 1, each 1 with probability `p` (a number or a tensor)."""
     title = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
-    return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, generator), p)
+    stream = stream_of(generator, "bernoulli_", self)
+    return _overwrite(self, title, lambda data: _fill_bernoulli(data, p, stream), p)
 
 
 def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -521,13 +556,13 @@ def _bounds(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Integers: `random_()`, `random_(to)`, `random_(from, to)`."""
     bounds = _bounds(args, kwargs)
-    stream = stream_of(generator)
+    stream = stream_of(generator, "random_", self)
     if not bounds:
         return _overwrite(
-            self, "RandomBackward2", lambda data: random_integer.random_(data, stream)
+            self, "RandomBackward2", lambda data: stream.numbers.random_(data, stream)
         )
     title = "RandomBackward1" if len(bounds) == 1 else "RandomBackward0"
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
     return _overwrite(
-        self, title, lambda data: random_integer.random_from_to_(data, low, high, stream)
+        self, title, lambda data: stream.numbers.random_from_to_(data, low, high, stream)
     )

@@ -1,7 +1,4 @@
-"""Random streams of emulated GPUs: each has one of its own, with the generator of the CPU.
-
-The numbers are those of a CPU stream of the same seed, not those of a GPU's generator (Philox).
-"""
+"""Random streams of emulated GPUs: each has one of its own, whose numbers are an H100's."""
 
 from __future__ import annotations
 
@@ -10,16 +7,18 @@ from typing import Any
 
 from flambeau._core.device import Emulated, check_available, device
 from flambeau._core.generator import default_generator
+from flambeau._ops.random.cuda_generator import CudaGenerator
 from flambeau._ops.random.draws import Generator
 from flambeau._tensor.tensor import Tensor
 
-default_generators: list[Generator] = []
+default_generators: list[CudaGenerator] = []
 
 
 def start() -> None:
     """Give every emulated device its stream, with the seed of the CPU's."""
+    Generator.of_device["cuda"] = CudaGenerator
     for index in range(Emulated.count):
-        stream = Generator(device("cuda", index))
+        stream = CudaGenerator(device("cuda", index))
         stream.manual_seed(default_generator.initial_seed())
         default_generators.append(stream)
 
@@ -31,7 +30,16 @@ def of_place(place: str | None) -> Any:
     return default_generators[device(place).index or 0]
 
 
-def _of(which: Any) -> Generator:
+def check_device(stream: Any, place: str | None) -> None:
+    """Raise torch's error for a stream that is given to an operator of another kind of device."""
+    wanted = device(place or "cpu").type
+    if stream.device.type != wanted:
+        raise RuntimeError(
+            f"Expected a '{wanted}' device type for generator but found '{stream.device.type}'"
+        )
+
+
+def _of(which: Any) -> CudaGenerator:
     wanted = device("cuda", which) if isinstance(which, int) else device(which)
     return default_generators[check_available(wanted).index or 0]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import device
+from flambeau._core.generator import default_generator
 from flambeau._ops.factories import typed
 from flambeau._ops.random import draws as random
 from flambeau._ops.sparse import table
@@ -50,6 +51,7 @@ def install(places: Any) -> None:
     replaced.update(_rebuilt())
     replaced[id(random.stream_of)] = stream
     replaced[id(random.manual_seed)] = manual_seed
+    replaced[id(random.seed)] = seed
     _place_sparse(places)
     _replace(replaced)
     _change_tensor()
@@ -89,14 +91,24 @@ def _namespaces(holder: Any) -> list[Any]:
     return [value for value in vars(holder).values() if isinstance(value, namespace.Namespace)]
 
 
-def stream(generator: Any, name: str = "") -> Any:
-    """The random stream of an operator: that of the device it works on, unless one is given."""
-    if generator is not None:
-        return BEFORE["stream"](generator, name)
-    return generators.of_place(working.place)
+def stream(generator: Any, name: str = "", filled: Any = None) -> Any:
+    """The random stream of an operator: that of the device it works on, unless one is given.
+
+    Raises:
+        RuntimeError: the stream that is given is one of another kind of device.
+    """
+    place = working.place if filled is None else place_of(filled)
+    if generator is None:
+        found = generators.of_place(place)
+        return BEFORE["stream"](None, name) if found is default_generator else found
+    found = BEFORE["stream"](generator, name)
+    generators.check_device(found, place)
+    return found
 
 
-BEFORE: dict[str, Any] = {"manual_seed": random.manual_seed, "stream": random.stream_of}
+BEFORE: dict[str, Any] = {
+    "manual_seed": random.manual_seed, "stream": random.stream_of, "seed": random.seed
+}  # fmt: skip
 """Functions that replaced ones call; in a dict, where `_replace` does not look."""
 
 
@@ -104,6 +116,13 @@ def manual_seed(seed: int) -> Any:
     """Start the default streams of the CPU and of all devices anew; returns the CPU's."""
     generators.manual_seed_all(seed)
     return BEFORE["manual_seed"](seed)
+
+
+def seed() -> int:
+    """Start all default streams from one seed of the system's randomness; returns the seed."""
+    value: int = BEFORE["seed"]()
+    generators.manual_seed_all(value)
+    return value
 
 
 # ---- Tensor
