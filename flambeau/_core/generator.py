@@ -12,10 +12,11 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from flambeau._core import random_numbers
 from flambeau._core.device import CPU, Cuda
 from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 
@@ -80,8 +81,8 @@ def _place_of(device: object) -> Device:
 class Generator:
     """A random stream of the CPU; ``torch.Generator``.
 
-    The fill functions of ``random_fill`` and its neighbours draw from it. One generator must not
-    be drawn from by two threads at once.
+    ``numbers`` holds the functions that draw from it: ``stream.numbers.uniform_(out, 0.0, 1.0,
+    stream)``. One generator must not be drawn from by two threads at once.
     """
 
     __slots__ = (
@@ -97,6 +98,8 @@ class Generator:
         "float_normal",
         "next_normal",
     )
+
+    numbers: ClassVar[Any] = random_numbers
 
     def __init__(self, device: object = None) -> None:
         """Make a generator with torch's default seed. Errors: RuntimeError for another device."""

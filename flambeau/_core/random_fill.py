@@ -11,21 +11,23 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from flambeau._core import random_normal
-from flambeau._core.generator import Generator
+
+if TYPE_CHECKING:
+    from flambeau._core.generator import Generator
 
 # A multiple of 16, small enough for the second-level cache.
 CHUNK = 16384
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_HALVES = (np.dtype(np.float16), BFLOAT16)
-_FLOATS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
-_COMPLEX_PARTS = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
+HALVES = (np.dtype(np.float16), BFLOAT16)
+FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
+COMPLEX_PARTS = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
 
 # Names as they stand in torch's messages: the scalar type, and the C++ type.
 SCALAR_NAMES = {
@@ -75,9 +77,9 @@ def memory_order(out: np.ndarray) -> np.ndarray:
     return out.transpose(dims)
 
 
-def _as_real(out: np.ndarray) -> np.ndarray:
+def as_real(out: np.ndarray) -> np.ndarray:
     """The real and imaginary parts of a complex array as a last dim of two."""
-    part = _COMPLEX_PARTS[out.dtype]
+    part = COMPLEX_PARTS[out.dtype]
     real = out.real
     return np.lib.stride_tricks.as_strided(
         real, (*out.shape, 2), (*out.strides, np.dtype(part).itemsize), writeable=True
@@ -116,7 +118,7 @@ def store(target: np.ndarray, values: np.ndarray) -> None:
         target[...] = values
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        if target.dtype in _HALVES:
+        if target.dtype in HALVES:
             values = values.astype(np.float32, copy=False)
         target[...] = values
 
@@ -146,14 +148,14 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
 
     Errors: NotImplementedError for other dtypes, RuntimeError for bounds that do not fit.
     """
-    if out.dtype in _COMPLEX_PARTS:
-        uniform_(_as_real(out), low, high, generator)
+    if out.dtype in COMPLEX_PARTS:
+        uniform_(as_real(out), low, high, generator)
         return out
     plain = low == 0 and high == 1 and out.dtype in _UNIT_DRAWS
     fast = Compiled.kernels(out, "random units" if plain else "random")
     if plain and fast is None:
         return fill(out, _UNIT_DRAWS[out.dtype](generator))
-    _check_uniform(out.dtype, low, high)
+    check_uniform(out.dtype, low, high)
     wide = out.dtype == np.float64
     compute = np.float64 if wide else np.float32
     start = compute(low)
@@ -174,8 +176,8 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: Generator) -> 
     return fill(out, draw)
 
 
-def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
-    require_kernel(dtype, _FLOATS, "check_uniform_bounds")
+def check_uniform(dtype: np.dtype, low: float, high: float) -> None:
+    require_kernel(dtype, FLOATS, "check_uniform_bounds")
     largest = LARGEST[dtype]
     require_bounds(low, "from", -largest, largest, dtype)
     require_bounds(high, "to", -largest, largest, dtype)
@@ -209,15 +211,14 @@ def normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> n
     pairs in double precision whose second number may wait in the generator.
     Errors: RuntimeError for a negative ``std``, NotImplementedError for other dtypes.
     """
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    check_deviation(std)
     if out.size == 0:
         return out
-    if out.dtype in _COMPLEX_PARTS:
+    if out.dtype in COMPLEX_PARTS:
         # real and imaginary part share the variance
-        normal_(_as_real(out), mean, std / math.sqrt(2.0), generator)
+        normal_(as_real(out), mean, std / math.sqrt(2.0), generator)
         return out
-    require_kernel(out.dtype, _FLOATS, "normal_kernel_cpu")
+    require_kernel(out.dtype, FLOATS, "normal_kernel_cpu")
     if out.size >= 16 and out.flags.c_contiguous:
         _normal_blocks(out.reshape(-1), mean, std, generator)
         return out
@@ -228,6 +229,11 @@ def normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> n
     return fill(out, draw)
 
 
+def check_deviation(std: float) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
 def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generator) -> None:
     """Box and Muller over blocks of 16; an odd tail recomputes the last 16 from new numbers."""
     whole = flat.size - flat.size % 16
@@ -236,7 +242,7 @@ def _normal_blocks(flat: np.ndarray, mean: float, std: float, generator: Generat
     fill_blocks(flat if whole == flat.size else flat[:whole], mean, std, generator)
     if whole == flat.size:
         return
-    if flat.dtype not in _HALVES:
+    if flat.dtype not in HALVES:
         # the wider types draw for every element first, and these draws are lost
         generator.words((flat.size - whole) * (2 if flat.dtype == np.float64 else 1))
     fill_blocks(flat[-16:], mean, std, generator)
@@ -254,7 +260,7 @@ def _numpy_blocks(flat: np.ndarray, mean: float, std: float, generator: Generato
 def _compiled_blocks(
     fast: Any, flat: np.ndarray, mean: float, std: float, generator: Generator
 ) -> None:
-    if flat.dtype not in _HALVES:
+    if flat.dtype not in HALVES:
         fast.normal_blocks(flat, mean, std, generator)
         return
     for part in _chunks(flat):
@@ -285,8 +291,8 @@ def serial_normals(count: int, mean: float, std: float, generator: Generator) ->
 
 # -- Bernoulli ----------------------------------------------------------------------------------
 
-_BERNOULLI_TYPES = tuple(dtype for dtype in SCALAR_NAMES if dtype.kind not in "c")
-_BERNOULLI_TYPES = tuple(dtype for dtype in _BERNOULLI_TYPES if dtype not in _UNSIGNED_WIDE)
+BERNOULLI_TYPES = tuple(dtype for dtype in SCALAR_NAMES if dtype.kind not in "c")
+BERNOULLI_TYPES = tuple(dtype for dtype in BERNOULLI_TYPES if dtype not in _UNSIGNED_WIDE)
 _LOW_53 = np.uint64((1 << 53) - 1)
 _PROBABILITY_ERROR = (
     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  "
@@ -300,11 +306,10 @@ def bernoulli_(out: np.ndarray, probability: float, generator: Generator) -> np.
 
     Errors: RuntimeError unless 0 <= probability <= 1; NotImplementedError for complex.
     """
-    if not 0 <= probability <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={probability:g}")
+    check_probability(probability)
     if out.size == 0:
         return out
-    require_kernel(out.dtype, _BERNOULLI_TYPES, "bernoulli_scalar_cpu_")
+    require_kernel(out.dtype, BERNOULLI_TYPES, "bernoulli_scalar_cpu_")
     # u < p for u = k * 2**-53, in whole numbers
     bound = np.uint64(math.ceil(probability * 2.0**53))
     fast = Compiled.kernels(out)
@@ -320,6 +325,18 @@ def bernoulli_(out: np.ndarray, probability: float, generator: Generator) -> np.
     return fill(out, draw)
 
 
+def check_probability(probability: float) -> None:
+    if not 0 <= probability <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={probability:g}")
+
+
+def dropout_mask_(
+    mask: np.ndarray, input: np.ndarray, keep: float, generator: Generator
+) -> np.ndarray:
+    """Which elements of ``input`` dropout keeps, into booleans of its shape."""
+    return bernoulli_(mask, keep, generator)
+
+
 def bernoulli_tensor_(out: np.ndarray, probability: np.ndarray, generator: Generator) -> np.ndarray:
     """Ones with the probability that stands at the same place; broadcast to ``out``'s shape.
 
@@ -327,14 +344,13 @@ def bernoulli_tensor_(out: np.ndarray, probability: np.ndarray, generator: Gener
     """
     if out.size == 0:
         return out
-    require_kernel(out.dtype, _BERNOULLI_TYPES, "bernoulli_tensor_cpu_self_")
-    require_kernel(probability.dtype, _FLOATS, "bernoulli_tensor_cpu_p_")
+    require_kernel(out.dtype, BERNOULLI_TYPES, "bernoulli_tensor_cpu_self_")
+    require_kernel(probability.dtype, FLOATS, "bernoulli_tensor_cpu_p_")
     wide = probability.dtype == np.float64
     chances = np.broadcast_to(probability, out.shape)
     if not wide:
         chances = chances.astype(np.float32)
-    if not bool(((chances >= 0) & (chances <= 1)).all()):
-        raise RuntimeError(_PROBABILITY_ERROR)
+    check_chances(chances)
     order = sorted(range(out.ndim), key=lambda dim: -abs(out.strides[dim]))
     if not out.flags.c_contiguous:
         chances = chances.transpose(order)
@@ -355,20 +371,20 @@ def bernoulli_tensor_(out: np.ndarray, probability: np.ndarray, generator: Gener
     return fill(out, draw)
 
 
+def check_chances(chances: np.ndarray) -> None:
+    if not bool(((chances >= 0) & (chances <= 1)).all()):
+        raise RuntimeError(_PROBABILITY_ERROR)
+
+
 # -- from one double each -----------------------------------------------------------------------
 
 
 def exponential_(out: np.ndarray, rate: float, generator: Generator) -> np.ndarray:
     """``-log(1 - u) / rate`` for float dtypes. Errors: RuntimeError unless rate > 0."""
-    if not rate > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    check_rate(rate)
     if out.size == 0:
         return out
-    if out.dtype not in _FLOATS:
-        raise RuntimeError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a "
-            f"floating point but you specified {SCALAR_NAMES[out.dtype][0]}"
-        )
+    check_continuous(out.dtype, "Exponential", SCALAR_NAMES[out.dtype][0])
     scale = -1.0 / rate
     fast = Compiled.kernels(out)
     if fast is not None:
@@ -378,15 +394,29 @@ def exponential_(out: np.ndarray, rate: float, generator: Generator) -> np.ndarr
     return fill(out, lambda count: scale * log1p(-generator.units64(count)))
 
 
-def cauchy_(out: np.ndarray, median: float, sigma: float, generator: Generator) -> np.ndarray:
-    """``median + sigma * tan(pi * (u - 1/2))`` for float dtypes. Errors: unless sigma > 0."""
+def check_rate(rate: float) -> None:
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+
+
+def check_sigma(sigma: float) -> None:
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    if out.dtype not in _FLOATS:
+
+
+def check_continuous(dtype: np.dtype, law: str, name: str) -> None:
+    """Raise torch's error for a dtype without fractions, under the name that it has there."""
+    if dtype not in FLOATS:
         raise RuntimeError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a "
-            f"floating point but you specified {SCALAR_NAMES[out.dtype][1]}"
+            f"{law} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {name}"
         )
+
+
+def cauchy_(out: np.ndarray, median: float, sigma: float, generator: Generator) -> np.ndarray:
+    """``median + sigma * tan(pi * (u - 1/2))`` for float dtypes. Errors: unless sigma > 0."""
+    check_sigma(sigma)
+    check_continuous(out.dtype, "Cauchy", SCALAR_NAMES[out.dtype][1])
     tan = random_normal.libm("tan")
 
     def draw(count: int) -> np.ndarray:
@@ -398,11 +428,10 @@ def cauchy_(out: np.ndarray, median: float, sigma: float, generator: Generator) 
 
 def log_normal_(out: np.ndarray, mean: float, std: float, generator: Generator) -> np.ndarray:
     """The exponential of a normal number, for float dtypes. Errors: unless std > 0."""
-    if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    check_log_deviation(std)
     if out.size == 0:
         return out
-    require_kernel(out.dtype, _FLOATS, "log_normal_cpu")
+    require_kernel(out.dtype, FLOATS, "log_normal_cpu")
     exp = random_normal.libm("exp")
 
     def draw(count: int) -> np.ndarray:
@@ -412,7 +441,12 @@ def log_normal_(out: np.ndarray, mean: float, std: float, generator: Generator) 
     return fill(out, draw)
 
 
-_GEOMETRIC_TYPES = tuple(dtype for dtype in _BERNOULLI_TYPES if dtype != np.bool_)
+def check_log_deviation(std: float) -> None:
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+
+
+GEOMETRIC_TYPES = tuple(dtype for dtype in BERNOULLI_TYPES if dtype != np.bool_)
 
 
 def geometric_(out: np.ndarray, probability: float, generator: Generator) -> np.ndarray:
@@ -420,11 +454,10 @@ def geometric_(out: np.ndarray, probability: float, generator: Generator) -> np.
 
     Errors: RuntimeError unless 0 < probability < 1.
     """
-    if not 0 < probability < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={probability:g}")
+    check_success(probability)
     if out.size == 0:
         return out
-    require_kernel(out.dtype, _GEOMETRIC_TYPES, "geometric_cpu")
+    require_kernel(out.dtype, GEOMETRIC_TYPES, "geometric_cpu")
     log = random_normal.libm("log")
     base = math.log1p(-probability)
     whole = out.dtype.kind in "iu"
@@ -434,3 +467,8 @@ def geometric_(out: np.ndarray, probability: float, generator: Generator) -> np.
         return trials.astype(np.int64) if whole else trials
 
     return fill(out, draw)
+
+
+def check_success(probability: float) -> None:
+    if not 0 < probability < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={probability:g}")

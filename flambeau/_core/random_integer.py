@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flambeau._core.generator import Generator
 from flambeau._core.random_fill import (
     BFLOAT16,
     DIGITS,
@@ -22,11 +22,14 @@ from flambeau._core.random_fill import (
     require_kernel,
 )
 
-_HALF_WORD_RANGE = 1 << 28
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+if TYPE_CHECKING:
+    from flambeau._core.generator import Generator
+
+HALF_WORD_RANGE = 1 << 28
+INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 # How many values random_() without bounds has, per dtype; the wide ones take 64-bit draws.
-_FULL_RANGES = {
+FULL_RANGES = {
     np.dtype(np.bool_): 2,
     np.dtype(np.uint8): 1 << 8,
     np.dtype(np.int8): 1 << 7,
@@ -35,8 +38,8 @@ _FULL_RANGES = {
     np.dtype(np.int64): 1 << 63,
     **{dtype: (1 << digits) + 1 for dtype, digits in DIGITS.items()},
 }
-_WIDE_FULL = (np.dtype(np.int64), np.dtype(np.float64))
-_FULL_64_BITS = (np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32), BFLOAT16)
+WIDE_FULL = (np.dtype(np.int64), np.dtype(np.float64))
+FULL_64_BITS = (np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32), BFLOAT16)
 
 # What bounds may be, per dtype; they are int64 numbers for uint64 too.
 _LIMITS: dict[np.dtype, tuple[float, float]] = {
@@ -54,15 +57,15 @@ def random_(out: np.ndarray, generator: Generator) -> np.ndarray:
     """Integers of [0, largest]; for floats of [0, 2**digits]. ``Tensor.random_()``."""
     if out.size == 0:
         return out
-    require_kernel(out.dtype, tuple(_FULL_RANGES), "random_kernel_cpu")
-    wide = out.dtype in _WIDE_FULL
-    extent = _FULL_RANGES[out.dtype]
+    require_kernel(out.dtype, tuple(FULL_RANGES), "random_kernel_cpu")
+    wide = out.dtype in WIDE_FULL
+    extent = FULL_RANGES[out.dtype]
     fast = Compiled.kernels(out)
     if fast is not None:
         fast.integers(out, extent, 0, wide, generator)
         return out
     draws = generator.words64 if wide else generator.words
-    return fill(out, lambda count: _remainder(draws(count), extent).astype(np.int64))
+    return fill(out, lambda count: remainder(draws(count), extent).astype(np.int64))
 
 
 def random_from_to_(
@@ -72,15 +75,14 @@ def random_from_to_(
 
     Errors: RuntimeError for an empty range or bounds outside the dtype.
     """
-    if high is None and low == _INT64_MIN:
+    if high is None and low == INT64_MIN:
         return _random_64_bits(out, generator)
-    check = _check_bounds if out.dtype in DIGITS else _known_bounds  # floats warn every time
-    low, last = check(out.dtype, low, high)
+    low, last = checked_bounds(out.dtype, low, high)
     if out.size == 0:
         return out
     extent = last - low + 1
     # below 2**28 the skew of the remainder stays small with one word
-    wide = extent >= _HALF_WORD_RANGE
+    wide = extent >= HALF_WORD_RANGE
     fast = Compiled.kernels(out)
     if fast is not None:
         fast.integers(out, extent, low, wide, generator)
@@ -88,7 +90,7 @@ def random_from_to_(
     draws = generator.words64 if wide else generator.words
 
     def draw(count: int) -> np.ndarray:
-        values = _remainder(draws(count), extent).astype(np.int64)
+        values = remainder(draws(count), extent).astype(np.int64)
         if low != 0:
             values += low
         return values
@@ -96,7 +98,12 @@ def random_from_to_(
     return fill(out, draw)
 
 
-def _remainder(words: np.ndarray, extent: int) -> np.ndarray:
+def checked_bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
+    """The first and the last value of the range. Floats warn every time."""
+    return (_check_bounds if dtype in DIGITS else _known_bounds)(dtype, low, high)
+
+
+def remainder(words: np.ndarray, extent: int) -> np.ndarray:
     """``words % extent``, through NumPy's fast division by a constant."""
     kind = words.dtype.type
     if extent >= 1 << (8 * words.itemsize):
@@ -112,9 +119,9 @@ def _remainder(words: np.ndarray, extent: int) -> np.ndarray:
 def _random_64_bits(out: np.ndarray, generator: Generator) -> np.ndarray:
     if out.size == 0:
         return out
-    listed = (*_FULL_64_BITS, *(np.dtype(kind) for kind in (np.uint8, np.int8, np.int16, np.int32)))
+    listed = (*FULL_64_BITS, *(np.dtype(kind) for kind in (np.uint8, np.int8, np.int16, np.int32)))
     require_kernel(out.dtype, listed, "random_full_64_bits_range_kernel_cpu")
-    if out.dtype not in _FULL_64_BITS:
+    if out.dtype not in FULL_64_BITS:
         raise RuntimeError(
             "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
         )
@@ -187,7 +194,7 @@ def _warn_inexact(value: int, name: str, dtype: np.dtype) -> None:
         f"{SCALAR_NAMES[dtype][1]} can support discrete uniform distribution only within this "
         "range. This warning will become an error in version 1.7 release, please fix the code in "
         "advance",
-        stacklevel=6,
+        stacklevel=7,
     )
 
 
@@ -196,7 +203,7 @@ def _rounded(dtype: np.dtype, value: int) -> int:
     wide = np.float64(value) if dtype == np.float64 else np.float32(value)
     with np.errstate(over="ignore"):
         rounded = float(wide.astype(dtype))
-    return int(rounded) if abs(rounded) < 2.0**63 else _INT64_MIN
+    return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN
 
 
 def _raise_from(dtype: np.dtype, low: int) -> int:

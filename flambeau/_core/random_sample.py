@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from flambeau._core import random_fill
-from flambeau._core.generator import Generator
 from flambeau._core.random_fill import BFLOAT16, DIGITS, SCALAR_NAMES, require_kernel, store
+
+if TYPE_CHECKING:
+    from flambeau._core.generator import Generator
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _WIDE_FLOATS = (_SINGLE, _DOUBLE)
@@ -39,9 +43,7 @@ def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
 
     Errors: RuntimeError for a negative size or one that the dtype cannot count to.
     """
-    if size < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
-    _check_countable(size, dtype)
+    check_permutation(size, dtype)
     require_kernel(dtype, _PERMUTATION_TYPES, "randperm")
     shuffle = _shuffled if size < _LARGE_PERMUTATION else _shuffled_inside_out
     order = shuffle(size, generator)
@@ -50,6 +52,13 @@ def randperm(size: int, dtype: np.dtype, generator: Generator) -> np.ndarray:
     values = np.empty(size, dtype)
     store(values, order)
     return values
+
+
+def check_permutation(size: int, dtype: np.dtype) -> None:
+    """Raise torch's error for a negative size or one that the dtype cannot count to."""
+    if size < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
+    _check_countable(size, dtype)
 
 
 def _check_countable(size: int, dtype: np.dtype) -> None:
@@ -139,16 +148,23 @@ def multinomial(
     indices, where torch's order is its sort's.
     Errors: RuntimeError for other ranks, dtypes, counts, or weights that are no distribution.
     """
-    _check_multinomial(weights, count, replacement)
+    check_multinomial(weights, count, replacement)
     rows = weights.reshape(-1, weights.shape[-1])
     if replacement and count > 1:
         drawn = [_with_replacement(row, count, generator) for row in rows]
         return np.array(drawn, np.int64).reshape(*weights.shape[:-1], count)
-    _check_weights(rows)
-    # the largest of w / Exp(1) is i with probability w[i]
+    return race(weights, count, random_fill.exponential_, generator)
+
+
+def race(
+    weights: np.ndarray, count: int, exponential_: Callable[..., Any], generator: Generator
+) -> np.ndarray:
+    """Indices drawn without replacement: the largest of w / Exp(1) is i with probability w[i]."""
+    rows = weights.reshape(-1, weights.shape[-1])
+    check_weights(rows)
     # memory is filled in its order; that of expanded weights is the one of their dims
     noise = np.empty_like(weights, order="C" if 0 in weights.strides else "K")
-    random_fill.exponential_(noise, 1.0, generator)
+    exponential_(noise, 1.0, generator)
     with np.errstate(divide="ignore", invalid="ignore"):
         races = (rows / noise.reshape(rows.shape)).astype(weights.dtype).astype(np.float64)
     if count == 1:
@@ -158,7 +174,7 @@ def multinomial(
     return best.astype(np.int64).reshape(*weights.shape[:-1], count)
 
 
-def _check_multinomial(weights: np.ndarray, count: int, replacement: bool) -> None:
+def check_multinomial(weights: np.ndarray, count: int, replacement: bool) -> None:
     if weights.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if weights.dtype not in DIGITS:
@@ -176,7 +192,7 @@ def _check_multinomial(weights: np.ndarray, count: int, replacement: bool) -> No
         raise RuntimeError("number of categories cannot exceed 2^24")
 
 
-def _check_weights(rows: np.ndarray) -> None:
+def check_weights(rows: np.ndarray) -> None:
     wide = rows.astype(np.float64)
     if not bool((np.isfinite(wide) & (wide >= 0)).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -210,16 +226,16 @@ def poisson(rates: np.ndarray, generator: Generator) -> np.ndarray:
     require_kernel(rates.dtype, tuple(DIGITS), "poisson_cpu")
     flat = rates.astype(np.float64).ravel().tolist()
     drawn = np.array([_poisson(rate, generator) for rate in flat], np.float64)
-    return _shaped(drawn, rates)
+    return shaped(drawn, rates)
 
 
 def _poisson(rate: float, generator: Generator) -> int:
     if not rate >= 0:
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        check_rates(rate)
     if rate == 0:
         return 0
     if rate >= 10:
-        return _poisson_by_rejection(rate, generator)
+        return poisson_by_rejection(rate, generator)
     limit = math.exp(-rate)
     product = generator.unit()
     count = 0
@@ -229,7 +245,12 @@ def _poisson(rate: float, generator: Generator) -> int:
     return count
 
 
-def _poisson_by_rejection(rate: float, generator: Generator) -> int:
+def check_rates(rates: Any) -> None:
+    if not np.all(rates >= 0):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+
+
+def poisson_by_rejection(rate: float, generator: Any) -> int:
     root, log_rate = math.sqrt(rate), math.log(rate)
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
@@ -265,7 +286,7 @@ def standard_gamma(alphas: np.ndarray, generator: Generator) -> np.ndarray:
     require_kernel(alphas.dtype, _WIDE_FLOATS, "gamma_cpu")
     single = alphas.dtype == _SINGLE
     drawn = [_gamma(alpha, single, generator) for alpha in alphas.ravel().tolist()]
-    values = _shaped(np.array(drawn, np.float64), alphas)
+    values = shaped(np.array(drawn, np.float64), alphas)
     smallest = ml_dtypes.finfo(alphas.dtype).tiny
     # in this form, NaN gives the smallest number too
     return np.where(values > smallest, values, smallest)
@@ -275,10 +296,14 @@ def dirichlet(alphas: np.ndarray, generator: Generator) -> np.ndarray:
     """Points of the simplex along the last dim, same shape and dtype as ``alphas``."""
     require_kernel(alphas.dtype, _WIDE_FLOATS, "dirichlet")
     gammas = standard_gamma(alphas.astype(np.float64), generator)
-    shares = (gammas / gammas.sum(-1, keepdims=True)).astype(alphas.dtype)
-    limits = ml_dtypes.finfo(alphas.dtype)
-    below_one = np.nextafter(alphas.dtype.type(1), alphas.dtype.type(0))
-    return np.minimum(below_one, np.maximum(limits.tiny, shares))
+    return shares(gammas, alphas.dtype)
+
+
+def shares(gammas: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Gamma numbers over their sum along the last dim: neither 0 nor 1."""
+    parts = (gammas / gammas.sum(-1, keepdims=True)).astype(dtype)
+    below_one = np.nextafter(dtype.type(1), dtype.type(0))
+    return np.minimum(below_one, np.maximum(ml_dtypes.finfo(dtype).tiny, parts))
 
 
 def _gamma(alpha: float, single: bool, generator: Generator) -> float:
@@ -333,12 +358,12 @@ def binomial(counts: np.ndarray, chances: np.ndarray, generator: Generator) -> n
     require_kernel(counts.dtype, _WIDE_FLOATS, "binomial_cpu")
     kind = counts.dtype.type
     pairs = zip(counts.ravel(), chances.ravel(), strict=True)
-    drawn = [_binomial(kind, count, chance, generator) for count, chance in pairs]
+    drawn = [one_binomial(kind, count, chance, generator) for count, chance in pairs]
     return np.array(drawn, counts.dtype).reshape(counts.shape)
 
 
-def _binomial(
-    kind: type[np.floating], count: np.floating, chance: np.floating, generator: Generator
+def one_binomial(
+    kind: type[np.floating], count: np.floating, chance: np.floating, generator: Any
 ) -> np.floating:
     """One number; float32 arguments keep float32 arithmetic among themselves."""
     if count <= 0 or chance <= 0:
@@ -422,7 +447,7 @@ def rrelu_noise(values: np.ndarray, lower: float, upper: float, generator: Gener
     return noise
 
 
-def _shaped(drawn: np.ndarray, model: np.ndarray) -> np.ndarray:
+def shaped(drawn: np.ndarray, model: np.ndarray) -> np.ndarray:
     """``drawn`` in the shape and dtype of ``model``, C-contiguous."""
     result = np.empty(model.shape, model.dtype)
     store(result, drawn.reshape(model.shape))

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
-from flambeau._core import modes, random_sample
+from flambeau._core import modes
 from flambeau._core.generator import Generator
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
@@ -492,7 +492,7 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
     stream = Generator() if input.is_meta else stream_of(generator, "rrelu")
-    noise = random_sample.rrelu_noise(numbers_under(input._data), lower, upper, stream)
+    noise = stream.numbers.rrelu_noise(numbers_under(input._data), lower, upper, stream)
     return wrap(without_memory(noise) if input.is_meta else noise)
 
 

@@ -1,7 +1,4 @@
-"""Random streams of emulated GPUs: each has one of its own, with the generator of the CPU.
-
-The numbers are those of a CPU stream of the same seed, not those of a GPU's generator (Philox).
-"""
+"""Random streams of emulated GPUs: each has one of its own, whose numbers are an H100's."""
 
 from __future__ import annotations
 
@@ -10,10 +7,11 @@ from typing import Any
 
 from flambeau._core.device import Cuda, check_available, device
 from flambeau._core.generator import default_generator
+from flambeau._ops.random.cuda_generator import CudaGenerator
 from flambeau._ops.random.draws import Generator
 from flambeau._tensor.tensor import Tensor, provides
 
-default_generators: list[Generator] = []
+default_generators: list[CudaGenerator] = []
 
 
 @provides("cuda_stream")
@@ -30,20 +28,24 @@ def streams() -> list[Generator]:
 
 def start() -> None:
     """Give every emulated device its stream, with the seed of the CPU's."""
+    Generator.of_device["cuda"] = CudaGenerator
     for index in range(Cuda.devices()):
-        stream = Generator(device("cuda", index))
+        stream = CudaGenerator(device("cuda", index))
         stream.manual_seed(default_generator.initial_seed())
         default_generators.append(stream)
 
 
-def of_place(place: str | None) -> Any:
-    """The default stream of a place: the CPU's, or that of `cuda:<index>`."""
-    if place is None or place == "cpu":
-        return default_generator
-    return default_generators[device(place).index or 0]
+@provides("check_stream")
+def check_device(stream: Any, place: str | None) -> None:
+    """Raise torch's error for a stream that is given to an operator of another kind of device."""
+    wanted = device(place or "cpu").type
+    if stream.device.type != wanted:
+        raise RuntimeError(
+            f"Expected a '{wanted}' device type for generator but found '{stream.device.type}'"
+        )
 
 
-def _of(which: Any) -> Generator:
+def _of(which: Any) -> CudaGenerator:
     wanted = device("cuda", which) if isinstance(which, int) else device(which)
     return default_generators[check_available(wanted).index or 0]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core import modes, random_fill, random_integer, random_sample
+from flambeau._core import modes, random_fill
 from flambeau._core.device import CPU, META, Cuda, Defaults, refuse_pinned, thread
+from flambeau._core.device import device as Device  # noqa: N812  a parameter is called so
 from flambeau._core.generator import Generator as CoreGenerator
 from flambeau._core.generator import default_generator
 from flambeau._core.layout import contiguous_format
@@ -47,9 +49,27 @@ _OPTIONS = ("*, Generator? generator=None, ScalarType? dtype=None, Layout? layou
 
 
 class Generator(CoreGenerator):
-    """A random stream; `torch.Generator`. States are uint8 tensors in torch's format."""
+    """A random stream; `torch.Generator`. States are uint8 tensors in torch's format.
+
+    `Generator("cuda")` is of the class that `of_device` holds for that kind of device.
+    """
 
     __slots__ = ()
+
+    of_device: ClassVar[dict[str, type[Generator]]] = {}
+
+    def __new__(cls, device: Any = None) -> Generator:
+        if cls is Generator and device is not None and Generator.of_device:
+            cls = Generator.of_device.get(Device(device).type, cls)
+        return super().__new__(cls)
+
+    def get_offset(self) -> int:
+        """How many words a thread of a CUDA device has had. RuntimeError: the CPU has no such."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """Go to an offset of a CUDA device's stream. RuntimeError: the CPU has no such."""
+        raise RuntimeError("CPU Generator does not use offset")
 
     def get_state(self) -> Any:
         return wrap(super().get_state())
@@ -84,18 +104,25 @@ def _templates() -> Any:
 random_fill.Compiled.kernels = staticmethod(_kernels)
 
 
-def stream_of(generator: Any, name: str = "", tensor: Tensor | None = None) -> CoreGenerator:
-    """The generator that was given, or that of the place where numbers are wanted: where `tensor`
-    lies, if it is given."""
+def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> CoreGenerator:
+    """The random stream of a call of `name`: the one that is given, or that of the place where its
+    numbers are wanted; `filled` is the tensor that it fills, if any.
+
+    Raises:
+        RuntimeError: the stream that is given is one of another kind of device.
+    """
     if modes.stacks.refusals:
         raise RuntimeError(REFUSED)
     if Defaults.elsewhere and (thread.makes_on is META or thread.on_zeros):
         return CoreGenerator()  # nobody will see the numbers
-    if generator is None and Defaults.elsewhere:
+    if Defaults.elsewhere:
         place = thread.works_on or thread.makes_on
-        if tensor is not None and tensor.is_cuda:
-            place = tensor.device
-        return default_generator if place is None else constructors["cuda_stream"](place)
+        if filled is not None:
+            place = filled.device if filled.is_cuda else None
+        if generator is None:
+            return default_generator if place is None else constructors["cuda_stream"](place)
+        if isinstance(generator, CoreGenerator):
+            constructors["check_stream"](generator, str(place or CPU))
     if generator is None:
         return default_generator
     if isinstance(generator, CoreGenerator):
@@ -111,15 +138,21 @@ def stream_of(generator: Any, name: str = "", tensor: Tensor | None = None) -> C
 
 def manual_seed(seed: int) -> CoreGenerator:
     """Start the default streams of the CPU and of all devices anew; returns the CPU's."""
-    if Cuda.count:
-        for stream in constructors["cuda_streams"]():
-            stream.manual_seed(int(seed))
+    for stream in _streams_of_devices():
+        stream.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
+def _streams_of_devices() -> Any:
+    return constructors["cuda_streams"]() if Cuda.count else ()
+
+
 def seed() -> int:
-    """Start the default stream from the system's randomness; returns the seed."""
-    return default_generator.seed()
+    """Start all default streams from one seed of the system's randomness; returns the seed."""
+    value = default_generator.seed()
+    for stream in _streams_of_devices():
+        stream.manual_seed(value)
+    return value
 
 
 def initial_seed() -> int:
@@ -164,7 +197,8 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
     if pin_memory is not False:
         refuse_pinned("rand", pin_memory)
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.uniform_(data, 0.0, 1.0, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.uniform_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -176,7 +210,8 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     if pin_memory is not False:
         refuse_pinned("randn", pin_memory)
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
-    random_fill.normal_(data, 0.0, 1.0, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.normal_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -201,7 +236,8 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     wanted = dt.int64 if dtype is None and out is None else dtype
     data = _target("randint", (size,), out, wanted, layout, device)
-    random_integer.random_from_to_(data, first, last, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.random_from_to_(data, first, last, stream)
     return _finished(data, out, requires_grad)
 
 
@@ -214,7 +250,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         refuse_pinned("randperm", pin_memory)
     wanted = of_out("randperm", out, dtype, layout)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
-    return finish(random_sample.randperm(n, numpy_dtype, stream_of(generator)), requires_grad, out)
+    stream = stream_of(generator)
+    return finish(stream.numbers.randperm(n, numpy_dtype, stream), requires_grad, out)
 
 
 _LIKE = f"{_OPTIONS}, MemoryFormat? memory_format=None".replace("Generator? generator=None, ", "")
@@ -228,7 +265,8 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.uniform_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
+    stream = stream_of(generator)
+    return finish(stream.numbers.uniform_(data, 0.0, 1.0, stream), requires_grad)
 
 
 @composite(f"randn_like(Tensor self, {_LIKE}) -> Tensor", batch="draws like", method=False)
@@ -239,7 +277,8 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format)
-    return finish(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)), requires_grad)
+    stream = stream_of(generator)
+    return finish(stream.numbers.normal_(data, 0.0, 1.0, stream), requires_grad)
 
 
 @composite(
@@ -257,7 +296,8 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _like(input, dtype, layout, device, memory_format)
-    random_integer.random_from_to_(data, first, last, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.random_from_to_(data, first, last, stream)
     return finish(data, requires_grad)
 
 
@@ -271,7 +311,8 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
-    random_fill.normal_(data, float(mean), float(std), stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.normal_(data, float(mean), float(std), stream)
     return _finished(data, out, requires_grad)
 
 
@@ -329,7 +370,8 @@ def _check_deviations(std: Tensor) -> None:
 
 def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     data = np.empty(shape, like._data.dtype)
-    return wrap(random_fill.normal_(data, 0.0, 1.0, stream_of(generator)))
+    stream = stream_of(generator)
+    return wrap(stream.numbers.normal_(data, 0.0, 1.0, stream))
 
 
 @composite(
@@ -343,7 +385,8 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
     """0 or 1, each 1 with the probability that the tensor has in its place."""
     result = ops.empty_like(input, memory_format=contiguous_format)
-    random_fill.bernoulli_tensor_(result._data, input._data, stream_of(generator))
+    stream = stream_of(generator)
+    stream.numbers.bernoulli_tensor_(result._data, input._data, stream)
     return result  # type: ignore[no-any-return]
 
 
@@ -361,16 +404,16 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
             raise TypeError("bernoulli(): argument 'p' (position 1) must be float, not Tensor")
         p = float(p)
     result = ops.empty_like(input, memory_format=contiguous_format)
-    _fill_bernoulli(result._data, p, generator)
+    _fill_bernoulli(result._data, p, stream_of(generator))
     return result  # type: ignore[no-any-return]
 
 
-def _fill_bernoulli(data: np.ndarray, p: Any, generator: Any) -> None:
+def _fill_bernoulli(data: np.ndarray, p: Any, stream: CoreGenerator) -> None:
     if isinstance(p, Tensor):
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
-        random_fill.bernoulli_tensor_(data, chances._data, stream_of(generator))
+        stream.numbers.bernoulli_tensor_(data, chances._data, stream)
     else:
-        random_fill.bernoulli_(data, float(p), stream_of(generator))
+        stream.numbers.bernoulli_(data, float(p), stream)
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
@@ -380,7 +423,8 @@ def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
 ) -> np.ndarray:
     """Indices drawn with probability proportional to the weights in each row."""
-    return random_sample.multinomial(weights, num_samples, replacement, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.multinomial(weights, num_samples, replacement, stream)  # type: ignore[no-any-return]
 
 
 @kernel("poisson(Tensor self, Generator? generator=None) -> Tensor",
@@ -388,7 +432,8 @@ def multinomial(
     "self": lambda grad: ops.zeros_like(grad)})  # fmt: skip
 def poisson(rates: np.ndarray, generator: Any) -> np.ndarray:
     """Counts with the given rates."""
-    return random_sample.poisson(rates, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.poisson(rates, stream)  # type: ignore[no-any-return]
 
 
 # ---- in place
@@ -452,13 +497,14 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     return target
 
 
-def _inplace(name: str, fill: Callable[..., Any], parameters: dict[str, Any], doc: str) -> None:
+def _inplace(name: str, parameters: dict[str, Any], doc: str) -> None:
     title = default_title(name)
+    fill = attrgetter(name)
 
     def method_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         values = _bound(name, parameters, args, kwargs)
         stream = stream_of(generator, name, self)
-        return _overwrite(self, title, lambda data: fill(data, *values, stream))
+        return _overwrite(self, title, lambda data: fill(stream.numbers)(data, *values, stream))
 
     method_.__name__ = name
     method_.__doc__ = doc
@@ -486,29 +532,24 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
     return list(values.values())
 
 
-_inplace(
-    "uniform_", random_fill.uniform_, {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
-)
-_inplace("normal_", random_fill.normal_, {"mean": 0.0, "std": 1.0}, "Normal numbers.")
+_inplace("uniform_", {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to).")
+_inplace("normal_", {"mean": 0.0, "std": 1.0}, "Normal numbers.")
 _inplace(
     "exponential_",
-    random_fill.exponential_,
     {"lambd": 1.0},
     "Numbers from the exponential distribution with rate `lambd`.",
 )
 _inplace(
     "cauchy_",
-    random_fill.cauchy_,
     {"median": 0.0, "sigma": 1.0},
     "Numbers from the Cauchy distribution.",
 )
 _inplace(
     "log_normal_",
-    random_fill.log_normal_,
     {"mean": 1.0, "std": 2.0},
     "Numbers whose logarithm is normal.",
 )
-_inplace("geometric_", random_fill.geometric_, {"p": REQUIRED}, "Trials until the first success.")
+_inplace("geometric_", {"p": REQUIRED}, "Trials until the first success.")
 
 
 @method
@@ -538,10 +579,10 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> T
     stream = stream_of(generator, "random_", self)
     if not bounds:
         return _overwrite(
-            self, "RandomBackward2", lambda data: random_integer.random_(data, stream)
+            self, "RandomBackward2", lambda data: stream.numbers.random_(data, stream)
         )
     title = "RandomBackward1" if len(bounds) == 1 else "RandomBackward0"
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
     return _overwrite(
-        self, title, lambda data: random_integer.random_from_to_(data, low, high, stream)
+        self, title, lambda data: stream.numbers.random_from_to_(data, low, high, stream)
     )

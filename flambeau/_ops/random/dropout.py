@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import random_fill
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
@@ -38,6 +37,8 @@ def _drop(input: Any, p: float, train: bool, inplace: bool, feature: bool, alpha
     if p == 1:
         zero = ops.new_zeros(input, ())
         return input.mul_(zero) if inplace else input * zero
+    if input.is_cuda and not (inplace or feature or alpha):
+        return ops.native_dropout(input, p, train)[0]
     noise = _noise(input, 1 - p, feature)
     if not alpha:
         noise.div_(1 - p)
@@ -231,7 +232,8 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     mask = np.ones(input.shape, np.bool_)
     if train is False or input.size == 0:
         return input.copy(), mask
-    random_fill.bernoulli_(mask, 1 - p, stream_of(None))
+    stream = stream_of(None)
+    stream.numbers.dropout_mask_(mask, input, 1 - p, stream)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return narrow(widen(input) * mask * scale, input.dtype), mask
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core import random_sample
 from flambeau._ops.elementwise.arithmetic import underived
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
@@ -29,7 +28,8 @@ def _gamma_slope(grad: Any, self: Any, result: Any) -> Any:
         backward={"self": _gamma_slope})  # fmt: skip
 def _standard_gamma(concentration: np.ndarray, generator: Any) -> np.ndarray:
     """Gamma numbers of scale 1."""
-    return random_sample.standard_gamma(concentration, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.standard_gamma(concentration, stream)  # type: ignore[no-any-return]
 
 
 @kernel("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
@@ -51,7 +51,8 @@ def _standard_gamma_grad(concentration: np.ndarray, output: np.ndarray) -> np.nd
 )
 def _sample_dirichlet(concentration: np.ndarray, generator: Any) -> np.ndarray:
     """Shares that sum to one along the last dim."""
-    return random_sample.dirichlet(concentration, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.dirichlet(concentration, stream)  # type: ignore[no-any-return]
 
 
 @kernel(
@@ -81,7 +82,8 @@ def binomial(count: np.ndarray, prob: np.ndarray, generator: Any) -> np.ndarray:
     _same_type(count, prob)
     shape = broadcast_shape([count.shape, prob.shape])
     counts, chances = np.broadcast_to(count, shape), np.broadcast_to(prob, shape)
-    return random_sample.binomial(counts, chances, stream_of(generator))
+    stream = stream_of(generator)
+    return stream.numbers.binomial(counts, chances, stream)  # type: ignore[no-any-return]
 
 
 def _same_type(first: np.ndarray, second: np.ndarray) -> None:

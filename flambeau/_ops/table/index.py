@@ -450,7 +450,7 @@ transpose_ unsqueeze_
 PROVIDES = {
     "copying.copies": "set_data",
     "cuda.dispatch": "by_the_host expect_cuda",
-    "cuda.generators": "cuda_stream cuda_streams",
+    "cuda.generators": "check_stream cuda_stream cuda_streams",
     "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",

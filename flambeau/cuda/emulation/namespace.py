@@ -9,7 +9,9 @@ from flambeau._ops.cuda import generators
 from flambeau.cuda.emulation import devices, memory, streams, types
 
 SOURCES: tuple[ModuleType, ...] = (devices, memory, streams, generators)
-PRIVATE = frozenset(("index_of", "of_place", "start", "Current", "DeviceProperties"))
+PRIVATE = frozenset(
+    ("check_device", "index_of", "of_place", "start", "Current", "DeviceProperties")
+)
 
 
 def fill(cuda: dict[str, Any]) -> None:
