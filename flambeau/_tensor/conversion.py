@@ -41,7 +41,8 @@ def tensor(
     if pin_memory is not False:
         refuse_pinned("tensor", pin_memory, optional=False)
     if device is not None or Defaults.touched or Defaults.elsewhere:
-        prepare(device)
+        on_gpu = isinstance(data, Tensor) and data.is_cuda
+        prepare(data.device if device is None and on_gpu else device)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
@@ -97,7 +98,7 @@ def _copy_of(data: Any, wanted: Any) -> np.ndarray:
         except (OverflowError, TypeError):  # ml_dtypes raises the latter
             return _from_python(data, wanted)
     if isinstance(data, Tensor):
-        return _cast(data._data, wanted)
+        return _cast(numbers_of(data), wanted)
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
         return _copy_array(np.asarray(data), wanted)
     if isinstance(data, np.generic):

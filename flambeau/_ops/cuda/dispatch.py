@@ -44,7 +44,7 @@ def watch(
     if place is None:
         return NotImplemented
     check(op, values, _name_of_place)
-    if op.kind == "composite":
+    if op.kind == "composite" and op.shape is None:
         return plain(*values)
     if op.kind == "view":
         return _views(plain(*values))
