@@ -5,20 +5,80 @@
 
 A kernel takes the row's arguments, DeviceArrays (or None) for tensors, and gives a DeviceArray or a
 tuple of them; NotImplemented says that it does not know this case: the host computes it then. Those
-of rows that write in place take `out=`, the array that is to be written.
+of rows that write in place write to the first argument. Pointwise rows are not listed: their own
+bodies become kernels (`pointwise.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
+
+from flambeau._ops.table.op import REGISTRY, Op
 
 Kernel = Callable[..., Any]
 Made = TypeVar("Made", bound=Kernel)
-KERNELS: dict[str, Kernel] = {}
+MODULES = ("fills",)
+"""The modules of this package whose functions are kernels of rows."""
+LATER = ("products", "conv", "attention")
+"""The same; each is there if its libraries are."""
+
+
+class Kernels(dict[str, "Kernel | None"]):
+    """Row (`Op.full_name`) -> the function that computes it on a device, or None."""
+
+    def __init__(self, of_row: Callable[[Any], Kernel]) -> None:
+        super().__init__()
+        self.of_row = of_row  # what a pointwise row's kernel is
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The kernel of a row; the first question loads all of them."""
+        try:
+            return self[name]
+        except KeyError:
+            pass
+        load()
+        if name not in self:
+            op = _pointwise(name)
+            self[name] = None if op is None else self.of_row(op)
+        return self[name]
+
+
+def _row(op: Op) -> Any:
+    from flambeau._ops.cuda.pointwise import row_of
+
+    return row_of(op)
+
+
+KERNELS = Kernels(_row)
 """Row (`Op.full_name`) -> the function that computes it on a device."""
-WRITING: dict[str, Kernel] = {}
+WRITING = Kernels(lambda op: _row(op).write)
 """Row -> the function that writes its result to the row's first argument."""
+
+
+def _pointwise(name: str) -> Op | None:
+    """The pointwise row of a name."""
+    found = [op for op in REGISTRY.values() if op.full_name == name]
+    return found[0] if len(found) == 1 and found[0].kind == "pointwise" else None
+
+
+class Loaded:
+    """Whether the modules of kernels are."""
+
+    all = False
+
+
+def load() -> None:
+    """Import all modules of kernels."""
+    if Loaded.all:
+        return
+    Loaded.all = True
+    for name in (*MODULES, *LATER):
+        full = f"{__package__}.{name}"
+        if name in MODULES or find_spec(full) is not None:
+            import_module(full)
 
 
 def on_gpu(*rows: str) -> Callable[[Made], Made]:

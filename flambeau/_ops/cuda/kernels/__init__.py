@@ -1,0 +1,1 @@
+"""Kernels for GPUs that are written by hand."""
