@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import CPU, device, thread
-from flambeau._ops.cuda import generators, host, transfer
+from flambeau._ops.cuda import copies, generators, host, transfer
 from flambeau._ops.cuda.mismatch import check
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
