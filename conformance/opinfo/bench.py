@@ -10,6 +10,7 @@ import warnings
 import batches
 import compare
 import forward
+import devices
 import layouts
 import orders
 import torch
@@ -311,6 +312,13 @@ class Bench:
                 return {"torch raises": True}
             functions = [self.op_function(b, op, "forward") for b in bridges]
             return layouts.check(bridges, functions, calls)
+        if category == devices.CATEGORY:
+            bridges = self.reference, self.impl
+            calls = [self.op_call(b, op, "forward", sample) for b in bridges]
+            if calls[0].error:
+                return {"torch raises": True}
+            functions = [self.op_function(b, op, "forward") for b in bridges]
+            return devices.check(bridges, functions, calls, op.name)
         want = self.op_call(judge.reference, op, category, sample)
         got = self.op_call(judge.impl, op, category, sample, seed=99)
         random = self.op_is_random(op, category, judge, sample, want)

@@ -16,6 +16,7 @@ import time
 
 import batches
 import forward
+import devices
 import layouts
 import orders
 import pool
@@ -45,6 +46,7 @@ CATEGORIES = {
         *forward.CATEGORIES,
         batches.CATEGORY,
         layouts.CATEGORY,
+        devices.CATEGORY,
         "errors",
     ),
     "modules": ("forward", "grad", "errors"),
@@ -132,6 +134,7 @@ def plan(entry, options):
         choice |= plan_orders(info, options, among(smooth, options.grad_dtypes))
         choice |= plan_tangents(info, options, among(smooth, options.grad_dtypes))
         choice[layouts.CATEGORY] = dtypes if options.layouts else "--layouts not given"
+        choice[devices.CATEGORY] = dtypes if options.devices else "--devices not given"
         choice[batches.CATEGORY] = dtypes if options.batches else "--batches not given"
     if options.only:
         others = choice.keys() - set(options.only)
@@ -302,6 +305,7 @@ def parse(arguments):
     )
     p.add_argument("--tangents", action="store_true", help="derivatives in forward mode")
     p.add_argument("--layouts", action="store_true", help="results on the device meta")
+    p.add_argument("--devices", action="store_true", help="on a GPU, real or emulated")
     p.add_argument("--batches", action="store_true", help="vmap beside a loop")
     p.add_argument(
         "--only", type=names, default=[], metavar="A,B", help="no other categories than these"
