@@ -326,6 +326,14 @@ def addr(data: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     return multiply(vec1[:, None], vec2[None, :], added, alpha, beta, exact=True)
 
 
+@on_gpu("outer", "_matmul_outer")
+def outer(vec1: Any, vec2: Any) -> Any:
+    """[N] by [M]: [N, M]."""
+    if not _fit(vec1, vec2, 1, 1) or vec1.dtype != vec2.dtype:
+        return NotImplemented
+    return multiply(vec1[:, None], vec2[None, :], exact=True)
+
+
 @on_gpu("addbmm")
 def addbmm(data: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
     """`beta * data + alpha` times the sum of a batch of products, one after the other."""
@@ -354,16 +362,14 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 def _linear(rows: Any, weight: Any, bias: Any) -> Any:
     if bias is None:
-        if rows.dtype.kind == "c":  # not conjugated
-            return multiply(rows, weight.T)
-        return multiply(rows, weight, turned=RIGHT)
+        return multiply(rows, weight.T)
     result = _biased(rows, weight, bias, turned=RIGHT)
     if result is not NotImplemented or rows.dtype != bias.dtype:
         return result
     shape = *rows.shape[:-1], weight.shape[0]
-    if rows.dtype.char not in "fdeE" or not _broadcasts(bias.shape, shape):
+    if not _broadcasts(bias.shape, shape):
         return NotImplemented
-    return multiply(rows, weight, spread(bias, shape), 1, 1, turned=RIGHT)
+    return multiply(rows, weight.T, spread(bias, shape), 1, 1)
 
 
 @on_gpu("linear_backward")

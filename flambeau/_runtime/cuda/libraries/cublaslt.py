@@ -87,11 +87,11 @@ class Lt:
             self._put("MatrixLayout", made, numbers.LAYOUT, values)
         return made
 
-    def algorithms(self, description: int, layouts: tuple[int, int, int, int],
-                   kind: Kind) -> list[Found]:  # fmt: skip
+    def algorithms(self, description: int, layouts: tuple[int, int, int, int], kind: Kind,
+                   alignment: int) -> list[Found]:  # fmt: skip
         """What the heuristic proposes, best first. Raises Unsupported where that is nothing."""
         wish = self._made("cublasLtMatmulPreferenceCreate")
-        values = {f"alignment_{name}": kind.alignment for name in "abcd"}
+        values = {f"alignment_{name}": alignment for name in "abcd"}
         values["workspace"] = WORKSPACE
         if kind.wide_reductions:
             values["reductions"] = numbers.WIDE_REDUCTIONS
@@ -145,6 +145,7 @@ class Plan:
         self.lt = library(Current.device)
         left, right, out = product.left, product.right, product.out
         self.result = numbers.RESULTS.get(kind.dtype, kind.dtype)
+        self.sizes = tuple(np.dtype(_numpy(name)).itemsize for name in (kind.dtype, self.result))
         values = {
             "transa": _operation(right, kind.conjugated[1]),
             "transb": _operation(left, kind.conjugated[0]),
@@ -164,9 +165,16 @@ class Plan:
         self.pointed = kind.epilogue in numbers.WITH_BIAS or kind.epilogue in numbers.WITH_AUX
         self.lock = threading.Lock()
         placed = (layouts[0], layouts[1], layouts[2], layouts[3])
-        self.found = self.lt.algorithms(self.description, placed, kind)
+        self.found = self.lt.algorithms(self.description, placed, kind, self._alignment())
         self.chosen = addressof(self.found[0])
         self.settled = len(self.found) == 1 or not kind.measured or work(product) < MEASURED
+
+    def _alignment(self) -> int:
+        """What all addresses of all calls are multiples of."""
+        bits = self.kind.alignment
+        for left, right, out, added in self.product.outer:
+            bits |= (left | right) * self.sizes[0] | (out | added) * self.sizes[1]
+        return bits & -bits
 
     def run(self, left: int, right: int, out: int, added: int = 0, alpha: complex = 1,
             beta: complex = 0, bias: int = 0, aux: int = 0) -> None:  # fmt: skip
@@ -205,8 +213,7 @@ class Plan:
 
     def _moved(self, corner: tuple[int, ...], left: int, right: int, out: int,
                added: int) -> tuple[int, int, int, int]:  # fmt: skip
-        wide, narrow = np.dtype(_numpy(self.result)).itemsize, np.dtype(_numpy(self.kind.dtype))
-        size = narrow.itemsize
+        size, wide = self.sizes
         to = out + corner[2] * wide
         return (left + corner[0] * size, right + corner[1] * size, to,
                 added + corner[3] * wide if added else to)  # fmt: skip
@@ -237,7 +244,7 @@ class Plan:
         product = self.product
         size = (product.rows - 1) * product.out.ld + product.columns
         size += (product.batch - 1) * product.out.step + max(c[2] for c in product.outer)
-        return int(size * np.dtype(_numpy(self.result)).itemsize)
+        return int(size * self.sizes[1])
 
 
 def capturing() -> bool:

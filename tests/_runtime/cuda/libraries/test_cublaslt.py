@@ -248,3 +248,13 @@ def test_less_alignment_is_told(device):
         Plan(product, Kind("float16")).run(a.address + 2, b.address, out.address)
     Plan(product, Kind("float16", alignment=2)).run(a.address + 2, b.address, out.address)
     assert (out.back() == values[1:17].reshape(4, 4)).all()
+
+
+def test_calls_of_an_outer_batch_are_less_aligned(device):
+    """The second image begins behind 5 x 3 x 3 numbers."""
+    values = np.arange(90, dtype=np.float32).reshape(2, 5, 3, 3).transpose(0, 2, 1, 3)
+    a, out = OnDevice(values), OnDevice(np.zeros((2, 3, 5, 5), np.float32))
+    product = arranged(a.array, a.array.mT, out.array)
+    assert len(product.outer) == 2
+    Plan(product, Kind("float32")).run(a.address, a.address, out.address)
+    close(out.back(), wide(values) @ wide(values).swapaxes(2, 3), 1e-5)

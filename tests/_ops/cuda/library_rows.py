@@ -1,0 +1,186 @@
+"""Facts about rows that NVIDIA's libraries compute, on the emulated GPU, where their stand-ins do.
+
+`test_library_rows` runs them in a process of their own. Results and gradients are those of the CPU,
+which the conformance tests compare with PyTorch; results of the rows named are never the host's.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as torch
+from flambeau._ops.cuda import host
+from flambeau.nn import functional as F
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 4e-2, torch.float32: 1e-4,
+             torch.complex64: 1e-4}  # fmt: skip
+
+
+def drawn(dtype: Any, *shape: int) -> Any:
+    """Standard normal numbers."""
+    if dtype.is_complex:
+        return torch.randn(shape, dtype=dtype)
+    return torch.randn(shape).to(dtype)
+
+
+def same_on_both(
+    function: Callable[..., Any], *tensors: Any, on_host: tuple[str, ...] = ()
+) -> None:
+    """The function gives the same on the CPU and on the GPU, and so do its gradients; on the GPU
+    none of the rows that libraries know is computed by the host."""
+    found = []
+    for place in ("cpu", "cuda"):
+        host.CALLS.clear()
+        given = [tensor.detach().to(place).requires_grad_() for tensor in tensors]
+        results = function(*given)
+        results = results if isinstance(results, tuple) else (results,)
+        sum((parts(result) * weights_of(parts(result))).sum() for result in results).backward()
+        grads = [tensor.grad for tensor in given if tensor.grad is not None]
+        found.append([one.detach().cpu() for one in (*results, *grads)])
+    left = [row for row in host.CALLS if row in ROWS and row not in on_host]
+    assert not left, f"computed by the host: {left}"
+    for expected, have in zip(*found, strict=True):
+        assert (expected.shape, expected.dtype) == (have.shape, have.dtype)
+        tolerance = TOLERANCE.get(expected.dtype, 1e-9)
+        scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+        error = float((parts(expected).double() - parts(have).double()).abs().max())
+        assert error <= tolerance * scale, (error, scale)
+
+
+def weights_of(result: Any) -> Any:
+    """Other numbers for each element."""
+    return torch.linspace(-1, 1, result.numel()).reshape(result.shape).to(result)
+
+
+def parts(value: Any) -> Any:
+    return torch.view_as_real(value) if value.is_complex() else value
+
+
+ROWS = frozenset("""
+    mm bmm _matmul _matmul_as_mv _times_adjoint _adjoint_times dot _matmul_dot mv _matmul_mv
+    _times_row _vector_times _transposed_mv addmm baddbmm addmv addr outer _matmul_outer addbmm
+    _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward
+""".split())  # fmt: skip
+
+
+# ---- products
+
+
+def products_of_all_ranks() -> None:
+    for dtype in (*FLOATS, torch.complex64):
+        spared = ("_times_adjoint", "_adjoint_times") if dtype.is_complex else ()
+        for left, right in (((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (2, 4, 5)),
+                            ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4,)),
+                            ((4,), (2, 4, 3))):  # fmt: skip
+            same_on_both(torch.matmul, drawn(dtype, *left), drawn(dtype, *right), on_host=spared)
+
+
+def products_of_views() -> None:
+    a, b = drawn(torch.float32, 6, 8), drawn(torch.float32, 8, 10)
+    same_on_both(lambda a, b: a[::2, ::2] @ b.t()[1:5, :4].t()[:4], a, b)
+    same_on_both(lambda a, b: a[1:, 1:] @ b[1:, ::3], a, b)
+    heads = drawn(torch.float32, 2, 5, 3, 4)
+    same_on_both(lambda q: q.transpose(1, 2) @ q.permute(0, 2, 3, 1), heads)
+    same_on_both(lambda q: torch.einsum("blhe,bmhe->bhlm", q, q), heads)
+
+
+def products_of_nothing() -> None:
+    for left, right in (
+        ((0, 4), (4, 5)),
+        ((3, 0), (0, 5)),
+        ((3, 4), (4, 0)),
+        ((0, 3, 4), (0, 4, 2)),
+    ):
+        result = torch.ones(left).cuda() @ torch.ones(right).cuda()
+        assert torch.equal(result.cpu(), torch.ones(left) @ torch.ones(right))
+
+
+def sums_with_a_product() -> None:
+    for dtype in FLOATS:
+        a, b, v = drawn(dtype, 3, 4), drawn(dtype, 4, 5), drawn(dtype, 4)
+        for shape in ((3, 5), (5,), (1, 5), (3, 1), (1, 1), ()):
+            for beta, alpha in ((1, 1), (2, 3), (0, 1), (1, 0.5)):
+                same_on_both(lambda c, a, b, x=beta, y=alpha: torch.addmm(c, a, b, beta=x, alpha=y),
+                             drawn(dtype, *shape), a, b)  # fmt: skip
+        same_on_both(lambda c, a, v: torch.addmv(c, a, v, beta=2), drawn(dtype, 3), a, v)
+        same_on_both(lambda c, a, v: torch.addr(c, a, v, alpha=2), drawn(dtype, 3, 4),
+                     drawn(dtype, 3), v)  # fmt: skip
+        same_on_both(torch.outer, drawn(dtype, 3), v)
+        batches = drawn(dtype, 2, 3, 4), drawn(dtype, 2, 4, 5)
+        same_on_both(
+            lambda c, a, b: torch.baddbmm(c, a, b, beta=2), drawn(dtype, 2, 3, 5), *batches
+        )
+        same_on_both(lambda c, a, b: torch.addbmm(c, a, b, beta=2), drawn(dtype, 3, 5), *batches)
+
+
+def nan_is_not_looked_at_without_beta() -> None:
+    bad = torch.full((3, 5), float("nan")).cuda()
+    a, b = torch.ones(3, 4).cuda(), torch.ones(4, 5).cuda()
+    assert torch.equal(torch.addmm(bad, a, b, beta=0).cpu(), torch.full((3, 5), 4.0))
+
+
+def linear_layers() -> None:
+    for dtype in FLOATS:
+        weight, bias = drawn(dtype, 5, 4), drawn(dtype, 5)
+        for shape in ((3, 4), (2, 3, 4), (4,)):
+            same_on_both(F.linear, drawn(dtype, *shape), weight, bias)
+            same_on_both(F.linear, drawn(dtype, *shape), weight)
+
+
+def shapes_that_do_not_fit_are_torchs_errors() -> None:
+    for function in (torch.mm, torch.matmul, lambda a, b: F.linear(a, b)):
+        try:
+            function(torch.ones(2, 3).cuda(), torch.ones(4, 5).cuda())
+        except RuntimeError as error:
+            assert str(error).startswith("mat1 and mat2 shapes cannot be multiplied (2x3 and"), (
+                error
+            )
+        else:
+            raise AssertionError(function)
+
+
+def tf32_follows_the_flags() -> None:
+    x = torch.randn(64, 64)
+    wanted = x.double() @ x.double()
+
+    def error() -> float:
+        return float(((x.cuda() @ x.cuda()).cpu().double() - wanted).abs().max())
+
+    assert error() < 1e-4
+    torch.backends.cuda.matmul.allow_tf32 = True
+    assert error() > 1e-3
+    torch.set_float32_matmul_precision("highest")
+    assert error() < 1e-4
+    torch.set_float32_matmul_precision("high")
+    assert error() > 1e-3
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    assert error() > 1e-3
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    assert error() < 1e-4
+
+
+FACTS = {
+    name: value for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", "") == __name__
+    and name not in ("drawn", "same_on_both", "parts", "weights_of")
+}  # fmt: skip
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    failures = {}
+    for name, fact in FACTS.items():
+        try:
+            fact()
+        except Exception:
+            failures[name] = traceback.format_exc(limit=-4)
+    print(json.dumps(failures))
+
+
+if __name__ == "__main__":
+    main()
