@@ -1,0 +1,276 @@
+"""Plans of row formulas as kernels for GPUs: G threads share a row.
+
+`loops_text`: every pass reads the row from memory again. Rows may lie anywhere, in segments, side by
+side, or be split into parts that blocks share.
+
+`registers_text`: a row is read once, and lies in the registers of its threads through all passes.
+
+Constants: A, the type to compute in; T_x, the type of x in memory; OUT0, that of result 0; LOW and
+HIGH, what is below and above all numbers of A; G, threads of a row; ROWS, rows of a block.
+"""
+
+from __future__ import annotations
+
+from flambeau._compiler.fuse import Node, Plan
+from flambeau._compiler.row_text import Body, Writer
+
+FIRST = {"total": "A(0)", "product": "A(1)", "amax": "A(LOW)", "amin": "A(HIGH)",
+         "first": "A(HIGH)"}  # fmt: skip
+JOIN = {"total": "{0} + {1}", "product": "{0} * {1}", "amax": "extreme_of({0}, {1}, True)",
+        "amin": "extreme_of({0}, {1}, False)", "first": "smaller({0}, {1})"}  # fmt: skip
+
+
+class GroupWriter(Writer):
+    """What both forms share: values of a row, and threads that join what they found."""
+
+    extra: tuple[str, ...] = ()
+    """Constants of the form."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.slots = 0
+        self.values: dict[Node, str] = {}
+
+    def signature(self) -> str:
+        """As of the CPU's kernels, without tasks."""
+        found, statics = [], []
+        for name, kind in self.plan.kinds.items():
+            found.append(f"{name}: A" if kind == "number" else f"{name}: pointer(T_{name})")
+            statics += [] if kind == "number" else [f"T_{name}"]
+        for k in range(len(self.plan.results)):
+            found.append(f"out{k}: pointer(OUT{k})")
+            statics.append(f"OUT{k}")
+        found += ["period: i64"] if self.named("segment") else []
+        found += [f"{name}: i64" for name in self.sizes]
+        statics += ["A", "LOW", "HIGH", "G", "ROWS", *self.extra]
+        return ", ".join(found + [f"{name}: static" for name in statics])
+
+    def last_stage(self) -> int:
+        """The number of the last pass, or of what is computed behind it."""
+        return max(node.stage for node in self.plan.nodes.values())
+
+    def constants(self, stage: int, place: str) -> None:
+        """What is the same for the whole row and known now; results of rows are written."""
+        body = Body(self, self.constant_leaf)
+        body.known.update(self.values)
+        for node in self.plan.constants(stage):
+            self.values[node] = body.term(node)
+        for k, node in self.plan.of_rows(stage):
+            with self.block("if (t == 0) & there:"):
+                self.line(f"out{k}[{place}] = OUT{k}({self.values[node]})")
+
+    def constant_leaf(self, node: Node) -> str | None:
+        """A parameter of the row, a number, or the result of a reduction."""
+        kind = self.kind(node)
+        if kind in ("row", "index"):
+            return f"A({node.name}[row])"
+        if kind in ("number", "length"):
+            return node.name
+        return f"found{node.number}" if node.op in FIRST else None
+
+    def join(self, reductions: list[Node], across: bool) -> None:
+        """Over the threads of a row: r... hold what each has found, found... what all have."""
+        for r in reductions:
+            slot = self.slots
+            self.slots += 1
+            form = "joined_across" if across else "joined_along"
+            self.line(f"found{r.number} = {form}(r{r.number}[0], {FIRST[r.op]}, join_{r.op}, "
+                      f"cells + {slot} * CELLS, t, local, G, ROWS)")  # fmt: skip
+
+    def text(self, name: str) -> str:
+        """The whole kernel."""
+        count = sum(len(self.plan.reductions(stage)) for stage in range(self.last_stage() + 1))
+        head = [f"def {name}({self.signature()}):",
+                f"    cells = shared(A, {max(count, 1)} * CELLS)"]  # fmt: skip
+        return "\n".join(head + self.lines) + "\n"
+
+
+# ---- rows in memory
+
+
+class LoopWriter(GroupWriter):
+    """Every pass goes through memory, U elements of a thread at a time."""
+
+    sizes = ("rows", "inner", "outer_step", "inner_step", "segments", "n", "segment_step", "step",
+             "parts", "share")  # fmt: skip
+    extra = ("U", "ACROSS", "CELLS", "SEGMENTS", "INNER", "PARTS")
+
+    def write(self, name: str) -> str:
+        """The text of the kernel."""
+        for text in (
+            "length = A(segments * n)",
+            "local = thread() % ROWS if ACROSS else thread() // G",
+            "t = thread() // ROWS if ACROSS else thread() % G",
+            "unit = block() * ROWS + local",
+            "there = unit < rows * parts",
+            "item = unit if there else 0",
+            "row = item // parts if PARTS else item",
+            "start = item % parts * share if PARTS else i64(0)",
+            "stop = smaller(start + share, segments * n) if PARTS else segments * n",
+            "base = row // inner * outer_step + row % inner * inner_step if INNER "
+            "else row * outer_step",
+            "whole = start + (stop - start) // (G * U) * (G * U)",
+        ):
+            self.line(text)
+        for stage in range(self.last_stage() + 1):
+            self.constants(stage, "item")
+            if stage in self.plan.passes:
+                self.one_pass(stage)
+        return self.text(name)
+
+    def one_pass(self, stage: int) -> None:
+        """The loops of a pass, and what its reductions come to."""
+        reductions = self.plan.reductions(stage)
+        for r in reductions:
+            self.line(f"r{r.number} = registers(A, U, {FIRST[r.op]})")
+        with (
+            self.block("for chunk in range(start, whole, G * U):"),
+            self.block("for u in unroll(U):"),
+        ):
+            self.element(stage, "chunk + u * G + t", "u")
+        with self.block("for i in range(whole + t, stop, G):"):
+            self.element(stage, "i", "0")
+        for r in reductions:
+            with self.block("for u in unroll(1, U):"):
+                joined = JOIN[r.op].format(f"r{r.number}[0]", f"r{r.number}[u]")
+                self.line(f"r{r.number}[0] = {joined}")
+        if reductions:
+            self.line("if ACROSS:")
+            self.depth += 1
+            slots = self.slots
+            self.join(reductions, True)
+            self.depth -= 1
+            self.slots = slots
+            self.line("else:")
+            self.depth += 1
+            self.join(reductions, False)
+            self.depth -= 1
+
+    def element(self, stage: int, place: str, u: str) -> None:
+        """All that a pass does for one element."""
+        name = self.name()
+        i, at = f"i{name}", f"at{name}"
+        self.line(f"{i} = {place}")
+        self.line(f"{at} = base + ({i} // n * segment_step + {i} % n * step if SEGMENTS "
+                  f"else {i} * step)")  # fmt: skip
+
+        def leaf(node: Node) -> str | None:
+            kind = self.kind(node)
+            if kind in ("full", "along"):
+                return f"A({node.name}[{at if kind == 'full' else i}])"
+            if kind == "segment":
+                return f"A({node.name}[row % period * segments + {i} // n])"
+            if kind == "position":
+                return f"A({i})"
+            if kind in ("number", "length"):
+                return node.name
+            return None if node.varies else self.values[node]
+
+        body = Body(self, leaf)
+        with self.block("if there:"):
+            for r in self.plan.reductions(stage):
+                value = body.term(r.args[0])
+                if r.op == "first":
+                    value = f"select({value}, A({i}), A(HIGH))"
+                here = f"r{r.number}[{u}]"
+                self.line(f"{here} = {JOIN[r.op].format(here, f'A({value})')}")
+            for k, node in self.plan.written(stage):
+                self.line(f"out{k}[{at}] = OUT{k}({body.term(node)})")
+
+
+# ---- rows in registers
+
+
+class RegisterWriter(GroupWriter):
+    """A row is read once: K vectors of V elements a thread, of which the last may lie behind the
+    row's end. Rows follow each other."""
+
+    sizes = ("rows", "n")
+    extra = ("V", "CELLS")
+
+    def __init__(self, plan: Plan, vectors: int) -> None:
+        super().__init__(plan)
+        self.vectors = vectors
+
+    def write(self, name: str) -> str:
+        """The text of the kernel."""
+        for text in (
+            "length = A(n)", "local = thread() // G", "t = thread() % G",
+            "row = block() * ROWS + local", "there = row < rows",
+        ):  # fmt: skip
+            self.line(text)
+        for k in range(self.vectors):
+            self.line(f"p{k} = ({k} * G + t) * V")
+        leaves = list(self.plan.nodes.values())
+        self.late = [n for n in leaves if self.kind(n) == "along"]
+        for node in leaves:
+            if self.kind(node) == "full":
+                self.fetch(node)
+        known: list[dict[Node, str]] = [{} for _ in range(self.vectors)]
+        for stage in range(self.last_stage() + 1):
+            self.constants(stage, "row")
+            if stage in self.plan.passes:
+                self.one_pass(stage, known)
+        return self.text(name)
+
+    def fetch(self, node: Node) -> None:
+        """Load what a thread has of an array: weights, which come from the cache, when they are
+        needed; loaded first, they would take registers."""
+        name, full = node.name, self.kind(node) == "full"
+        for k in range(self.vectors):
+            place = f"{name} + (row * n + p{k})" if full else f"{name} + p{k}"
+            self.line(f"got_{name}_{k} = registers(vector(T_{name}, V), 1)")
+            with self.block(f"if {self.inside(k)}:"):
+                self.line(f"got_{name}_{k}[0] = load({place}, V, align=V * T_{name}.size)")
+            self.line(f"{name}_{k} = got_{name}_{k}[0]")
+
+    def inside(self, k: int) -> str:
+        """Whether a vector lies in a row that is there."""
+        return f"there & (p{k} < n)" if k == self.vectors - 1 else "there"
+
+    def one_pass(self, stage: int, known: list[dict[Node, str]]) -> None:
+        """A pass over registers."""
+        needed = self.plan.needed(stage)
+        for node in [n for n in self.late if n in needed]:
+            self.fetch(node)
+            self.late.remove(node)
+        reductions = self.plan.reductions(stage)
+        for r in reductions:
+            self.line(f"lanes{r.number} = registers(vector(A, V), 1, {FIRST[r.op]})")
+        for k in range(self.vectors):
+            self.one_vector(stage, k, known[k])
+        for r in reductions:
+            self.line(f"r{r.number} = registers(A, 1)")
+            self.line(f"r{r.number}[0] = joined_lanes(lanes{r.number}[0], join_{r.op}, V)")
+        self.join(reductions, False)
+
+    def one_vector(self, stage: int, k: int, known: dict[Node, str]) -> None:
+        """All that a pass does for one vector."""
+        body = Body(self, lambda node: self.leaf(node, k))
+        body.known = known
+        for r in self.plan.reductions(stage):
+            value = body.term(r.args[0])
+            if r.op == "first":
+                value = f"select({value}, A(lanes(i64, V) + p{k}), splat(A(HIGH), V))"
+            elif not value.isidentifier():
+                value = f"A({value})"
+            if k == self.vectors - 1:
+                value = f"select(p{k} < n, {value}, splat({FIRST[r.op]}, V))"
+            here = f"lanes{r.number}[0]"
+            self.line(f"{here} = {JOIN[r.op].format(here, value)}")
+        for number, node in self.plan.written(stage):
+            value = body.term(node)
+            with self.block(f"if {self.inside(k)}:"):
+                self.line(f"store(out{number} + (row * n + p{k}), spread(OUT{number}({value}), V), "
+                          f"align=V * OUT{number}.size)")  # fmt: skip
+
+    def leaf(self, node: Node, k: int) -> str | None:
+        """What is loaded for a vector, or known for the row."""
+        kind = self.kind(node)
+        if kind in ("full", "along"):
+            return f"A({node.name}_{k})"
+        if kind == "position":
+            return f"A(lanes(i64, V) + p{k})"
+        if kind in ("number", "length"):
+            return node.name
+        return None if node.varies else self.values[node]
