@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flambeau._core import special_function_unit as unit
 from flambeau._core.random_normal import libm
 
 BLOCK_THREADS = 256
@@ -126,16 +127,14 @@ TURN = float(np.float32(2.0**-32) * np.float32(2 * math.pi))
 def normal32(words: Words, i: int) -> np.ndarray:
     """A standard normal number, float32 (Box and Muller, 1958): sine first, then cosine.
 
-    The recorded numbers come from the card's approximate sine, cosine and logarithm (absolute
-    errors of some 2**-22); these are computed in double precision and rounded once.
+    Sine and cosine are the card's approximate ones; the logarithm is rounded once, where CUDA's
+    may be off by a unit of the last place.
     """
-    unit = units_of(words[i & 2]).astype(np.float64)
-    angle = words[i | 1].astype(np.float32).astype(np.float64)
-    angle *= TURN
-    angle += TURN / 2
-    angle = angle.astype(np.float32).astype(np.float64)
-    radius = np.sqrt(libm("log")(unit) * -2.0)
-    return (radius * libm("cos" if i & 1 else "sin")(angle)).astype(np.float32)
+    logarithm = libm("log")(units_of(words[i & 2]).astype(np.float64)).astype(np.float32)
+    angle = fused32(words[i | 1].astype(np.float32), TURN, TURN / 2)
+    radius = np.sqrt(logarithm * np.float32(-2.0))
+    wave = (unit.cosine if i & 1 else unit.sine)(angle).astype(np.float32)
+    return radius * wave  # type: ignore[no-any-return]
 
 
 def normal64(words: Words, i: int) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 Every function fills `out` in the order of its memory, advances the generator as far as the CUDA
 kernel does, and returns `out`. Parameters and errors are those of `random_fill`. The 16-bit floats
-get float32 numbers, rounded. Where CUDA kernels use the card's approximate functions (logarithm,
-sine, cosine, tangent, exponential: float32 only) these are computed in double precision and rounded
-once; the recorded float32 numbers differ from them by absolute errors of some 2**-22.
+get float32 numbers, rounded. In float32 PyTorch's kernels use the card's approximate functions:
+sine, cosine and tangent are those of `special_function_unit`; logarithm and exponential are computed
+in double precision and rounded once, from which the recorded ones differ by errors of some 2**-22.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from flambeau._core import philox, random_fill
+from flambeau._core import special_function_unit as unit
 from flambeau._core.philox import CHUNK, Words
 from flambeau._core.random_fill import (
     BERNOULLI_TYPES,
@@ -218,10 +219,10 @@ def cauchy_(out: np.ndarray, median: float, sigma: float, generator: PhiloxGener
     def transform(units: np.ndarray) -> np.ndarray:
         inner = np.clip(units, epsilon, float(kind(1.0 - epsilon))).astype(kind, copy=False)
         turns = kind(math.pi) * (inner - kind(0.5))
-        tangents = libm("tan")(turns.astype(np.float64, copy=False))
         if kind is np.float64:
-            return fused_multiply_add(tangents, sigma, median)
-        return philox.fused32(tangents.astype(np.float32), sigma, median)
+            return fused_multiply_add(libm("tan")(turns), sigma, median)
+        tangents = (unit.sine(turns) / unit.cosine(turns)).astype(np.float32)
+        return philox.fused32(tangents, sigma, median)
 
     return fill(out, _of_unit(out.dtype, "cauchy", (sigma, median), transform), generator)
 
