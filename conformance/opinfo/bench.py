@@ -9,8 +9,8 @@ import warnings
 
 import batches
 import compare
-import forward
 import devices
+import forward
 import layouts
 import orders
 import torch

@@ -4,6 +4,8 @@ the same implementation on the CPU.
 The implementation has to see a GPU: `FLAMBEAU_EMULATE_CUDA=1 python opinfo.py --devices` emulates one.
 """
 
+import traceback
+
 import compare
 import numpy as np
 import orders
@@ -31,6 +33,7 @@ class Function:
         args, kwargs = (
             orders.substitute(tree, moved) for tree in (self.call.args, self.call.kwargs)
         )
+        args = [device if isinstance(arg, str) and arg == "cpu" else arg for arg in args]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": device}
         self.bridge.seed(0)
@@ -69,7 +72,10 @@ def check(bridges, functions, calls, name):
         try:
             got = impl("cuda", grad)
         except Exception as error:
-            raise AssertionError(f"{'gradient ' * grad}on cuda: {error!r}") from error
+            frames = traceback.extract_tb(error.__traceback__)
+            at = [f"{f.filename.rpartition('flambeau/')[2]}:{f.lineno}" for f in frames
+                  if "_ops/table" not in f.filename and "_ops/cuda" not in f.filename][-2:]  # fmt: skip
+            raise AssertionError(f"{'gradient ' * grad}on cuda: {error!r} {at}") from error
         compare.expect(len(want) == len(got), f"{len(got)} results instead of {len(want)}")
         for i, (w, g) in enumerate(zip(want, got, strict=True)):
             same(impl, w, g, f"{'gradient ' * grad}{i}", bare, grad)

@@ -15,8 +15,8 @@ import sys
 import time
 
 import batches
-import forward
 import devices
+import forward
 import layouts
 import orders
 import pool

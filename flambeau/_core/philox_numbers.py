@@ -1,4 +1,5 @@
 """What is drawn from a generator of a CUDA device: `PhiloxGenerator.numbers`."""
+# ruff: noqa: F401, PLC0414
 
 from __future__ import annotations
 

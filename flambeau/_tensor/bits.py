@@ -28,6 +28,7 @@ from flambeau._core.layout import Size
 from flambeau._runtime.cpu import empty_strided, preserved_strides
 from flambeau._tensor import overriding
 from flambeau._tensor.attributes import fields_of
+from flambeau._tensor.device_array import DeviceArray, assigned, from_host, to_host
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.sparse import NotStrided, _shown_as
 from flambeau._tensor.tensor import Tensor, class_of, memory_of, provides
@@ -197,6 +198,8 @@ def values_of(data: np.ndarray, conjugated: bool, negated: bool) -> np.ndarray:
     """What an array stands for under two bits, in new memory; repeated elements are one again."""
     if data.__class__ is Meta:
         return data.copy()
+    if isinstance(data, DeviceArray):
+        return from_host(values_of(to_host(data), conjugated, negated), data.place)  # type: ignore[no-any-return]
     repeats = [step == 0 and size > 1 for size, step in zip(data.shape, data.strides, strict=True)]
     if data.size and any(repeats):
         part = values_of(data[tuple([REPEAT if r else ALL for r in repeats])], conjugated, negated)
@@ -214,6 +217,10 @@ def values_of(data: np.ndarray, conjugated: bool, negated: bool) -> np.ndarray:
 def put(target: np.ndarray, data: np.ndarray, conjugated: bool, negated: bool) -> None:
     """Write the conjugate, the negative, or both, of an array to another one. Either is its own
     inverse, so that this leads from memory to values and back."""
+    if isinstance(target, DeviceArray):
+        assigned[0](target, values_of(to_host(data) if isinstance(data, DeviceArray) else data,
+                                      conjugated, negated))  # fmt: skip
+        return
     if conjugated and data.dtype.kind == "c":
         np.conjugate(data, out=target)
         data = target

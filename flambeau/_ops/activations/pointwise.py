@@ -18,7 +18,7 @@ from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel, pointwise
 from flambeau._tensor.examples import numbers_under
-from flambeau._tensor.tensor import Tensor, without_memory, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
                           "promote": "tensors"}  # fmt: skip
@@ -491,9 +491,9 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
-    stream = Generator() if input.is_meta else stream_of(generator, "rrelu")
+    stream = Generator() if input.is_meta else stream_of(generator, "rrelu", input)
     noise = stream.numbers.rrelu_noise(numbers_under(input._data), lower, upper, stream)
-    return wrap(without_memory(noise) if input.is_meta else noise)
+    return on_device_of(wrap(noise), input)
 
 
 @composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
@@ -510,7 +510,7 @@ def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training:
 
 def _in_rows(result: Any) -> Any:
     """A new result in row-major memory; nobody else has its memory yet."""
-    if not result.is_meta:
+    if result._data.__class__ is np.ndarray:
         result._data = np.asarray(result._data, order="C")
     return result
 

@@ -18,7 +18,7 @@ from flambeau._core.promotion import promote_types
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 
 def tensors_of(given: tuple[Any, ...]) -> list[Any]:
@@ -189,7 +189,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     chosen = np.fromiter(chain.from_iterable(choose(range(n), r)), np.int64, count * r)
     chosen = chosen.reshape(count, r)
     columns = [
-        ops.index_select(input, 0, wrap(np.ascontiguousarray(chosen[:, k]))) for k in range(r)
+        ops.index_select(input, 0, on_device_of(wrap(np.ascontiguousarray(chosen[:, k])), input))
+        for k in range(r)
     ]
     return ops.stack(columns, 1)
 

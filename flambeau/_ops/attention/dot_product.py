@@ -21,7 +21,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
-from flambeau._tensor.tensor import wrap
+from flambeau._tensor.tensor import on_device_of, wrap
 
 BLOCK = 1 << 18
 """Weights computed at a time: they stay in the cache."""
@@ -244,7 +244,8 @@ def _masked_scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale:
     else:
         scores = (query * root).matmul((key * root).transpose(-2, -1))
     if is_causal:
-        blocked = wrap(later_keys(query._data.shape[-2], key._data.shape[-2]))
+        later = later_keys(query._data.shape[-2], key._data.shape[-2])
+        blocked = on_device_of(wrap(later), query)
         scores = ops.masked_fill(scores, blocked, float("-inf"))
     if attn_mask is None:
         return scores

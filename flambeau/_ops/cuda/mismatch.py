@@ -13,13 +13,13 @@ FREE = frozenset("""
     expand_as view_as reshape_as result_type can_cast promote_types broadcast_tensors is_set_to
     is_same_size _pack_padded_sequence pack_padded_sequence tensor_split
     zeros_like ones_like empty_like full_like rand_like randn_like randint_like resize_as_
-    ctc_loss _ctc_loss
+    ctc_loss _ctc_loss _index_backward
 """.split())  # fmt: skip
 """Operators that may get tensors of several devices: they copy, or ask for sizes alone."""
 
 ITERATED = frozenset("""
     where _where lerp clamp clip addcmul addcdiv masked_fill fill fill_ pow isclose
-    mse_loss smooth_l1_loss huber_loss
+    mse_loss smooth_l1_loss huber_loss allclose
 """.split())  # fmt: skip
 """Operators that, like the pointwise ones, read 0-dim CPU tensors on a GPU as numbers."""
 
@@ -30,7 +30,7 @@ METHODS = {
     "_cross_entropy": "nll_loss_forward", "batch_norm": "_native_batch_norm",
     "layer_norm": "_native_layer_norm", "native_layer_norm": "_native_layer_norm",
     "gather": "gather", "scatter": "scatter_src", "scatter_add": "scatter_add",
-    "softmax": "_softmax", "log_softmax": "_log_softmax", "matmul": "mm",
+    "softmax": "_softmax", "stack": "cat", "dot": "_dot", "log_softmax": "_log_softmax", "matmul": "mm",
 }  # fmt: skip
 """Operators whose check PyTorch makes in a kernel of another name."""
 

@@ -142,7 +142,9 @@ def _ready(formula: fuse.Formula, compute: str, inputs: tuple[Any, ...], outputs
             if kind == "full"]  # fmt: skip
     read = tuple(name for name, kind in kinds if kind not in (None, "number"))
     segmented = bool([kind for _, kind in kinds if kind == "segment"])
-    varied = [OF_NUMPY[d].size for d, node in zip(outputs, plan.results, strict=True) if node.varies]
+    varied = [
+        OF_NUMPY[d].size for d, node in zip(outputs, plan.results, strict=True) if node.varies
+    ]
     vector = WIDEST // max([t.size for t in full] + varied)
     fits = rows.is_plain and parts == 1 and not segmented and rows.n <= LONGEST
     if fits and len(full) <= 2:  # noqa: PLR2004

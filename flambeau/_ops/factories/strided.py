@@ -39,7 +39,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     """An uninitialised tensor with strides of your choice."""
     if pin_memory is not False:
         refuse_pinned("empty_strided", pin_memory)
-    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)
+    numpy_dtype = options(dtype, layout, device)
+    return finish(_strided(size, stride, numpy_dtype), requires_grad)
 
 
 @composite(
@@ -76,4 +77,5 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     stride = [0] * len(size)
     for dim, step in zip(physical_layout, inner, strict=True):
         stride[dim] = step
-    return finish(_strided(size, stride, options(dtype, layout, device)), requires_grad)
+    numpy_dtype = options(dtype, layout, device)
+    return finish(_strided(size, stride, numpy_dtype), requires_grad)

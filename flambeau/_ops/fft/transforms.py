@@ -20,7 +20,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import write_out
 from flambeau._runtime import cpu
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 Array = np.ndarray
 FORWARD_NORMS = ("backward", "ortho", "forward")
@@ -114,7 +114,7 @@ def _inner_weights(tensor: Any, dim: int, size: int, factor: float) -> Any:
     weights[1 : (size + 1) // 2] = factor
     shape = [1] * tensor._data.ndim
     shape[dim] = -1
-    return wrap(weights.reshape(shape))
+    return on_device_of(wrap(weights.reshape(shape)), tensor)
 
 
 @kernel("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",

@@ -16,7 +16,8 @@ from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.bits import writes
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 from flambeau.autograd.history import bump, check_inplace
 
 
@@ -219,8 +220,9 @@ def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any
     elif wanted[0]:
         scaled = rows
         if mode == 1:
-            sizes = np.maximum(result2._data, 1)[result1._data]
-            scaled = rows / wrap(sizes.astype(np.float64)).to(grad.dtype).unsqueeze(-1)
+            sizes = np.maximum(numbers_under(result2._data), 1)[numbers_under(result1._data)]
+            sizes_ = on_device_of(wrap(sizes.astype(np.float64)), grad)
+            scaled = rows / sizes_.to(grad.dtype).unsqueeze(-1)
         if per_sample_weights is not None:
             scaled = rows * per_sample_weights.unsqueeze(-1)
         of_weight = _embedding_gradient(
@@ -229,7 +231,7 @@ def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any
     if wanted[1]:
         of_samples = (rows * ops.embedding(weight, indices)).sum(-1)
         if padding_idx >= 0:
-            of_samples = of_samples * wrap(indices._data != padding_idx)
+            of_samples = of_samples * (indices != padding_idx)
     return of_weight, of_samples
 
 

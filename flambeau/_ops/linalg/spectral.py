@@ -31,7 +31,7 @@ from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT, castable
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 INFINITY = math.inf
 
@@ -314,7 +314,7 @@ def pinv_product(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return ops.matmul(*ops._pinv_factors(A, atol, rtol, hermitian))
 
 
-def _tolerance(value: Any, name: str) -> Any:
+def _tolerance(value: Any, name: str, tensor: Any) -> Any:
     """A tolerance as a tensor; `name` is for the error of complex ones."""
     if value is None:
         return None
@@ -324,7 +324,7 @@ def _tolerance(value: Any, name: str) -> Any:
                 f"{name} tensor of complex type is not supported. Got {value.dtype.scalar_name}"
             )
         return value
-    return wrap(np.asarray(value, np.float64))
+    return on_device_of(wrap(np.asarray(value, np.float64)), tensor)
 
 
 @composite("linalg_pinv(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
@@ -334,8 +334,10 @@ def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol:
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0."""
     name = "torch.linalg.pinv: " + ("rtol" if rcond is None else "rcond")
-    rtol = _tolerance(rtol if rcond is None else rcond, name)
-    result = ops._linalg_pinv(input, _tolerance(atol, "torch.linalg.pinv: atol"), rtol, hermitian)
+    rtol = _tolerance(rtol if rcond is None else rcond, name, input)
+    result = ops._linalg_pinv(
+        input, _tolerance(atol, "torch.linalg.pinv: atol", input), rtol, hermitian
+    )
     return write(linalg_pinv, out, result)
 
 
@@ -364,7 +366,7 @@ def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: A
     if tol is not None:
         atol, rtol = tol, 0.0
     name = "torch.linalg.matrix_rank: "
-    atol, rtol = _tolerance(atol, name + "atol"), _tolerance(rtol, name + "rtol")
+    atol, rtol = _tolerance(atol, name + "atol", input), _tolerance(rtol, name + "rtol", input)
     result = ops._linalg_matrix_rank(input, atol, rtol, hermitian)
     return write(matrix_rank, out, result)
 

@@ -32,6 +32,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import check_cast
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor
 
 FLOATS = "fV"
@@ -485,7 +486,7 @@ def _variance(input: Any, var: Any) -> Any:
         if var < 0:
             raise ValueError("var has negative entry/entries")
         return var * ops.ones_like(input)
-    if (var._data < 0).any():
+    if (numbers_under(var._data) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.size() == input.size():
         return var

@@ -19,7 +19,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import broadcast_shape, common_dtype
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.examples import numbers_under
-from flambeau._tensor.tensor import wrap
+from flambeau._tensor.tensor import on_device_of, wrap
 
 SMALL = choice.LIMITS["pointwise"]
 """Elements below which arithmetic is NumPy's."""
@@ -151,7 +151,7 @@ def cdist(
 
 
 def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
-    first, second = [wrap(index) for index in np.triu_indices(self.shape[0], 1)]
+    first, second = [on_device_of(wrap(index), self) for index in np.triu_indices(self.shape[0], 1)]
     gap = ops.embedding(self, first) - ops.embedding(self, second)
     slope = grad.unsqueeze(-1) * _slope(gap, result.unsqueeze(-1), p)
     rows = self.shape[0]

@@ -22,7 +22,8 @@ from flambeau._ops.losses.elementwise import (
 )
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
-from flambeau._tensor.tensor import wrap
+from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.tensor import on_device_of, wrap
 
 
 def _batched(data: np.ndarray) -> np.ndarray:
@@ -51,7 +52,7 @@ def _multi_margin_gradient(grad: Any, self: Any, target: Any, p: Any, margin: An
                            reduction: int) -> Any:  # fmt: skip
     scores = self if self.dim() == 2 else self.reshape(1, -1)
     rows, classes = scores.shape
-    indices = target._data.reshape(-1)
+    indices = numbers_under(target._data).reshape(-1)
     one_hot = np.zeros((rows, classes), widen(scores._data[:0]).dtype)
     one_hot[np.arange(rows), indices] = 1
     chosen = wrap(one_hot).to(self.dtype)
@@ -159,7 +160,8 @@ def _label_pairs(counts: np.ndarray) -> np.ndarray:
 def _multilabel_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
     scores = self if self.dim() == 2 else self.reshape(1, -1)
     rows, classes = scores.shape
-    pairs = wrap(_label_pairs(_label_counts(target._data, classes)))
+    pairs = wrap(_label_pairs(_label_counts(numbers_under(target._data), classes)))
+    pairs = on_device_of(pairs, target)
     active = ((1 - scores.unsqueeze(2) + scores.unsqueeze(1) > 0) * pairs).to(self.dtype)
     slope = (active.sum(1) - active.sum(2)) / max(classes, 1)
     return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)

@@ -17,8 +17,8 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.unformulated import recorded
 from flambeau._runtime import cpu
-from flambeau._tensor.examples import NO_SHAPE, Example
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.examples import NO_SHAPE, Example, numbers_under
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 # ---- histograms
 
@@ -107,7 +107,7 @@ def _explicit_edges(bins: Any) -> np.ndarray:
         raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
                            f"{bins._data.ndim} dimensions in the bins tensor for dimension "
                            "0")  # fmt: skip
-    return bins._data
+    return numbers_under(bins._data)  # type: ignore[no-any-return]
 
 
 def _edges(column: np.ndarray, bins: Any, limits: Any, dim: int) -> tuple[np.ndarray, bool]:
@@ -212,16 +212,17 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     """Counts (or with `weight`, sums of weights) of elements in bins, and the bins' edges. `bins`
     is a number of equal bins or a tensor of edges; `density` scales the integral to 1.
     """
-    data = input._data
+    data = numbers_under(input._data)
     _check_bins(input, [bins])
     _check_range(range, 1)
     refuse(data, "float", "histogramdd")
     _check_weight(input, weight, (*data.shape, 1))
     points = data.reshape(-1, 1)
-    weights = None if weight is None else weight._data
+    weights = None if weight is None else numbers_under(weight._data)
     with cpu.quiet():
         counts, edges = _count_points(points, [bins], range, weights, density)
-    result = _histogram((wrap(finished(counts, data.dtype)), wrap(np.array(edges[0]))))
+    parts = wrap(finished(counts, data.dtype)), wrap(np.array(edges[0]))
+    result = _histogram([on_device_of(part, input) for part in parts])
     return write(histogram, out, recorded(result, (input, bins, weight), "histogram"))
 
 
@@ -251,7 +252,7 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     refuse(data, "float", "histogramdd")
     points = data.reshape(math.prod(data.shape[:-1]), width)
     _check_weight(input, weight, data.shape)
-    weights = None if weight is None else weight._data
+    weights = None if weight is None else numbers_under(weight._data)
     with cpu.quiet():
         counts, edges = _count_points(points, each, range, weights, density)
     hist = wrap(finished(counts, data.dtype))

@@ -20,7 +20,7 @@ from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, reduction
 from flambeau._tensor.examples import numbers_under
-from flambeau._tensor.tensor import Tensor, without_memory, wrap
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 
 def _prepare(data: np.ndarray, dim: int, name: str) -> int:
@@ -186,7 +186,7 @@ def _as_quantiles(input: Any, q: Any) -> Any:
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     data = np.array(q, input._data.dtype)
-    return wrap(without_memory(data) if input.is_meta else data)
+    return on_device_of(wrap(data), input)
 
 
 def _check_quantile(input: Any, q: Any, interpolation: str) -> None:
@@ -309,7 +309,7 @@ def _check_weights(weights: Any, count: int, name: str, real: bool) -> None:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
                            f"observations in the input but got {weights._data.size} != "
                            f"{count}")  # fmt: skip
-    if count and weights._data.min() < 0:
+    if count and numbers_under(weights._data).min() < 0:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

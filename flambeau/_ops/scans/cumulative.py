@@ -31,6 +31,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import SCALAR
 from flambeau._ops.table.pointwise import LIMIT, wants_grad
 from flambeau._runtime import choice, cpu
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, wrap
 
 
@@ -102,7 +103,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     """
     if not self._data.size or not self._data.ndim or self._data.shape[dim] == 1:
         return grad
-    if (self._data != 0).all():
+    if (numbers_under(self._data) != 0).all():
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
     grads, factors = ops.unbind(grad, dim), ops.unbind(conj(self), dim)
     sums = [grads[-1]]

@@ -32,7 +32,7 @@ from flambeau._tensor import meta
 from flambeau._tensor.bits import about_memory, set_bits
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.storage import ARGUMENT_1, UntypedStorage, elements_under
-from flambeau._tensor.tensor import Tensor, memory_of, method, new, storage_of, wrap
+from flambeau._tensor.tensor import Tensor, memory_of, method, new, on_device_of, storage_of, wrap
 from flambeau.autograd.graph import Node, tools
 from flambeau.autograd.history import bump, check_inplace, edge_of
 from flambeau.autograd.tangents import hand_on
@@ -52,13 +52,15 @@ def as_strided_grad(grad: Any, shape: Any, strides: Any, itemsize: int, size: An
     least = min(targets.min(), sources.min())
     length = int(max(targets.max(), sources.max()) - least) + 1
     flat = ops.new_zeros(grad, (length,))
-    places = wrap(np.ascontiguousarray((targets - least).reshape(-1)))
+    places = on_device_of(wrap(np.ascontiguousarray((targets - least).reshape(-1))), grad)
     flat = ops.index_add(flat, 0, places, grad.reshape(-1))
     found = sources - least
     counts = np.bincount(found.reshape(-1), minlength=length)
-    result = ops.index_select(flat, 0, wrap(np.ascontiguousarray(found.reshape(-1))))
+    wanted = on_device_of(wrap(np.ascontiguousarray(found.reshape(-1))), grad)
+    result = ops.index_select(flat, 0, wanted)
     if counts.max() > 1:
-        result = result / wrap(counts[found.reshape(-1)].astype(grad._data.real.dtype))
+        sharers = wrap(counts[found.reshape(-1)].astype(grad._data.real.dtype))
+        result = result / on_device_of(sharers, grad)
     return result.reshape(shape)
 
 
