@@ -21,6 +21,7 @@ from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
+from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor, provides, wrap
@@ -47,7 +48,7 @@ def watch(
     if op.kind == "composite" and op.shape is None:
         return plain(*values)
     if op.kind == "view":
-        return _views(plain(*values))
+        return _views(plain(*values), place)
     if functional is False:
         return _in_place(op, plain, values, place)
     result = _result(op, plain, values, place)
@@ -62,8 +63,8 @@ def _name_of_place(tensor: Tensor) -> str:
     return str(tensor.device)
 
 
-def _views(result: Any) -> Any:
-    """Some views come as plain arrays over the same memory."""
+def _views(result: Any, place: device) -> Any:
+    """Some views come as plain arrays over the same memory; those without elements, over none."""
     for part in result if isinstance(result, tuple) else (result,):
         data = part._data
         if data.__class__ is np.ndarray:
@@ -72,6 +73,8 @@ def _views(result: Any) -> Any:
                 owner = owner.base
             if owner is not None:
                 part._data = np.ndarray.view(data, owner.views_as)
+            elif not data.size:
+                part._data = device_array.like(data, place.index or 0)
     return result
 
 

@@ -11,6 +11,7 @@ from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import CPU, device
 from flambeau._ops.copying.copies import is_contiguous
+from flambeau._ops.cuda import copies
 from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor import device_array
@@ -100,9 +101,7 @@ elsewhere.append(storage_to)
 @provides("assign_across")
 def assign(target: Tensor, source: Tensor) -> None:
     """Write values to a tensor where one of the two, at least, is on a GPU."""
-    from flambeau._ops.cuda.copies import assign as assign_arrays
-
-    assign_arrays(target._data, source._data)
+    copies.assign(target._data, source._data)
 
 
 __all__ = ["CPU", "all_moved", "moved", "storage_to", "to"]

@@ -53,14 +53,14 @@ def _multi_margin_gradient(grad: Any, self: Any, target: Any, p: Any, margin: An
     scores = self if self.dim() == 2 else self.reshape(1, -1)
     rows, classes = scores.shape
     indices = numbers_under(target._data).reshape(-1)
-    one_hot = np.zeros((rows, classes), widen(scores._data[:0]).dtype)
+    one_hot = np.zeros((rows, classes), widen(np.empty(0, scores._data.dtype)).dtype)
     one_hot[np.arange(rows), indices] = 1
-    chosen = wrap(one_hot).to(self.dtype)
+    chosen = on_device_of(wrap(one_hot), self).to(self.dtype)
     gaps = scores - (scores * chosen).sum(1, keepdim=True) + margin
     active = ((gaps > 0) * (chosen == 0)).to(self.dtype)
     slope = active if p == 1 else 2 * gaps * active
     if weight is not None:
-        slope = slope * ops.embedding(weight.reshape(-1, 1), wrap(indices))
+        slope = slope * ops.embedding(weight.reshape(-1, 1), target.reshape(-1))
     slope = (slope - slope.sum(1, keepdim=True) * chosen) / classes
     return beside((slope * _factor(grad, reduction, rows)).reshape(self.shape), self)
 

@@ -235,7 +235,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
                 density: bool = False) -> Any:  # fmt: skip
     """The counts of points in a grid; the last dim of the input holds a point's coordinates."""
-    data = input._data
+    data = numbers_under(input._data)
     if data.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions"
                            )  # fmt: skip
@@ -255,12 +255,12 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     weights = None if weight is None else numbers_under(weight._data)
     with cpu.quiet():
         counts, edges = _count_points(points, each, range, weights, density)
-    hist = wrap(finished(counts, data.dtype))
+    hist = on_device_of(wrap(finished(counts, data.dtype)), input)
     if isinstance(each[0], Tensor):
         recorded(hist, (input, each, weight), "_histogramdd_from_bin_tensors")
         return _histogramdd((hist, tuple(each)))
     recorded(hist, (input, weight), "_histogramdd_from_bin_cts")
-    tensors = [wrap(np.array(edge)) for edge in edges]
+    tensors = [on_device_of(wrap(np.array(edge)), input) for edge in edges]
     found = tuple(recorded(tensors, (input, weight), "_histogramdd_bin_edges"))
     return _histogramdd((hist, found))
 
