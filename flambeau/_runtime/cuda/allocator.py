@@ -125,7 +125,9 @@ class Allocator:
         self.uses: dict[PoolId, int] = {}
         """Private pool -> how many graphs and contexts use it."""
         self.total = driver.total_memory(index)
-        self.limit = int(self.settings.per_process_memory_fraction * self.total)
+        self.fraction = self.settings.per_process_memory_fraction
+        self.limit = int(self.fraction * self.total)
+        self.keeps = True
         self.requests = 0
         self.watchers: list[Any] = []
 
@@ -197,6 +199,8 @@ class Allocator:
             piece = self.absorb(piece, after)
         piece.segment.age = self.requests
         arena.add(piece)
+        if not self.keeps and not piece.is_split:
+            self.drop(piece.segment)
 
     def absorb(self, piece: Piece, after: Piece) -> Piece:
         """One piece of two neighbours."""

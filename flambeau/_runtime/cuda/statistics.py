@@ -143,6 +143,11 @@ class Statistics:
         """The current number of a row over both pools."""
         return int(self.current[ROWS[name], 0])
 
+    def value(self, name: str, kind: str) -> int:
+        """A counter over both pools, by the names of KINDS."""
+        self.settle()
+        return int(getattr(self, kind)[ROWS[name], 0])
+
     def listed(self) -> dict[str, int]:
         """All counters by PyTorch's names: `allocated_bytes.all.peak`."""
         self.settle()

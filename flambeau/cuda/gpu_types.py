@@ -14,8 +14,8 @@ class CudaTypedMeta(typed.TypedMeta):
 
     place = "cuda"
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        made = typed.legacy(cls.element, args, any_type=False)
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        made: Any = typed.legacy(cls.element, args, any_type=False)
         return made.to(f"cuda:{Cuda.current}")
 
     def __instancecheck__(cls, instance: Any) -> bool:
