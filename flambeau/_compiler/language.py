@@ -236,6 +236,8 @@ def splat(to: Expressions, value: Any, width: int) -> Value:
 @word
 def lanes(to: Expressions, type: Any, width: int) -> Value:
     """0, 1, 2, ... as a vector of `width` lanes."""
+    if width == 1:
+        return constant(type, 0)
     listed = ", ".join(f"{type.llvm} {lane}" for lane in range(width))
     return Value(vector(type, width), f"<{listed}>")
 
