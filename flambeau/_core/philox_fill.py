@@ -3,8 +3,8 @@
 Every function fills `out` in the order of its memory, advances the generator as far as the CUDA
 kernel does, and returns `out`. Parameters and errors are those of `random_fill`. The 16-bit floats
 get float32 numbers, rounded. In float32 PyTorch's kernels use the card's approximate functions:
-sine, cosine and tangent are those of `special_function_unit`; logarithm and exponential are computed
-in double precision and rounded once, from which the recorded ones differ by errors of some 2**-22.
+sine, cosine and tangent are those of `special_function_unit`; logarithm and exponential are
+computed in double precision and rounded once: the recorded ones differ by some 2**-22.
 """
 
 from __future__ import annotations
@@ -107,10 +107,8 @@ def fill_flat(flat: np.ndarray, draw: Draw, seed: int, counter: int, threads: in
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
-def uniform_(
-    out: np.ndarray, low: float, high: float, generator: PhiloxGenerator
-) -> np.ndarray:
-    """Uniform on [low, high) for float and complex dtypes: what meets the upper end is the lower."""
+def uniform_(out: np.ndarray, low: float, high: float, generator: PhiloxGenerator) -> np.ndarray:
+    """Uniform on [low, high) for float and complex dtypes; what meets the end is the start."""
     if out.dtype in COMPLEX_PARTS:
         uniform_(as_real(out), low, high, generator)
         return out
@@ -133,9 +131,7 @@ def uniform_(
     return fill(out, draw, generator)
 
 
-def normal_(
-    out: np.ndarray, mean: float, std: float, generator: PhiloxGenerator
-) -> np.ndarray:
+def normal_(out: np.ndarray, mean: float, std: float, generator: PhiloxGenerator) -> np.ndarray:
     """Normal numbers for float and complex dtypes."""
     random_fill.check_deviation(std)
     if out.dtype in COMPLEX_PARTS:
@@ -156,9 +152,7 @@ def _normal(dtype: np.dtype, mean: float, std: float) -> Draw:
                 "normal32", 4, (std, mean))  # fmt: skip
 
 
-def log_normal_(
-    out: np.ndarray, mean: float, std: float, generator: PhiloxGenerator
-) -> np.ndarray:
+def log_normal_(out: np.ndarray, mean: float, std: float, generator: PhiloxGenerator) -> np.ndarray:
     """The exponential of a normal number, for float dtypes. Errors: unless std > 0."""
     random_fill.check_log_deviation(std)
     require_kernel(out.dtype, FLOATS, "log_normal_cuda")
@@ -216,9 +210,7 @@ def exponential_(out: np.ndarray, rate: float, generator: PhiloxGenerator) -> np
     return fill(out, _of_unit(out.dtype, "exponential", (scale,), transform), generator)
 
 
-def cauchy_(
-    out: np.ndarray, median: float, sigma: float, generator: PhiloxGenerator
-) -> np.ndarray:
+def cauchy_(out: np.ndarray, median: float, sigma: float, generator: PhiloxGenerator) -> np.ndarray:
     """`median + sigma * tan(pi * (u - 1/2))` for float dtypes, u away from both ends."""
     random_fill.check_sigma(sigma)
     random_fill.check_continuous(out.dtype, "Cauchy", SCALAR_NAMES[out.dtype][1])
@@ -268,7 +260,7 @@ def bernoulli_(out: np.ndarray, probability: float, generator: PhiloxGenerator) 
 
 def _integers(out: np.ndarray, extent: int, low: int, wide: bool,
               generator: PhiloxGenerator) -> np.ndarray:  # fmt: skip
-    """low + (a word of 32 or of 64 bits) % extent; an extent of 2**64 takes the words as they are."""
+    """low + (a word of 32 or of 64 bits) % extent; an extent of 2**64 takes words as they are."""
     take = philox.word64 if wide else philox.word32
 
     def number(words: Words, i: int) -> np.ndarray:
@@ -297,5 +289,3 @@ def random_from_to_(
     low, last = checked_bounds(out.dtype, low, high)
     extent = last - low + 1
     return _integers(out, extent, low, extent >= HALF_WORD_RANGE, generator)
-
-

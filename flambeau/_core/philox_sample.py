@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._core import philox, philox_fill, random_fill, random_sample
-from flambeau._core.random_fill import DIGITS, BERNOULLI_TYPES, FLOATS, require_kernel, store
+from flambeau._core.random_fill import BERNOULLI_TYPES, DIGITS, FLOATS, require_kernel, store
 from flambeau._core.random_normal import libm
 
 if TYPE_CHECKING:
@@ -366,9 +366,7 @@ class _LowUnits:
 _THREADS, _EACH = 128, 4
 
 
-def binomial(
-    counts: np.ndarray, chances: np.ndarray, generator: PhiloxGenerator
-) -> np.ndarray:
+def binomial(counts: np.ndarray, chances: np.ndarray, generator: PhiloxGenerator) -> np.ndarray:
     """Successes out of `counts` trials with `chances`; both of one shape and float dtype.
 
     128 threads serve 512 elements: a thread takes four, 128 apart, one after the other.
@@ -382,5 +380,7 @@ def binomial(
         first = thread // _THREADS * _THREADS * _EACH + thread % _THREADS
         source = _LowUnits(philox.Thread(seed, thread, offset))
         for place in range(first, min(first + _THREADS * _EACH, counts.size), _THREADS):
-            drawn[place] = random_sample.one_binomial(kind, pairs[0][place], pairs[1][place], source)
+            drawn[place] = random_sample.one_binomial(
+                kind, pairs[0][place], pairs[1][place], source
+            )
     return random_sample.shaped(drawn, counts)

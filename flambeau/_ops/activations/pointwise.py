@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
-from flambeau._core import modes, random_sample
+from flambeau._core import modes
 from flambeau._core.generator import Generator
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped

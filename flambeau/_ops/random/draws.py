@@ -58,9 +58,10 @@ class Generator(CoreGenerator):
     of_device: ClassVar[dict[str, type[Generator]]] = {}
 
     def __new__(cls, device: Any = None) -> Generator:
+        made = cls
         if cls is Generator and device is not None and Generator.of_device:
-            cls = Generator.of_device.get(Device(device).type, cls)
-        return super().__new__(cls)
+            made = Generator.of_device.get(Device(device).type, cls)
+        return super().__new__(made)
 
     def get_offset(self) -> int:
         """How many words a thread of a CUDA device has had. RuntimeError: the CPU has no such."""
@@ -510,9 +511,7 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
     return list(values.values())
 
 
-_inplace(
-    "uniform_", {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to)."
-)
+_inplace("uniform_", {"from": 0.0, "to": 1.0}, "Uniform numbers from [from, to).")
 _inplace("normal_", {"mean": 0.0, "std": 1.0}, "Normal numbers.")
 _inplace(
     "exponential_",

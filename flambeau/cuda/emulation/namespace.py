@@ -8,7 +8,9 @@ from typing import Any
 from flambeau.cuda.emulation import devices, generators, memory, streams, types
 
 SOURCES: tuple[ModuleType, ...] = (devices, memory, streams, generators)
-PRIVATE = frozenset(("check_device", "index_of", "of_place", "start", "Current", "DeviceProperties"))
+PRIVATE = frozenset(
+    ("check_device", "index_of", "of_place", "start", "Current", "DeviceProperties")
+)
 
 
 def fill(cuda: dict[str, Any]) -> None:
