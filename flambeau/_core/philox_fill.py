@@ -3,8 +3,8 @@
 Every function fills `out` in the order of its memory, advances the generator as far as the CUDA
 kernel does, and returns `out`. Parameters and errors are those of `random_fill`. The 16-bit floats
 get float32 numbers, rounded. In float32 PyTorch's kernels use the card's approximate functions:
-sine, cosine and tangent are those of `special_function_unit`; logarithm and exponential are computed
-in double precision and rounded once, from which the recorded ones differ by errors of some 2**-22.
+sine, cosine and tangent are those of `special_function_unit`; logarithm and exponential are
+computed in double precision and rounded once: the recorded ones differ by some 2**-22.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def fill_flat(flat: np.ndarray, draw: Draw, seed: int, counter: int, threads: in
 
 
 def uniform_(out: np.ndarray, low: float, high: float, generator: PhiloxGenerator) -> np.ndarray:
-    """Uniform on [low, high) for float and complex dtypes: what meets the upper end is the lower."""
+    """Uniform on [low, high) for float and complex dtypes; what meets the end is the start."""
     if out.dtype in COMPLEX_PARTS:
         uniform_(as_real(out), low, high, generator)
         return out
@@ -260,7 +260,7 @@ def bernoulli_(out: np.ndarray, probability: float, generator: PhiloxGenerator) 
 
 def _integers(out: np.ndarray, extent: int, low: int, wide: bool,
               generator: PhiloxGenerator) -> np.ndarray:  # fmt: skip
-    """low + (a word of 32 or of 64 bits) % extent; an extent of 2**64 takes the words as they are."""
+    """low + (a word of 32 or of 64 bits) % extent; an extent of 2**64 takes words as they are."""
     take = philox.word64 if wide else philox.word32
 
     def number(words: Words, i: int) -> np.ndarray:

@@ -200,14 +200,25 @@ def trunc_normal_(
     """Normal, with values outside [a, b] drawn again.
 
     Where less than 30 % of the normal lies in [a, b], candidates are uniform and accepted in
-    proportion to the density.
+    proportion to the density. On a CUDA device, where to look at what was drawn is to wait for it,
+    numbers are made by the inverse of the distribution function.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(TOO_FAR, stacklevel=2)
     with no_grad():
+        if tensor.is_cuda:
+            return _by_inverse(tensor, mean, std, a, b, generator)
         if _cdf((b - mean) / std) - _cdf((a - mean) / std) > LIKELY:
             return _redraw_outside(tensor, mean, std, a, b, generator)
         return _accept_or_reject(tensor, mean, std, a, b, generator)
+
+
+def _by_inverse(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    low, high = (2 * _cdf((bound - mean) / std) - 1 for bound in (a, b))
+    tensor.uniform_(low, high, generator=generator).erfinv_()
+    return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
 
 
 def _cdf(value: float) -> float:

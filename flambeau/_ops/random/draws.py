@@ -59,9 +59,10 @@ class Generator(CoreGenerator):
     of_device: ClassVar[dict[str, type[Generator]]] = {}
 
     def __new__(cls, device: Any = None) -> Generator:
+        made = cls
         if cls is Generator and device is not None and Generator.of_device:
-            cls = Generator.of_device.get(Device(device).type, cls)
-        return super().__new__(cls)
+            made = Generator.of_device.get(Device(device).type, cls)
+        return super().__new__(made)
 
     def get_offset(self) -> int:
         """How many words a thread of a CUDA device has had. RuntimeError: the CPU has no such."""
