@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import CPU, device, thread
-from flambeau._ops.cuda import copies, generators, host, transfer
+from flambeau._ops.cuda import generators, host, transfer
 from flambeau._ops.cuda.mismatch import check
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
@@ -161,7 +161,7 @@ def _changed(source: Any, copy: Any, place: device) -> Any:
 def expect_cuda() -> None:
     """From now on there may be tensors on GPUs."""
     import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
-    from flambeau._ops.cuda import copies, products  # noqa: F401  (rows with kernels)
+    from flambeau._ops.cuda import products  # noqa: F401  (rows with kernels)
 
     if watch not in dispatch.WATCHERS:
         dispatch.WATCHERS.append(watch)
