@@ -11,9 +11,10 @@ import pytest
 
 from flambeau._runtime.cuda import fake
 from flambeau._runtime.cuda.driver import Played, driver
-from flambeau._runtime.cuda.libraries import cublaslt, workspaces
+from flambeau._runtime.cuda.libraries import cublaslt, cudnn, workspaces
 from flambeau._runtime.cuda.libraries.matrices import Array
 from flambeau._runtime.cuda.memory import running
+from tests.random_seeds import generator
 
 POISON = 0xA5
 
@@ -44,6 +45,31 @@ class OnDevice:
                           self.values.strides)  # fmt: skip
 
 
+def drawn(rng: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Standard normal numbers."""
+    values = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(dtype)
+
+
+def wide(values: np.ndarray) -> np.ndarray:
+    """In double precision."""
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
+    """Of the same shape, and the same as far as the largest number allows."""
+    scale = max(1.0, float(np.abs(want).max(initial=0)))
+    assert got.shape == want.shape
+    assert float(np.abs(wide(got) - want).max(initial=0)) <= tolerance * scale
+
+
+def random(*what: Any) -> np.random.Generator:
+    """Other numbers in every run."""
+    return np.random.default_rng(generator(*what).getrandbits(64))
+
+
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The fake driver, with libraries that are opened anew."""
@@ -63,4 +89,5 @@ def _one_for_all(kind: Any = fake.FakeDriver) -> Any:
 def _forget() -> None:
     driver.cache_clear()
     cublaslt.library.cache_clear()
+    cudnn.library.cache_clear()
     workspaces.PIECES.clear()

@@ -13,8 +13,7 @@ from flambeau._runtime.cuda.libraries import cublaslt, timing
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.matrices import arranged, contiguous
-from tests._runtime.cuda.libraries.conftest import OnDevice
-from tests.random_seeds import generator
+from tests._runtime.cuda.libraries.conftest import OnDevice, close, drawn, random, wide
 
 TYPES = {
     "float32": (np.float32, 2e-5), "float64": (np.float64, 1e-12), "float16": (np.float16, 4e-3),
@@ -22,17 +21,6 @@ TYPES = {
     "complex128": (np.complex128, 1e-12),
 }  # fmt: skip
 """NumPy's types, and how far results may lie from those in double precision."""
-
-
-def random(*what: Any) -> np.random.Generator:
-    return np.random.default_rng(generator(*what).getrandbits(64))
-
-
-def drawn(rng: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    values = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        values = values + 1j * rng.standard_normal(shape)
-    return values.astype(dtype)
 
 
 def strided(rng: Any, values: np.ndarray, batch_broadcasts: bool) -> np.ndarray:
@@ -53,16 +41,6 @@ def strided(rng: Any, values: np.ndarray, batch_broadcasts: bool) -> np.ndarray:
     if batch_broadcasts and ndim > 2:
         values = np.broadcast_to(values[:1], values.shape)
     return values
-
-
-def wide(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
-
-
-def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
-    scale = max(1.0, float(np.abs(want).max(initial=0)))
-    assert got.shape == want.shape
-    assert float(np.abs(wide(got) - want).max(initial=0)) <= tolerance * scale
 
 
 def sizes(rng: Any) -> tuple[int, int, int]:
