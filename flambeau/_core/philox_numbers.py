@@ -2,4 +2,31 @@
 
 from __future__ import annotations
 
-from flambeau._core.random_numbers import __all__ as __all__
+from flambeau._core.philox_fill import (
+    bernoulli_,
+    cauchy_,
+    exponential_,
+    geometric_,
+    log_normal_,
+    normal_,
+    random_,
+    random_from_to_,
+    uniform_,
+)
+from flambeau._core.philox_sample import (
+    bernoulli_tensor_,
+    binomial,
+    dirichlet,
+    dropout_mask_,
+    multinomial,
+    poisson,
+    randperm,
+    rrelu_noise,
+    standard_gamma,
+)
+
+__all__ = [
+    "bernoulli_", "bernoulli_tensor_", "binomial", "cauchy_", "dirichlet", "dropout_mask_",
+    "exponential_", "geometric_", "log_normal_", "multinomial", "normal_", "poisson", "random_",
+    "random_from_to_", "randperm", "rrelu_noise", "standard_gamma", "uniform_",
+]  # fmt: skip

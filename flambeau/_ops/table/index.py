@@ -63,6 +63,8 @@ isclose numel result_type typename
     "cuda.generators": "",
     "cuda.host": "",
     "cuda.mismatch": "",
+    "cuda.pointwise": "",
+    "cuda.table": "",
     "cuda.transfer": "",
     "elementwise.arithmetic": """
 _div_floor _div_trunc _over_number _rsub _times_number add div divide floor_divide fmod mul
