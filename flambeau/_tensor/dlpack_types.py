@@ -37,6 +37,41 @@ def exported(data: np.ndarray, dtype: dt.dtype, **asked: Any) -> Any:
     return capsule
 
 
+CPU, CUDA = 1, 2
+"""Kinds of devices, as the standard numbers them."""
+
+
+def exported_from_device(data: Any, dtype: dt.dtype, **asked: Any) -> Any:
+    """A capsule over an array in the memory of a GPU."""
+    plain = np.ndarray.view(data, np.ndarray)
+    asked.pop("dl_device", None)
+    strange = dtype in CODES
+    capsule = (exported(plain, dtype, **asked) if strange else plain.__dlpack__(**asked))
+    place = _device_in(capsule)
+    place[0], place[1] = CUDA, data.place.index or 0
+    return capsule
+
+
+def device_of(capsule: Any) -> int | None:
+    """The GPU that a capsule's memory is of, None for the CPU; the capsule says the CPU from now
+    on, so that NumPy takes it."""
+    if _name_of(capsule) not in HEADS:
+        return None
+    place = _device_in(capsule)
+    if place[0] != CUDA:
+        return None
+    index = int(place[1])
+    place[0], place[1] = CPU, 0
+    return index
+
+
+def _device_in(capsule: Any) -> Any:
+    """Where a capsule says where its memory is: the kind of device, and its index."""
+    name = _name_of(capsule)
+    start = _pointer_of(capsule, name) + HEADS[name] - 12
+    return (ctypes.c_int32 * 2).from_address(start)
+
+
 def disguised(capsule: Any) -> Any:
     """The type of a capsule's elements, which are unsigned integers from now on; None where
     NumPy knows the type, or where this is no capsule that nobody has taken yet."""

@@ -15,7 +15,7 @@ from flambeau._runtime.cpu import address, element_strides, over
 from flambeau._tensor import meta
 from flambeau._tensor.attributes import FIELDS, fields_of, put_in_slots, slots_of
 from flambeau._tensor.conversion import from_numpy
-from flambeau._tensor.device_array import from_host
+from flambeau._tensor.device_array import class_of, from_host
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, constructors, method, new, storage_of
 
@@ -108,8 +108,11 @@ def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_
     """A DLPack capsule over this tensor's memory."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    _check_stream(stream)
+    if not self.is_cuda:
+        _check_stream(stream)
     asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    if self.is_cuda:
+        return _unknown_to_numpy().exported_from_device(self._data, self.dtype, **asked)
     if self._data.dtype.kind == "V" or self._data.dtype.str == "<f1":  # of `ml_dtypes`
         return _unknown_to_numpy().exported(self._data, self.dtype, **asked)
     return self._data.__dlpack__(**asked)
@@ -125,7 +128,11 @@ def _check_stream(stream: Any) -> None:
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    """(1, 0): the CPU."""
+    """(1, 0): the CPU; (2, index): a GPU."""
+    if self.is_cuda:
+        from flambeau.utils.dlpack import DLDeviceType
+
+        return DLDeviceType.kDLCUDA, self.device.index or 0
     return self._data.__dlpack_device__()  # type: ignore[return-value]
 
 
@@ -158,6 +165,10 @@ class Capsule:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of anything that speaks DLPack, or of a capsule."""
     source = _source(ext_tensor, device, copy)
+    if tuple(source.__dlpack_device__())[0] == GPU or isinstance(source, Capsule):
+        found = _on_gpu(source)
+        if found is not None:
+            return found
     array, dtype = _array_of(source, copy)
     if not array.flags.writeable:
         array = np.array(array)
@@ -165,6 +176,26 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if dtype is not None:
         result._data = result._data.view(dtype.numpy_dtype)
     return result
+
+
+GPU = 2
+"""The kind of device, in the standard's numbers."""
+
+
+def _on_gpu(source: Any) -> Tensor | None:
+    """A tensor over memory of a GPU; None where the memory is the CPU's."""
+    types = _unknown_to_numpy()
+    capsule = source.capsule if isinstance(source, Capsule) else source.__dlpack__()
+    index = types.device_of(capsule)
+    if index is None:
+        return None
+    dtype = types.disguised(capsule)
+    array: Any = np.asarray(_Writable(np.from_dlpack(Capsule(capsule))))
+    if dtype is not None:
+        array = array.view(dtype.numpy_dtype)
+    result = new(Tensor)
+    result._data = np.ndarray.view(array, class_of(index))
+    return result  # type: ignore[no-any-return]
 
 
 def _source(ext_tensor: Any, device: Any, copy: bool | None) -> Any:

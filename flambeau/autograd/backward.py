@@ -225,6 +225,9 @@ def _start_grad(root: Any, given: Any) -> Tensor | None:
             f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
             f"shape of {root.shape}."
         )
+    if given.device is not root.device:
+        raise RuntimeError(f"invalid gradient at index 0 - expected device {root.device} but got "
+                           f"{given.device}")  # fmt: skip
     return _of_dtype(given, root._data.dtype)
 
 

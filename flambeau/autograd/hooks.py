@@ -55,6 +55,11 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
                         f"{type(grad).__name__}")  # fmt: skip
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
+    if grad.device is not tensor.device:
+        have, want = grad.device.type, tensor.device.type
+        raise RuntimeError(f"attempting to assign a gradient with device type '{have}' to a tensor "
+                           f"with device type '{want}'. Please ensure that the gradient and the "
+                           "tensor are on the same device")  # fmt: skip
     if grad.dtype is not tensor.dtype:
         given = C_NAMES.get(grad.dtype.name, grad.dtype.name)
         raise RuntimeError(WRONG_DTYPE.format(given=given, wanted=tensor.dtype.scalar_name))

@@ -112,7 +112,14 @@ def validate_cuda_device(location: str) -> int:
     """The index of a CUDA device. Raises RuntimeError if it is not there."""
     if not Cuda.devices():
         _refuse("cuda", None, location)
-    return device(location).index or 0
+    index = device(location).index or 0
+    if index >= Cuda.count:
+        raise RuntimeError(
+            f"Attempting to deserialize object on CUDA device {index} but "
+            f"torch.cuda.device_count() is {Cuda.count}. Please use torch.load with map_location "
+            "to map your storages to an existing device."
+        )
+    return index
 
 
 def validate_hpu_device(location: str) -> int:
@@ -146,7 +153,7 @@ def _refuse(kind: str, storage: Any, location: str) -> Any:
     if location != kind and not location.startswith(f"{kind}:"):
         return None
     if kind == "cuda" and Cuda.devices():
-        return elsewhere[0](storage, check_available(device(location)))
+        return elsewhere[0](storage, check_available(device("cuda", validate_cuda_device(location))))
     if kind in MODULES:
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but "

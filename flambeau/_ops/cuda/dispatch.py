@@ -94,7 +94,9 @@ def _result(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: d
     if kernel is not None:
         found = kernel(*map(_arrays, values))
         if found is not NotImplemented:
-            return tuple(map(wrap, found)) if isinstance(found, tuple) else wrap(found)
+            if not isinstance(found, tuple):
+                return wrap(found)
+            return tuple([None if part is None else wrap(part) for part in found])
     return host.compute(op, plain, values, place)
 
 

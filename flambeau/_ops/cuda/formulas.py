@@ -98,5 +98,3 @@ def scaled_column_sums(x: Any, grad: Any, rstd: Any) -> Any:
 def sum_of_powers(x: Any, power: Any) -> Any:
     """The sum of sizes to a power."""
     return total(absolute(x) ** power)
-
-

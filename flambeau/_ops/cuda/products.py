@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core import dtype as dt
 from flambeau._core import precision
 from flambeau._core.settings import Determinism
 from flambeau._ops.cuda.table import on_gpu
@@ -30,6 +31,7 @@ NAMES = {"f": "float32", "d": "float64", "e": "float16", "E": "bfloat16", "F": "
 WITH_EPILOGUE = frozenset("feE")
 """Types whose products the library finishes with a bias or an activation."""
 HALVES = {"e": "fp16", "E": "bf16"}
+MATRIX = 2
 PLAIN, TURNED = (False, False), (True, True)
 LEFT, RIGHT = (True, False), (False, True)
 
@@ -66,6 +68,9 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     """
     letter = left.dtype.char
     if letter not in NAMES:
+        if left.dtype.kind in "biu" and left.dtype == right.dtype and left.ndim == MATRIX:
+            name = dt.from_numpy_dtype(left.dtype).scalar_name
+            raise NotImplementedError(f"\"addmm_cuda\" not implemented for '{name}'")
         return NotImplemented
     at_left, at_right = address(left), address(right)
     at_added = 0 if added is None else address(added)

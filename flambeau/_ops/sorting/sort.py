@@ -23,7 +23,8 @@ from flambeau._ops.table.outputs import EXACT
 from flambeau._ops.table.pointwise import common_dtype, number_array
 from flambeau._ops.views.geometry import is_plain
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.examples import numbers_under
+from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
 INT32 = np.dtype(np.int32)
 SMALL = 64
@@ -303,13 +304,19 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     """Where values would have to be put into sorted rows to keep them sorted: before equal
     elements, or after them with `right=True` (`side="right"`).
     """
-    bounds = sorted_sequence._data
-    values = as_values(input)
-    places = None if sorter is None else sorter._data
+    if isinstance(input, Tensor) and input.device is not sorted_sequence.device:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but got self is on {input.device}, "
+            f"different from other tensors on {sorted_sequence.device} (when checking argument in "
+            "method wrapper_CUDA_Tensor_searchsorted)"
+        )
+    bounds = numbers_under(sorted_sequence._data)
+    values = numbers_under(as_values(input))
+    places = None if sorter is None else numbers_under(sorter._data)
     _check_search(bounds, values, not isinstance(input, Tensor), side, right, places)
     with cpu.quiet():
         found = _search(bounds, values, "right" if right or side == "right" else "left", places)
-    result = wrap(finished(found, INT32 if out_int32 else INT64))
+    result = on_device_of(wrap(finished(found, INT32 if out_int32 else INT64)), sorted_sequence)
     return _write_indices(searchsorted, out, result, out_int32)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
-from flambeau._core.device import Cuda, check_available, pin
+from flambeau._core.device import CPU, Cuda, check_available, pin
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._ops.factories.filled import shape_of
 from flambeau._ops.sparse import table
@@ -67,7 +67,14 @@ def sparse_coo_tensor(
     """
     if pin_memory is not False:
         _refuse_pinned(pin_memory)
-    check_available(device)
+    place = check_available(device)
+    if values is not None and device is None and isinstance(values, Tensor):
+        place = values.device
+    if place is not CPU or (isinstance(indices, Tensor) and not indices.is_cpu):
+        here = [t.to(CPU) if isinstance(t, Tensor) else t for t in (indices, values)]
+        made = sparse_coo_tensor.body(*here, size, dtype=dtype, device=CPU, is_coalesced=is_coalesced,
+                                      check_invariants=check_invariants)  # fmt: skip
+        return _finish(made.to(place), requires_grad)
     if values is None:
         wanted = size if size is not None else indices
         return _finish(without_entries(wanted, dtype or dt.default_dtype()), requires_grad)

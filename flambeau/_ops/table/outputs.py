@@ -76,6 +76,10 @@ def write_out(op: Op, out: Any, result: Any, inputs: Any = ()) -> Any:
         return _write_under_bits(op, out, result, inputs)
     if modes.grad.enabled and (result.requires_grad or out.requires_grad):
         out_learning.refuse(op, out, result, inputs)
+    if out._data.__class__ is not result._data.__class__ and out.device is not result.device:
+        first, second = sorted((out.device, result.device), key=lambda place: place.type == "cpu")
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two "
+                           f"devices, {first} and {second}!")  # fmt: skip
     if op.follows_out:
         result = _in_type_of(out, op, result, inputs)
     elif op.out_type:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
+from flambeau._core.device import Cuda
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.grad_mode import no_grad
@@ -42,6 +43,8 @@ def get_total_norm(
     if foreach is not False and norm_type == inf:
         _check_not_empty(tensors)
     norms = [ops.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
+    if Cuda.count:
+        norms = [norm.to(norms[0].device) for norm in norms]
     total = ops.linalg.vector_norm(ops.stack(norms), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
@@ -69,7 +72,7 @@ def clip_grads_with_norm_(
         raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {factor.ndim} "
                            f"dimensions and {factor.numel()} elements.")  # fmt: skip
     for grad in grads:
-        grad.mul_(factor)
+        grad.mul_(factor.to(grad.device) if Cuda.count else factor)
 
 
 @no_grad()
