@@ -33,12 +33,13 @@ class Watch:
     """
 
     __slots__ = (
-        "active", "anomaly", "inference_tensors", "nodes", "overriding", "partial",
+        "active", "anomaly", "inference_tensors", "nodes", "overriding", "devices", "partial",
         "results", "saving",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.active = 0
+        self.devices = 0  # how much of `active` is there because of tensors on devices
         self.nodes = 0  # anomaly mode, observers, emulated devices
         self.partial = 0  # backward passes that were asked for some gradients only
         self.results = 0

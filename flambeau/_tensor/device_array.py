@@ -23,10 +23,11 @@ from flambeau._tensor.numberless import Numberless
 
 BASIC = (int, slice, np.integer)
 BYTE = np.dtype(np.uint8)
-_window: Any = ctypes.pythonapi.PyMemoryView_FromMemory
-_window.restype = ctypes.py_object
-_window.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+window: Any = ctypes.pythonapi.PyMemoryView_FromMemory
+window.restype = ctypes.py_object
+window.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 WRITABLE = 0x200
+new = np.ndarray.__new__
 WORD = 4
 """Bytes of the widest pattern that the driver fills memory with."""
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
@@ -36,12 +37,15 @@ class DeviceArray(Numberless):
     """An array in the memory of a GPU; each device has a class of its own."""
 
     place: ClassVar[device] = CUDA[0]
+    block: memory.Block
+    """The memory, where this array is the first over it: it goes back to the pool with the last of
+    the arrays."""
     no_numbers = no_item = no_branch = no_memory = RuntimeError(NOT_HERE)
 
     @property
     def is_view(self) -> bool:
         """Whether others may look at this memory."""
-        return not isinstance(self.base, Memory)
+        return isinstance(self.base, DeviceArray)
 
     def __getitem__(self, index: Any) -> Any:
         """A view: also of a single element, which ndarray would read."""
@@ -97,26 +101,10 @@ class DeviceArray(Numberless):
         return complex(self.item())
 
 
-class Memory(DeviceArray):
-    """The bytes of a piece of memory, under all arrays that lie in it: it goes back to the pool
-    with the last of them."""
-
-    block: memory.Block
-
-
 @cache
-def classes_of(index: int) -> tuple[type[DeviceArray], type[Memory]]:
-    """The class of the arrays of a device, and that of its memory."""
-    names = {"place": CUDA[index]}
-    array = type(f"Cuda{index}Array", (DeviceArray,), names)
-    below = type(f"Cuda{index}Memory", (Memory,), names)
-    below.views_as = array
-    return array, below
-
-
 def class_of(index: int) -> type[DeviceArray]:
     """The class of the arrays of a device."""
-    return classes_of(index)[0]
+    return type(f"Cuda{index}Array", (DeviceArray,), {"place": CUDA[index]})
 
 
 def contiguous(data: DeviceArray) -> Any:
@@ -150,11 +138,14 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
     if 0 not in shape:
         nbytes = numpy_dtype.itemsize
         nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
-    kind, below = classes_of(index)
-    block = memory.Block(nbytes, index)
-    under = np.ndarray.__new__(below, (nbytes,), BYTE, _window(block.address, nbytes, WRITABLE))
-    under.block = block
-    return np.ndarray.__new__(kind, shape, numpy_dtype, under, 0, steps)
+    return over_block(memory.Block(nbytes, index), class_of(index), shape, numpy_dtype, steps)
+
+
+def over_block(block: Any, kind: Any, shape: Any, numpy_dtype: Any, steps: Any) -> Any:
+    """An array at the beginning of a block, which it holds; `steps` in bytes."""
+    result = new(kind, shape, numpy_dtype, window(block.address, block.nbytes, WRITABLE), 0, steps)
+    result.block = block
+    return result
 
 
 def filled(shape: Any, strides: Any, numpy_dtype: Any, index: int, number: Any) -> Any:

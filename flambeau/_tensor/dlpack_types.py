@@ -46,7 +46,7 @@ def exported_from_device(data: Any, dtype: dt.dtype, **asked: Any) -> Any:
     plain = np.ndarray.view(data, np.ndarray)
     asked.pop("dl_device", None)
     strange = dtype in CODES
-    capsule = (exported(plain, dtype, **asked) if strange else plain.__dlpack__(**asked))
+    capsule = exported(plain, dtype, **asked) if strange else plain.__dlpack__(**asked)
     place = _device_in(capsule)
     place[0], place[1] = CUDA, data.place.index or 0
     return capsule

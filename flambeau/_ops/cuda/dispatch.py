@@ -172,5 +172,6 @@ def expect_cuda() -> None:
         dispatch.WATCHERS.append(watch)
         dispatch.WITHOUT_NUMBERS.append(on_host)
         modes.watch.active += 1
+        modes.watch.devices += 1
         modes.watch.results += 1
         generators.start()

@@ -19,7 +19,7 @@ from flambeau._ops.table.recording import Plan
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Bits, among, reading, writing
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor, wrap
+from flambeau._tensor.tensor import Tensor, constructors, wrap
 from flambeau.autograd.history import bump, check_inplace, from_before, snapshot
 
 
@@ -87,6 +87,10 @@ class Path:
 
     def general(self, *values: Any, out: Any = None) -> Any:
         """Any arguments: promotion, numbers, layouts, modes, `out=`."""
+        if modes.watch.devices == modes.watch.active and out is None and modes.watch.devices:
+            result = self.quick(values)
+            if result is not NotImplemented:
+                return result
         if Bits.exist:
             found = among(values)
             if found:
@@ -105,6 +109,11 @@ class Path:
         except NotStrided as error:
             return dispatch.otherwise(self.op, values, error, out)
         return result if out is None else outputs.write_out(self.op, out, result, values)
+
+    @cached_property
+    def quick(self) -> Callable[[tuple[Any, ...]], Any]:
+        """The short way to the kernels of a device; NotImplemented where it does not lead there."""
+        return constructors["quick_on_gpu"](self)  # type: ignore[no-any-return]
 
     def foreign(self, *values: Any, out: Any = None) -> Any:
         """A call with arguments that are no plain tensors: their classes may take it over."""

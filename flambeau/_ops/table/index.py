@@ -64,6 +64,7 @@ isclose numel result_type typename
     "cuda.host": "",
     "cuda.mismatch": "",
     "cuda.pointwise": "",
+    "cuda.quick": "",
     "cuda.table": "",
     "cuda.transfer": "",
     "elementwise.arithmetic": """
@@ -453,6 +454,7 @@ PROVIDES = {
     "copying.copies": "set_data",
     "cuda.dispatch": "by_the_host expect_cuda",
     "cuda.generators": "check_stream cuda_stream cuda_streams",
+    "cuda.quick": "quick_on_gpu",
     "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
