@@ -47,9 +47,11 @@ class History:
         """A block was given back."""
         stream = block.arena.stream
         self.note("free_requested", block.address, block.nbytes, stream)
-        if not block.streams:
-            self.note("free_completed", block.address, block.nbytes, stream)
         self.frames.pop(block.address, None)
+
+    def freed(self, block: Any) -> None:
+        """A block was given back, and no stream uses it any more."""
+        self.note("free_completed", block.address, block.nbytes, block.arena.stream)
 
     def grown(self, segment: Segment) -> None:
         """The driver gave memory."""

@@ -28,7 +28,7 @@ def size_text(size: int, reference: int) -> str:
     unit = 0
     while reference >= ENOUGH * 1024 and unit + 1 < len(UNITS):
         reference, size, unit = reference // 1024, size // 1024, unit + 1
-    return f"{size:7d} {UNITS[unit]}"
+    return f"{size:6d} {UNITS[unit]}"
 
 
 def count_text(count: int, reference: int) -> str:
