@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.cuda.devices import known
+from flambeau.cuda.devices import index_of
 
 WIDTH = 75
 KINDS = ("current", "peak", "allocated", "freed")
@@ -59,7 +59,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """
     from flambeau.cuda.memory import memory_stats
 
-    index = known(device)
+    index = index_of(device)
     stats = memory_stats(index)
     title = f"PyTorch CUDA memory summary, device ID {index}"
     ooms, retries = stats["num_ooms"], stats["num_alloc_retries"]
