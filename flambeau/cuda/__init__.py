@@ -20,6 +20,7 @@ from flambeau.cuda.devices import (
     cudart,
     current_blas_handle,
     current_device,
+    current_solver_handle,
     device,
     device_count,
     device_of,

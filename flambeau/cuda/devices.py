@@ -260,6 +260,12 @@ def current_blas_handle() -> int:
     raise NotImplementedError("flambeau uses cuBLASLt, which has no handle of cuBLAS")
 
 
+def current_solver_handle() -> int:
+    """The library handle for linear systems. Raises NotImplementedError."""
+    init()
+    raise NotImplementedError("flambeau has no handle of cuSOLVER that lasts")
+
+
 def cudart() -> Any:
     """The CUDA runtime as a module. Raises NotImplementedError: only the driver is used."""
     init()

@@ -21,13 +21,17 @@ __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturi
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether a graph is made of what is put into the current stream."""
-    return Cuda.devices() > 0 and runtime.is_capturing()
+    """Whether a graph is made of what is put into the current stream. Raises RuntimeError without
+    a GPU."""
+    if not Cuda.devices():
+        raise RuntimeError("Tried to instantiate dummy base class _cuda_isCurrentStreamCapturing")
+    return runtime.is_capturing()
 
 
 def graph_pool_handle() -> PoolId:
-    """A new private pool, for graphs that may share memory."""
-    init()
+    """A new private pool, for graphs that may share memory. Raises RuntimeError without a GPU."""
+    if not Cuda.devices():
+        raise RuntimeError("Tried to instantiate dummy base class _graph_pool_handle")
     return pools.new()
 
 
@@ -45,7 +49,7 @@ class CUDAGraph:
 
     def __init__(self, keep_graph: bool = False) -> None:
         if not Cuda.devices():
-            raise RuntimeError("Tried to instantiate dummy base class _CUDAGraph")
+            raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
         init()
         self._graph = runtime.Graph(keep_graph)
 

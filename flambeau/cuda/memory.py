@@ -168,8 +168,9 @@ def reset_max_memory_cached(device: Any = None) -> None:
 
 
 def host_memory_stats() -> OrderedDict[str, Any]:
-    """The counters of pinned memory of the host."""
-    init()
+    """The counters of pinned memory of the host; none without a GPU."""
+    if not Cuda.devices():
+        return OrderedDict()
     return OrderedDict(sorted(pinned.statistics().items()))
 
 
@@ -179,14 +180,17 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def reset_peak_host_memory_stats() -> None:
-    """Let the peaks of pinned memory begin again at what is in use now."""
-    init()
+    """Let the peaks of pinned memory begin again at what is in use now. Raises AttributeError
+    without a GPU."""
+    if not Cuda.devices():
+        unbound("resetPeakHostMemoryStats")
     pinned.reset_peaks()
 
 
 def reset_accumulated_host_memory_stats() -> None:
-    """Let the sums of pinned memory begin again at 0."""
-    init()
+    """Let the sums of pinned memory begin again at 0. Raises AttributeError without a GPU."""
+    if not Cuda.devices():
+        unbound("resetAccumulatedHostMemoryStats")
     pinned.reset_sums()
 
 
@@ -229,7 +233,9 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
 
 
 def get_allocator_backend() -> str:
-    """Which allocator is in use: the caching one."""
+    """Which allocator is in use: the caching one. Raises AttributeError without a GPU."""
+    if not Cuda.devices():
+        unbound("getAllocatorBackend")
     return "native"
 
 
@@ -260,7 +266,9 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    """Give memory of `caching_allocator_alloc` back."""
+    """Give memory of `caching_allocator_alloc` back. Raises AttributeError without a GPU."""
+    if not Cuda.devices():
+        unbound("cudaCachingAllocator_raw_delete")
     if mem_ptr not in RAW:
         raise RuntimeError(f"invalid device pointer: {mem_ptr:#x}")
     del RAW[mem_ptr]
@@ -273,9 +281,14 @@ def caching_allocator_enable(value: bool = True) -> None:
             runtime.allocator(index).keeps = value
 
 
-def caching_allocator_disabled() -> bool:
-    """Whether memory is not kept for reuse."""
-    return any(not owner.keeps for owner in runtime.allocators.values())
+@contextmanager
+def caching_allocator_disabled() -> Iterator[None]:
+    """Meanwhile blocks that are given back go to the driver at once."""
+    caching_allocator_enable(False)
+    try:
+        yield
+    finally:
+        caching_allocator_enable(True)
 
 
 class CUDAPluggableAllocator:
@@ -298,6 +311,8 @@ class MemPool:
 
     def __init__(self, allocator: Any = None, use_on_oom: bool = False,
                  no_split: bool = False) -> None:  # fmt: skip
+        if not Cuda.devices():
+            raise RuntimeError("Tried to instantiate dummy base class MemPool")
         init()
         if allocator is not None:
             change_current_allocator(allocator)
@@ -331,6 +346,7 @@ class MemPool:
 @contextmanager
 def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
     """Take the memory of this thread from a pool."""
+    init()
     index = Cuda.current if device is None else index_of(device)
     with pools.routed(index, pool.id):
         yield

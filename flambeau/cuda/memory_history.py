@@ -16,7 +16,7 @@ from flambeau._runtime.cuda.allocator import Arena, Piece, PoolId, Segment
 from flambeau._runtime.cuda.memory import Block
 from flambeau._runtime.cuda.statistics import MASK
 from flambeau.cuda.devices import index_of
-from flambeau.cuda.started import init
+from flambeau.cuda.started import init, unbound
 
 Frame = dict[str, Any]
 KINDS = (None, "state", "all")
@@ -47,9 +47,11 @@ class History:
         """A block was given back."""
         stream = block.arena.stream
         self.note("free_requested", block.address, block.nbytes, stream)
-        if not block.streams:
-            self.note("free_completed", block.address, block.nbytes, stream)
         self.frames.pop(block.address, None)
+
+    def freed(self, block: Any) -> None:
+        """A block was given back, and no stream uses it any more."""
+        self.note("free_completed", block.address, block.nbytes, block.arena.stream)
 
     def grown(self, segment: Segment) -> None:
         """The driver gave memory."""
@@ -90,6 +92,8 @@ def _record_memory_history(enabled: Any = "all", context: Any = "all", stacks: s
         device: which device, by default all.
         clear_history: forget what was written before.
     """
+    if not Cuda.devices():
+        unbound("record_memory_history")
     init()
     if enabled is False:
         enabled = None
@@ -153,7 +157,12 @@ def memory_snapshot(mempool_id: PoolId | None = None) -> list[dict[str, Any]]:
 
     Args:
         mempool_id: only those of this private pool.
+
+    Raises:
+        AttributeError: there is no GPU.
     """
+    if not Cuda.devices():
+        unbound("memorySnapshot")
     found = []
     with runtime.lock:
         codes = {block.address: block.code for block in runtime.blocks()}
@@ -167,8 +176,10 @@ def memory_snapshot(mempool_id: PoolId | None = None) -> list[dict[str, Any]]:
 
 
 def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
-    """The segments, the events of each device, and the allocator's settings."""
-    init()
+    """The segments, the events of each device, and the allocator's settings. Raises AttributeError
+    without a GPU."""
+    if not Cuda.devices():
+        unbound("memorySnapshot")
     chosen = runtime.allocator(index_of(device)).settings
     traces = [list(histories[index].events) if index in histories else []
               for index in range(Cuda.devices())]  # fmt: skip

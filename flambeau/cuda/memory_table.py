@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.cuda.devices import known
+from flambeau.cuda.devices import index_of
 
 WIDTH = 75
 KINDS = ("current", "peak", "allocated", "freed")
@@ -28,7 +28,7 @@ def size_text(size: int, reference: int) -> str:
     unit = 0
     while reference >= ENOUGH * 1024 and unit + 1 < len(UNITS):
         reference, size, unit = reference // 1024, size // 1024, unit + 1
-    return f"{size:7d} {UNITS[unit]}"
+    return f"{size:6d} {UNITS[unit]}"
 
 
 def count_text(count: int, reference: int) -> str:
@@ -59,7 +59,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """
     from flambeau.cuda.memory import memory_stats
 
-    index = known(device)
+    index = index_of(device)
     stats = memory_stats(index)
     title = f"PyTorch CUDA memory summary, device ID {index}"
     ooms, retries = stats["num_ooms"], stats["num_alloc_retries"]

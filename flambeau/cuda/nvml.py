@@ -10,9 +10,11 @@ import importlib.util
 from typing import Any
 
 from flambeau.cuda.devices import known
-from flambeau.cuda.started import init
 
-INSTALL = "nvidia-ml-py does not seem to be installed or it can't be imported."
+INSTALL = (
+    "nvidia-ml-py does not seem to be installed or it can't be imported.\n"
+    "`pip install nvidia-ml-py` installs it."
+)
 MIB = 1 << 20
 
 
@@ -23,7 +25,7 @@ def _library(device: Any) -> tuple[Any, Any]:
         ModuleNotFoundError: `pip install nvidia-ml-py` installs it.
     """
     if importlib.util.find_spec("pynvml") is None:
-        raise ModuleNotFoundError(f"{INSTALL} `pip install nvidia-ml-py` does it.")
+        raise ModuleNotFoundError(INSTALL)
     library: Any = importlib.import_module("pynvml")
     library.nvmlInit()
     return library, library.nvmlDeviceGetHandleByIndex(known(device))
@@ -67,7 +69,6 @@ def clock_rate(device: Any = None) -> int:
 
 def list_gpu_processes(device: Any = None) -> str:
     """The processes that use a device, and their memory, for people."""
-    init()
     if importlib.util.find_spec("pynvml") is None:
         return "pynvml module not found, please install nvidia-ml-py"
     library, handle = _library(device)

@@ -1,6 +1,6 @@
 """`torch.cuda.nvtx`: names for stretches of a program, for NVIDIA's profilers.
 
-They are heard where NVIDIA's tools library is installed; without it they are only counted.
+They are heard where NVIDIA's tools library is installed. Without a GPU they raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -11,14 +11,23 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from flambeau._core.device import Cuda
+
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
+NOT_INSTALLED = "NVTX functions not installed. Are you sure you have a CUDA build?"
 NOT_HEARD = -2
 """What NVIDIA's functions answer when no profiler listens."""
 
 
-@cache
 def _library() -> Any:
+    if not Cuda.devices():
+        raise RuntimeError(NOT_INSTALLED)
+    return _found()
+
+
+@cache
+def _found() -> Any:
     try:
         library = ctypes.CDLL("libnvToolsExt.so.1")
     except OSError:

@@ -67,9 +67,9 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Continue a device's stream from a state."""
-    init()
-    _streams().set_rng_state(new_state, device)
+    """Continue a device's stream from a state; without a GPU the state waits for one."""
+    if Cuda.devices():
+        _streams().set_rng_state(new_state, device)
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:

@@ -254,6 +254,7 @@ def current_stream(device: Any = None) -> Stream:
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
     """A stream that another library made, by its handle."""
+    init()
     return ExternalStream(data_ptr, device)
 
 

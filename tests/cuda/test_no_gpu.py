@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 
 import flambeau as torch
 from flambeau._core.missing import NotImplementedInFlambeau
+
+
+NEED_A_DEVICE = (
+    "current_device get_device_name get_device_properties get_device_capability synchronize "
+    "mem_get_info initial_seed get_rng_state current_stream default_stream ipc_collect init "
+    "get_sync_debug_mode current_blas_handle current_solver_handle cudart "
+    "get_per_process_memory_fraction"
+).split()
+"""Functions that PyTorch's build for the CPU has, and that raise AssertionError in it."""
 
 
 def test_questions_are_answered():
@@ -26,7 +37,7 @@ def test_seeds_are_accepted():
     assert torch.cuda.get_rng_state_all() == []
 
 
-@pytest.mark.parametrize("name", torch.cuda.NEED_A_DEVICE)
+@pytest.mark.parametrize("name", NEED_A_DEVICE)
 def test_what_needs_a_device(name: str):
     with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled$"):
         getattr(torch.cuda, name)()
@@ -41,8 +52,24 @@ def test_resetting_the_peak_needs_a_device():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(NotImplementedInFlambeau, match=r"^torch\.cuda\.CUDAGraph is not"):
-        torch.cuda.CUDAGraph
+    with pytest.raises(NotImplementedInFlambeau, match=r"^torch\.cuda\.GreenContext is not"):
+        torch.cuda.GreenContext
+
+
+def test_streams_events_and_graphs_need_a_device():
+    for kind in (torch.cuda.Stream, torch.cuda.Event, torch.cuda.CUDAGraph, torch.cuda.MemPool):
+        with pytest.raises(RuntimeError, match="requires CUDA|dummy base class"):
+            kind()
+
+
+def test_nothing_is_loaded_to_answer():
+    program = (
+        "import sys; import flambeau as torch; assert not torch.cuda.is_available()\n"
+        "assert not {'pynvml', 'llvmlite', 'multiprocessing'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_flags_are_kept():

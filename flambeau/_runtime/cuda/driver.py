@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import cache as cache_once
+from typing import Any
 
 from flambeau._runtime.cuda.errors import CudaError
 
@@ -22,6 +23,8 @@ class Driver:
     """An interface of NVIDIA's driver, as far as flambeau needs it."""
 
     fake = False
+    watcher: Any = None
+    """What is told of every block that an allocator gives and takes (`memory.watch`)."""
 
     # ---- devices
 

@@ -3,27 +3,46 @@
 The bytes lie elsewhere, at a fixed distance (`FakeDriver.host`): only the driver and the emulated
 kernels get at them. Host code that follows a device address ends with a segmentation fault, as it
 would on a machine whose GPU is real.
+
+FLAMBEAU_EMULATE_CUDA says how many devices there are (1 is the usual answer); with
+FLAMBEAU_CUDA_SEED=<number> streams run in an order of their own, and what a program does is
+checked (`fake_queues`, `fake_checks`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable
+import os
+import threading
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau._runtime.cuda import errors
 from flambeau._runtime.cuda.driver import Driver
+from flambeau._runtime.cuda.fake_checks import Checks
+from flambeau._runtime.cuda.fake_queues import Access, Event, Node, Queue, Queues, Run
 
 Kernel = Callable[[tuple[int, ...], int, int, bytes], None]
 
-SPAN = 1 << 36
+SPAN = 1 << 37
 """Addresses of a device; memory is taken when it is written to."""
 TOTAL = 85_017_493_504
 """What a device of this kind says that it has."""
+CONTEXT = 545_259_520
+"""What of it a process has taken when it has done nothing yet, as a real one."""
 GRAIN = 512
 NO_RESERVE = 0x4000
 """Linux: memory is found when it is written to."""
+POISON = 0xFF
+
+ATTRIBUTES = {
+    1: 1024, 8: 49152, 10: 32, 13: 1_980_000, 16: 132, 18: 0, 33: 0, 34: 0, 36: 2_619_000,
+    37: 5120, 38: 52_428_800, 39: 2048, 50: 0, 75: 9, 76: 0, 81: 233_472, 82: 65536, 84: 0,
+    97: 232_448,
+}  # fmt: skip
+"""What an H100 answers."""
 
 
 def _reserve(nbytes: int, prot: int) -> Any:
@@ -31,42 +50,106 @@ def _reserve(nbytes: int, prot: int) -> Any:
     return mmap.mmap(-1, nbytes, flags=flags, prot=prot)
 
 
+class OfThread(threading.local):
+    """The current device of a thread."""
+
+    device = 0
+
+
 class FakeDriver(Driver):
-    """One device whose memory is the host's, behind addresses of its own."""
+    """Devices whose memory is the host's, behind addresses of its own.
+
+    Args:
+        seed: what draws the order of streams; None: work is done when it is asked for.
+        devices: how many.
+    """
 
     fake = True
 
-    def __init__(self) -> None:
-        self._guard = _reserve(SPAN, 0)
-        self._bytes = _reserve(SPAN, mmap.PROT_READ | mmap.PROT_WRITE)
+    def __init__(self, seed: int | None = None, devices: int | None = None) -> None:
+        self.devices = devices or _number("FLAMBEAU_EMULATE_CUDA") or 1
+        seed = _number("FLAMBEAU_CUDA_SEED") if seed is None else seed
+        self._guard = _reserve(SPAN * self.devices, 0)
+        self._bytes = _reserve(SPAN * self.devices, mmap.PROT_READ | mmap.PROT_WRITE)
         self.base = _address_of(self._guard)
         self.distance = _address_of(self._bytes) - self.base
-        self.next = self.base
+        self.next = [self.base + SPAN * index for index in range(self.devices)]
         self.sizes: dict[int, int] = {}
-        self.kernels: dict[int, Kernel] = {}
+        self.starts: list[int] = []
+        self.freed: dict[tuple[int, int], list[int]] = {}
+        self.pinned: dict[int, Any] = {}
+        self.kernels: dict[int, tuple[Kernel, Any]] = {}
+        self.graphs: dict[int, list[Node]] = {}
+        self.thread = OfThread()
+        self.checks = Checks(self.owner, self.poison) if seed is not None else None
+        self.watcher = self.checks
+        self.queues = Queues(seed, self.checks)
+
+    # ---- memory that is the host's
 
     def host(self, address: int) -> int:
         """Where the bytes of a device address lie."""
         return address + self.distance
 
+    def owner(self, address: int) -> int | None:
+        """The start of the allocation that an address lies in."""
+        place = bisect_right(self.starts, address) - 1
+        if place < 0 or address >= self.starts[place] + self.sizes[self.starts[place]]:
+            return None
+        return self.starts[place]
+
+    def device_of(self, address: int) -> int:
+        """The device that an address belongs to."""
+        return (address - self.base) // SPAN
+
+    def put(self, stream: int, run: Run, accesses: Iterable[Access] = ()) -> None:
+        """Put work of the emulation's own into a stream: what stands in for a library does so.
+
+        Args:
+            run: does it.
+            accesses: what it reads and writes, for the checks.
+        """
+        self.queues.put(stream, run, accesses)
+
+    def poison(self, block: Any) -> None:
+        """Fill memory that was given back with ones, when its stream comes that far."""
+        if block.address:
+            self.fill(block.address, POISON, 1, block.nbytes, block.arena.stream)
+
+    def leaks(self) -> dict[str, int]:
+        """What was made and not given back: counts by kind."""
+        found = {
+            "allocations": len(self.sizes), "events": len(self.queues.events),
+            "streams": len(self.queues.streams) - 1, "graphs": len(self.graphs),
+            "pinned blocks": len(self.pinned),
+        }  # fmt: skip
+        return {kind: count for kind, count in found.items() if count}
+
+    # ---- devices
+
     def device_count(self) -> int:
-        """One."""
-        return 1
+        """As many as were asked for."""
+        return self.devices
 
     def version(self) -> int:
         """CUDA 13.0."""
         return 13000
 
     def use(self, index: int) -> None:
-        """There is one device."""
+        """Make a device current in this thread."""
+        self.thread.device = index
 
     def attribute(self, index: int, number: int) -> int:
         """An attribute, as an H100 has it."""
-        return {16: 132, 75: 9, 76: 0}[number]
+        return ATTRIBUTES[number]
 
     def device_name(self, index: int) -> str:
         """The device's name."""
         return "flambeau emulated GPU"
+
+    def uuid(self, index: int) -> bytes:
+        """A number of its own."""
+        return b"flambeau" + index.to_bytes(8, "big")
 
     def total_memory(self, index: int) -> int:
         """Bytes that the device says it has."""
@@ -74,60 +157,274 @@ class FakeDriver(Driver):
 
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes."""
-        return TOTAL - sum(self.sizes.values()), TOTAL
+        used = sum(size for address, size in self.sizes.items()
+                   if self.device_of(address) == self.thread.device)  # fmt: skip
+        return TOTAL - CONTEXT - used, TOTAL
+
+    def can_access_peer(self, index: int, peer: int) -> bool:
+        """All devices reach one another."""
+        return index != peer
+
+    def enable_peer(self, peer: int) -> None:
+        """Nothing has to be done."""
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+        self.queues.wait_for_all()
+
+    # ---- memory
 
     def allocate(self, nbytes: int) -> int:
-        """The address of new memory; no address is given twice."""
+        """The address of new memory; addresses are given again when none are left."""
         wanted = -(-max(nbytes, 1) // GRAIN) * GRAIN
-        if self.next + wanted > self.base + SPAN:
+        device = self.thread.device
+        if wanted > self.memory_info()[0]:
             raise errors.error(errors.OUT_OF_MEMORY)
-        address, self.next = self.next, self.next + wanted + GRAIN
+        address = self.next[device]
+        if address + wanted > self.base + SPAN * (device + 1):
+            before = self.freed.get((device, wanted))
+            if not before:
+                raise errors.error(errors.OUT_OF_MEMORY)
+            address = before.pop(0)
+        else:
+            self.next[device] += wanted + GRAIN
         self.sizes[address] = wanted
+        insort(self.starts, address)
         return address
 
     def free(self, address: int) -> None:
-        """Give memory back."""
-        del self.sizes[address]
+        """Give memory back, when all streams have done with it."""
+        if address not in self.sizes:
+            raise errors.error(errors.INVALID_VALUE)
+        for stream, queue in list(self.queues.streams.items()):
+            if queue.capture is None:
+                self.queues.wait_for_stream(stream)
+        size = self.sizes.pop(address)
+        del self.starts[bisect_right(self.starts, address) - 1]
+        self.freed.setdefault((self.device_of(address), size), []).append(address)
 
     def to_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
-        """Copy host memory to the device."""
-        ctypes.memmove(self.host(target), source, nbytes)
+        """Copy host memory to the device; only pinned memory is read later."""
+        access = Access(target, nbytes, True)
+        if self.is_pinned(source):
+            self.put(stream, lambda: ctypes.memmove(self.host(target), source, nbytes), [access])
+            return
+        if self.queues.queue(stream).capture is not None:
+            raise errors.unpinned()
+        data = ctypes.string_at(source, nbytes) if self.queues.random else source
+        self.put(stream, lambda: ctypes.memmove(self.host(target), data, nbytes), [access])
 
     def to_host(
         self, target: int, source: int, nbytes: int, stream: int, wait: bool = True
     ) -> None:
         """Copy device memory to the host."""
-        ctypes.memmove(target, self.host(source), nbytes)
+        waits = wait or not self.is_pinned(target)
+        if waits:
+            self.queues.refuse_capture(self.queues.queue(stream).capture)
+        access = Access(source, nbytes, False)
+        self.put(stream, lambda: ctypes.memmove(target, self.host(source), nbytes), [access])
+        if waits:
+            self.queues.wait_for_stream(stream)
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within device memory."""
-        ctypes.memmove(self.host(target), self.host(source), nbytes)
+        accesses = [Access(source, nbytes, False), Access(target, nbytes, True)]
+        self.put(stream, lambda: ctypes.memmove(self.host(target), self.host(source), nbytes),
+                 accesses)  # fmt: skip
 
     def fill(self, target: int, value: int, width: int, count: int, stream: int) -> None:
         """Write a number of 1, 2 or 4 bytes `count` times."""
-        kind = {1: ctypes.c_uint8, 2: ctypes.c_uint16, 4: ctypes.c_uint32}[width]
-        if width == 1:
-            ctypes.memset(self.host(target), value, count)
-        else:
-            cells = (kind * count).from_address(self.host(target))
-            cells[:] = [value] * count
 
-    def register(self, kernel: Kernel) -> int:
+        def run() -> None:
+            data = value.to_bytes(width, "little") * count if width > 1 else b""
+            if width == 1:
+                ctypes.memset(self.host(target), value, count)
+            else:
+                ctypes.memmove(self.host(target), data, width * count)
+
+        self.put(stream, run, [Access(target, width * count, True)])
+
+    # ---- pinned memory
+
+    def is_pinned(self, address: int) -> bool:
+        """Whether an address lies in memory that `allocate_host` or `register_host` gave."""
+        return any(start <= address < start + size for start, (size, _) in self.pinned.items())
+
+    def allocate_host(self, nbytes: int) -> int:
+        """Memory of the host; to pin it needs a device."""
+        buffer = (ctypes.c_char * max(nbytes, 1))()
+        address = ctypes.addressof(buffer)
+        self.pinned[address] = nbytes, buffer
+        return address
+
+    def free_host(self, address: int) -> None:
+        """Give such memory back."""
+        if self.pinned.pop(address, None) is None:
+            raise errors.error(errors.INVALID_VALUE)
+
+    def register_host(self, address: int, nbytes: int) -> None:
+        """Treat memory of the host as pinned."""
+        self.pinned[address] = nbytes, None
+
+    def unregister_host(self, address: int) -> None:
+        """Treat it as ordinary memory again."""
+        self.free_host(address)
+
+    # ---- streams and events
+
+    def stream_priorities(self) -> tuple[int, int]:
+        """As an H100 has them."""
+        return 0, -5
+
+    def new_stream(self, priority: int = 0) -> int:
+        """A new queue."""
+        stream = next(self.queues.numbers)
+        self.queues.streams[stream] = Queue(priority=priority)
+        return stream
+
+    def free_stream(self, stream: int) -> None:
+        """Destroy a queue, when its work is done."""
+        self.queues.finish(self.queues.queue(stream).last)
+        del self.queues.streams[stream]
+
+    def stream_done(self, stream: int) -> bool:
+        """Whether all work of a stream is done."""
+        return self.queues.is_idle(stream)
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for all work of a stream."""
+        self.queues.wait_for_stream(stream)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let later work of a stream wait for an event."""
+        self.queues.wait(stream, event)
+
+    def new_event(self, timing: bool = False, blocking: bool = False) -> int:
+        """A new mark."""
+        event = next(self.queues.numbers)
+        self.queues.events[event] = Event(timing)
+        return event
+
+    def free_event(self, event: int) -> None:
+        """Destroy a mark."""
+        self.queues.event(event)
+        del self.queues.events[event]
+
+    def record(self, event: int, stream: int, external: bool = False) -> None:
+        """Put an event into a stream."""
+        self.queues.record(event, stream)
+
+    def event_done(self, event: int) -> bool:
+        """Whether all work before the event is done."""
+        return self.queues.has_happened(event)
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for all work before the event."""
+        self.queues.wait_for_event(event)
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Milliseconds between two events."""
+        first, second = self.queues.event(start), self.queues.event(end)
+        if not (first.timing and second.timing) or first.mark is None or second.mark is None:
+            raise errors.error(errors.INVALID_HANDLE)
+        if not (first.mark.done and second.mark.done):
+            raise errors.error(errors.NOT_READY)
+        return (second.mark.time - first.mark.time) * 1e3
+
+    # ---- kernels
+
+    def register(self, kernel: Kernel, writes: Iterable[int] = (),
+                 pointers: Iterable[int] | None = None) -> int:  # fmt: skip
         """The number of a kernel that is a function of Python: kernel(grid, threads, shared,
-        packed), with the arguments of `launch`; it finds memory by `host`."""
+        packed), with the arguments of `launch`; it finds memory by `host`.
+
+        Args:
+            kernel: the function.
+            writes: which of its arguments, by number, are addresses that it writes to.
+            pointers: which are addresses at all; by default every argument that is one.
+        """
         number = len(self.kernels) + 1
-        self.kernels[number] = kernel
+        given = None if pointers is None else frozenset(pointers)
+        self.kernels[number] = kernel, (frozenset(writes), given)
         return number
 
     def launch(
         self, function: int, grid: tuple[int, ...], threads: int, shared: int, stream: int,
         packed: bytes,
     ) -> None:  # fmt: skip
-        """Call a registered kernel."""
-        self.kernels[function](grid, threads, shared, packed)
+        """Put a call of a registered kernel into a stream."""
+        if function not in self.kernels:
+            raise errors.error(errors.INVALID_HANDLE)
+        kernel, (writes, pointers) = self.kernels[function]
+        accesses = self._accesses(packed, writes, pointers) if self.checks is not None else ()
+        self.put(stream, lambda: kernel(grid, threads, shared, packed), accesses)
 
-    def synchronize(self) -> None:
-        """Work is done when it is asked for."""
+    def _accesses(self, packed: bytes, writes: frozenset[int], pointers: Any) -> list[Access]:
+        """What a launch touches: each of its addresses, to the end of the block there."""
+        assert self.checks is not None
+        found = []
+        for place in range(len(packed) // 8):
+            word = int.from_bytes(packed[8 * place : 8 * place + 8], "little")
+            is_inside = self.base <= word < self.base + SPAN * self.devices
+            if is_inside and (pointers is None or place in pointers):
+                room = self.checks.room(word)
+                found.append(Access(word, room, place in writes))
+        return found
+
+    # ---- graphs
+
+    def begin_capture(self, stream: int, mode: int = 0) -> None:
+        """Note what is put into a stream."""
+        self.queues.begin_capture(stream, mode)
+
+    def end_capture(self, stream: int) -> int:
+        """The graph of what was noted."""
+        return self._graph(self.queues.end_capture(stream))
+
+    def _graph(self, nodes: list[Node]) -> int:
+        number = next(self.queues.numbers)
+        self.graphs[number] = nodes
+        return number
+
+    def capture_status(self, stream: int) -> int:
+        """What the capture of a stream is at."""
+        return self.queues.status(stream)
+
+    def instantiate(self, graph: int) -> int:
+        """The same nodes under another number."""
+        return self._graph(self.graphs[graph])
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Put the nodes into a stream as one piece of work."""
+        nodes = self.graphs[executable]
+        accesses = [access for node in nodes for access in node.accesses]
+        self.put(stream, lambda: self.queues.run_graph(nodes), accesses)
+
+    def graph_nodes(self, graph: int) -> int:
+        """How many nodes a graph has."""
+        return len(self.graphs[graph])
+
+    def free_graph(self, graph: int) -> None:
+        """Destroy a graph."""
+        del self.graphs[graph]
+
+    def free_executable(self, executable: int) -> None:
+        """Destroy what was instantiated."""
+        del self.graphs[executable]
+
+    # ---- tools
+
+    def profiler_start(self) -> None:
+        """No profiler looks."""
+
+    def profiler_stop(self) -> None:
+        """No profiler looks."""
+
+
+def _number(name: str) -> int | None:
+    """A number in the environment."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
 
 
 def _address_of(region: Any) -> int:

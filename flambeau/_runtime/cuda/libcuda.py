@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
@@ -15,6 +17,8 @@ PLAIN_SHARED = 48 << 10
 MORE_SHARED = 8
 """CUDA's number for the attribute of a kernel that says how much it may get."""
 NON_BLOCKING_STREAM, BLOCKING_EVENT, NO_TIMING, EXTERNAL_RECORD = 1, 1, 2, 1
+RELAXED = 2
+"""CUDA's number for captures that refuse nothing."""
 
 OUT = c_void_p
 """A place that a function writes its result to."""
@@ -53,6 +57,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuStreamBeginCapture_v2": (c_void_p, c_int),
     "cuStreamEndCapture": (c_void_p, OUT),
+    "cuThreadExchangeStreamCaptureMode": (OUT,),
     "cuStreamIsCapturing": (c_void_p, OUT),
     "cuEventCreate": (OUT, c_uint),
     "cuEventDestroy_v2": (c_void_p,),
@@ -111,6 +116,8 @@ class LibCuda(Driver):
         self.library = library
         self.contexts: dict[int, int] = {}
         self.shared_of: dict[int, int] = {}  # function -> bytes of shared memory it may get
+        self.pinned: dict[int, int] = {}
+        self.captures = 0
         self.thread = OfThread()
         self._launch = library.cuLaunchKernel
 
@@ -216,7 +223,8 @@ class LibCuda(Driver):
 
     def allocate(self, nbytes: int) -> int:
         """The address of new memory."""
-        return self.handle("cuMemAlloc_v2", nbytes)
+        with self.relaxed():
+            return self.handle("cuMemAlloc_v2", nbytes)
 
     def free(self, address: int) -> None:
         """Give memory back."""
@@ -224,6 +232,8 @@ class LibCuda(Driver):
 
     def to_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy host memory to a device."""
+        if self.captures and self.capture_status(stream) and not self.is_pinned(source):
+            raise errors.unpinned()
         self.call("cuMemcpyHtoDAsync_v2", target, source, nbytes, stream)
 
     def to_host(
@@ -244,19 +254,42 @@ class LibCuda(Driver):
 
     def allocate_host(self, nbytes: int) -> int:
         """The address of new pinned memory of the host, portable among devices."""
-        return self.handle("cuMemHostAlloc", nbytes, 1)
+        with self.relaxed():
+            address = self.handle("cuMemHostAlloc", nbytes, 1)
+        self.pinned[address] = nbytes
+        return address
 
     def free_host(self, address: int) -> None:
         """Give pinned memory back."""
         self.call("cuMemFreeHost", address)
+        del self.pinned[address]
 
     def register_host(self, address: int, nbytes: int) -> None:
         """Pin memory of the host that is there."""
         self.call("cuMemHostRegister_v2", address, nbytes, 1)
+        self.pinned[address] = nbytes
 
     def unregister_host(self, address: int) -> None:
         """Let pinned memory be ordinary memory again."""
         self.call("cuMemHostUnregister", address)
+        del self.pinned[address]
+
+    def is_pinned(self, address: int) -> bool:
+        """Whether an address lies in pinned memory."""
+        return any(start <= address < start + size for start, size in self.pinned.items())
+
+    @contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """Meanwhile this thread may do what a capture would refuse, such as taking memory."""
+        if not self.captures:
+            yield
+            return
+        mode = c_int(RELAXED)
+        self.call("cuThreadExchangeStreamCaptureMode", byref(mode))
+        try:
+            yield
+        finally:
+            self.call("cuThreadExchangeStreamCaptureMode", byref(mode))
 
     # ---- streams
 
@@ -319,7 +352,8 @@ class LibCuda(Driver):
 
     def load_module(self, image: bytes) -> int:
         """Load a cubin, or PTX, into the current device."""
-        return self.handle("cuModuleLoadData", image)
+        with self.relaxed():
+            return self.handle("cuModuleLoadData", image)
 
     def unload_module(self, module: int) -> None:
         """Give a module's memory back."""
@@ -364,9 +398,11 @@ class LibCuda(Driver):
     def begin_capture(self, stream: int, mode: int = 0) -> None:
         """Note what is put into a stream instead of doing it."""
         self.call("cuStreamBeginCapture_v2", stream, mode)
+        self.captures += 1
 
     def end_capture(self, stream: int) -> int:
         """The graph of what was noted."""
+        self.captures -= 1
         found = c_uint64()
         self.call("cuStreamEndCapture", stream, byref(found))
         return found.value

@@ -78,7 +78,9 @@ def allocator(device: int) -> Allocator:
     """The allocator of a device, made when it is first asked for."""
     with making:
         if device not in allocators:
-            allocators[device] = Allocator(running(device), device)
+            made = allocators[device] = Allocator(running(device), device)
+            if made.driver.watcher is not None:
+                made.watchers.append(made.driver.watcher)
         return allocators[device]
 
 
@@ -187,9 +189,10 @@ def search(block: Block) -> None:
 class Waiting:
     """A block that was given back while other streams may still use it, and events in them."""
 
-    __slots__ = ("address", "arena", "code", "events", "kept")
+    __slots__ = ("address", "arena", "code", "events", "kept", "nbytes")
 
     def __init__(self, block: Block, events: list[int]) -> None:
+        self.nbytes = block.nbytes
         self.address, self.arena, self.code = block.address, block.arena, block.code
         self.kept, self.events = block.kept, events
 
@@ -207,6 +210,8 @@ def give_back(block: Block) -> None:
     if not block.streams:
         heappush(block.kept, block.address)
         where.log.append(-block.code)
+        for watcher in owner.watchers:
+            watcher.freed(block)
         return
     with lock:
         owner.driver.use(owner.index)
@@ -243,6 +248,8 @@ def process_events(owner: Allocator, wait: bool = False) -> None:
                 owner.driver.free_event(event)
             owner.statistics.waited(block.code)
             heappush(block.kept, block.address)
+            for watcher in owner.watchers:
+                watcher.freed(block)
 
 
 class capturing:  # noqa: N801  (a count, like `waiting`)
@@ -278,7 +285,7 @@ def small(block: Block) -> bool:
 
 
 def watch(device: int, watcher: Any) -> None:
-    """Tell a watcher of every block that is taken and given back: `taken`, `given`; and of
+    """Tell a watcher of every block: `taken`, `given` back, `freed` when no stream uses it; and of
     segments: `grown`, `dropped`. Blocks that are in use already are told when they come back."""
     owner = allocator(device)
     with lock:
