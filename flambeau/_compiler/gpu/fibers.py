@@ -22,7 +22,8 @@ READY, DONE, BLOCK, WARP = 0, 1, 2, 3
 HEAD = 8
 """Words before a kernel's arguments: blocks, threads, the first block and the step to the next,
 the same for threads, the stacks, and room for what went wrong."""
-TABLES = {"state": 8, "saved": MOST, "status": MOST, "turn": MOST, "lanes": 2 * MOST}
+TABLES = {"state": 8, "saved": MOST, "status": MOST, "turn": MOST, "lanes": 2 * MOST,
+          "stamps": 2 * MOST}  # fmt: skip
 """Arrays of the module, in words."""
 
 SWITCHES = {
@@ -56,7 +57,7 @@ def _table(name: str) -> Word:
     return Word(name, lambda to: Value(pointer(i64), f"@emulated.{name}"))
 
 
-state, saved, status, turn, lanes = (_table(name) for name in TABLES)
+state, saved, status, turn, lanes, stamps = (_table(name) for name in TABLES)
 
 
 def _emit_switch(to: Expressions, here: Value, there: Value) -> None:
@@ -84,11 +85,13 @@ def wait(KIND: static):
 def handed(bits: i64):
     """Where the lanes of the warp have put their words, one's own among them."""
     here = state()[0]
-    side = 1 - turn()[here]  # lanes may be one exchange ahead of each other
-    turn()[here] = side
-    lanes()[side * MOST + here] = bits
+    number = turn()[here] + 1
+    turn()[here] = number
+    side = number % 2 * MOST  # lanes may be one exchange ahead of each other
+    lanes()[side + here] = bits
+    stamps()[side + here] = number
     wait(WARP)
-    return side * MOST + here // 32 * 32
+    return side + here // 32 * 32
 
 
 @native
@@ -106,12 +109,12 @@ def exchange(bits: i64, lane: i64, MODE: static):
 
 @native
 def votes(bit: i64):
-    """A bit of every lane; lanes that have ended, or are not there, vote 0."""
+    """A bit of every lane; lanes that had ended before, or are not there, vote 0."""
     at = handed(bit)
-    first = state()[0] // 32 * 32
+    number = turn()[state()[0]]
     found = 0
     for lane in range(32):
-        if (first + lane < state()[5]) and status()[first + lane] != DONE:
+        if stamps()[at + lane] == number:
             found = found | (lanes()[at + lane] << lane)
     return found
 
@@ -138,6 +141,8 @@ def prepare(stacks: pointer(i8), threads: i64):
         saved()[t] = i64(frame)
         status()[t] = READY
         turn()[t] = 0
+    for k in range(2 * MOST):
+        stamps()[k] = 0
 
 
 @native

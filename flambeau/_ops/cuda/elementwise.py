@@ -6,14 +6,16 @@ A `Fusion` is a row (or a copy) in one type. For every combination of shapes and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.expr import Expr
+from flambeau._compiler.expr import Expr, trace
 from flambeau._compiler.gpu.pointwise_text import Pointwise, build, divisor
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.kernel_source import (
@@ -279,9 +281,31 @@ def _unroll(vector: int, cost: int, types: list[Scalar]) -> int:
 
 def _arguments(dims: Dims, layouts: list[str], vector: int) -> list[int]:
     """Sizes with their divisors, and steps: those of the innermost dim go by vectors."""
-    found = []
+    found: list[int] = []
     for place, (size, _) in enumerate(dims):
         found += divisor(size if place else size // vector)
     for k in range(len(layouts)):
         found += [steps[k] * (1 if place else vector) for place, (_, steps) in enumerate(dims)]
     return found
+
+
+# ---- expressions of kernels that are made of several launches
+
+
+@cache
+def loop_of(function: Callable[..., Any], compute: np.dtype[Any]) -> Fusion:
+    """An expression as a loop: a function of expressions."""
+    names = list(signature(function).parameters)
+    return Fusion(function.__name__, [trace(function, names)], names, compute)
+
+
+def apply(function: Callable[..., Any], operands: Sequence[Any], out: Any) -> Any:
+    """`out`, holding an expression of arrays and numbers: half types are computed in float32.
+
+    Raises:
+        NotImplementedError: there is no kernel for these types.
+    """
+    compute = np.dtype(np.float64 if out.dtype.itemsize == 8 else np.float32)  # noqa: PLR2004
+    if not loop_of(function, compute).run(operands, (out,)):
+        raise NotImplementedError(function.__name__)
+    return out

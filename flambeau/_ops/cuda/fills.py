@@ -96,6 +96,16 @@ def new_like(data: DeviceArray, dtype: Any = None) -> Any:
     return new(data.shape, cpu.preserved_strides(data), dtype or data.dtype, data)
 
 
+def plain(data: DeviceArray) -> Any:
+    """An array in row-major memory: itself if it is. Raises NotImplementedError."""
+    if data.flags.c_contiguous:
+        return data
+    result = new(data.shape, None, data.dtype, data)
+    if not copy(result, data):
+        raise NotImplementedError(data.dtype.name)
+    return result
+
+
 def done(written: bool, result: Any) -> Any:
     """A result, if a kernel wrote it."""
     return result if written else NotImplemented
@@ -168,7 +178,7 @@ def zero_(data: DeviceArray) -> Any:
 @on_gpu("_where")
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Elements of one or the other, of one type."""
-    arrays = [a for a in (condition, x, y) if isinstance(a, DeviceArray)]
+    arrays: list[Any] = [a for a in (condition, x, y) if isinstance(a, DeviceArray)]
     if not isinstance(condition, DeviceArray):
         return NotImplemented
     shape = kind.broadcast_shape([a.shape for a in (condition, x, y)])

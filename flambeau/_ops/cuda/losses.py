@@ -1,0 +1,274 @@
+"""Losses on GPUs, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flambeau._compiler.expr import absolute, exp, log1p, maximum, minimum, where
+from flambeau._compiler.fuse import Formula, amax, at, formula, total
+from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.elementwise import apply
+from flambeau._ops.cuda.softmaxes import _floats, checked
+from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.losses.elementwise import MEAN, NONE
+from flambeau._ops.rows import formulas as shared
+from flambeau._tensor.device_array import DeviceArray
+
+
+def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that values of a type are computed in."""
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)  # noqa: PLR2004
+
+
+def total_of(form: Formula, arrays: tuple[Any, ...], numbers: tuple[float, ...], divisor: float,
+             dtype: Any) -> Any:  # fmt: skip
+    """The sum of a loss over arrays of one shape, over a number."""
+    first = arrays[0]
+    compute = rows.compute_type(first.dtype)
+    view = rows.matrix(1, first.size)
+    parts = rows.parts_for(view)
+    pieces = fills.new((parts,), None, working(first.dtype), first)
+    rows.run(form, compute, (*arrays, *numbers), (pieces,), view, parts=parts)
+    out = fills.new((), None, dtype, first)
+    rows.run(formulas.mean_of, compute, (pieces, divisor), (out,), rows.matrix(1, parts))
+    return out
+
+
+# ---- losses of elements
+
+
+class Loss(NamedTuple):
+    """A loss of two numbers (and one that is given), its sum, and its slope times a gradient."""
+
+    element: Callable[..., Any]
+    total: Formula
+    slope: Callable[..., Any]
+
+
+def squared(x: Any, target: Any) -> Any:
+    """The squared difference."""
+    return (x - target) * (x - target)
+
+
+def squared_slope(x: Any, target: Any, grad: Any, factor: Any) -> Any:
+    """Its gradient."""
+    return (x - target) * 2 * (grad * factor)
+
+
+def huber(x: Any, target: Any, delta: Any) -> Any:
+    """Squares up to delta, then a line."""
+    size = absolute(x - target)
+    return where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+def huber_slope(x: Any, target: Any, delta: Any, grad: Any, factor: Any) -> Any:
+    """Its gradient."""
+    return maximum(minimum(x - target, delta), -delta) * (grad * factor)
+
+
+def smooth(x: Any, target: Any, beta: Any) -> Any:
+    """Squares below beta, then a line."""
+    size = absolute(x - target)
+    return where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta)
+
+
+def smooth_slope(x: Any, target: Any, beta: Any, grad: Any, factor: Any) -> Any:
+    """Its gradient."""
+    return maximum(minimum((x - target) / beta, 1), -1) * (grad * factor)
+
+
+def logits(x: Any, target: Any) -> Any:
+    """Binary cross-entropy of `sigmoid(x)`."""
+    return (1 - target) * x + (log1p(exp(-absolute(x))) + maximum(-x, 0))
+
+
+def logits_slope(x: Any, target: Any, grad: Any, factor: Any) -> Any:
+    """Its gradient."""
+    return (1 / (1 + exp(-x)) - target) * (grad * factor)
+
+
+SQUARED = Loss(squared, shared.squared_error, squared_slope)
+HUBER = Loss(huber, shared.huber_error, huber_slope)
+SMOOTH = Loss(smooth, shared.smooth_error, smooth_slope)
+LOGITS = Loss(logits, shared.logit_error, logits_slope)
+
+
+@checked
+def _loss(loss: Loss, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
+    if not _alike(x, target):
+        return NotImplemented
+    if reduction == NONE:
+        return apply(loss.element, (x, target, *numbers), fills.new_like(x))
+    divisor = float(x.size) if reduction == MEAN else 1.0
+    return total_of(loss.total, (fills.plain(x), fills.plain(target)), numbers, divisor, x.dtype)
+
+
+@checked
+def _slope(loss: Loss, grad: Any, x: Any, target: Any, reduction: int, *numbers: float) -> Any:
+    if not _alike(x, target) or not isinstance(grad, DeviceArray):
+        return NotImplemented
+    factor = 1 / x.size if reduction == MEAN else 1.0
+    return apply(loss.slope, (x, target, *numbers, grad, factor), fills.new_like(x))
+
+
+def _alike(x: Any, target: Any) -> bool:
+    both = isinstance(x, DeviceArray) and isinstance(target, DeviceArray)
+    return both and x.shape == target.shape and x.dtype == target.dtype and x.size > 0 and _floats(
+        x.dtype)  # fmt: skip
+
+
+@on_gpu("mse_loss")
+def mse_loss(x: Any, target: Any, reduction: int = MEAN) -> Any:
+    """`(x - target) ** 2`, its mean or its sum."""
+    return _loss(SQUARED, x, target, reduction)
+
+
+@on_gpu("mse_loss_backward")
+def mse_loss_backward(grad: Any, x: Any, target: Any, reduction: int) -> Any:
+    """Its gradient."""
+    return _slope(SQUARED, grad, x, target, reduction)
+
+
+@on_gpu("huber_loss")
+def huber_loss(x: Any, target: Any, reduction: int = MEAN, delta: float = 1.0) -> Any:
+    """Squares up to delta, then a line."""
+    return _loss(HUBER, x, target, reduction, delta) if delta > 0 else NotImplemented
+
+
+@on_gpu("huber_loss_backward")
+def huber_loss_backward(grad: Any, x: Any, target: Any, reduction: int, delta: float) -> Any:
+    """Its gradient."""
+    return _slope(HUBER, grad, x, target, reduction, delta)
+
+
+@on_gpu("smooth_l1_loss")
+def smooth_l1_loss(x: Any, target: Any, reduction: int = MEAN, beta: float = 1.0) -> Any:
+    """Squares below beta, then a line."""
+    return _loss(SMOOTH, x, target, reduction, beta) if beta > 0 else NotImplemented
+
+
+@on_gpu("smooth_l1_loss_backward")
+def smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, beta: float) -> Any:
+    """Its gradient."""
+    return _slope(SMOOTH, grad, x, target, reduction, beta) if beta > 0 else NotImplemented
+
+
+@on_gpu("binary_cross_entropy_with_logits")
+def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None,
+                            reduction: int = MEAN) -> Any:  # fmt: skip
+    """Binary cross-entropy of `sigmoid(x)`."""
+    if weight is not None or pos_weight is not None:
+        return NotImplemented
+    return _loss(LOGITS, x, target, reduction)
+
+
+@on_gpu("_binary_cross_entropy_with_logits_backward")
+def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any, pos_weight: Any,
+                                     reduction: int) -> Any:  # fmt: skip
+    """Its gradient."""
+    if weight is not None or pos_weight is not None:
+        return NotImplemented
+    return _slope(LOGITS, grad, x, target, reduction)
+
+
+# ---- losses of classes
+
+
+@formula(x="full", target="index", ignored="number")
+def class_loss(x: Any, target: Any, ignored: Any) -> Any:
+    """The loss of every row, 0 for those to be ignored; its largest score, its sum of exponentials,
+    and 1 if it counts."""
+    peak = amax(x)
+    weights = total(exp(x - peak))
+    below = x - peak
+    others = total(where(below == 0, 0, exp(below))) + (total(where(below == 0, 1, 0)) - 1)
+    loss = log1p(others) - (at(x, target) - peak)
+    return where(target == ignored, 0, loss), peak, weights, where(target == ignored, 0, 1)
+
+
+@formula(loss="full", counts="full")
+def mean_that_counts(loss: Any, counts: Any) -> Any:
+    """The mean of the rows that count."""
+    return total(loss) / total(counts)
+
+
+@formula(counts="full", ignored="number")
+def how_many(counts: Any, ignored: Any) -> Any:
+    """How many targets are not to be ignored."""
+    return total(where(counts == ignored, 0, 1))
+
+
+def row_factor(target: Any, grad: Any, count: Any, ignored: Any) -> Any:
+    """What a row's gradient is multiplied by."""
+    return where(target == ignored, 0, grad / count)
+
+
+def _scores(scores: DeviceArray, target: DeviceArray) -> Any:
+    """(scores, targets, rows): a row for every position."""
+    scores, target = fills.plain(scores), fills.plain(target)
+    if scores.ndim == 1:
+        return scores, target.reshape(1), rows.matrix(1, scores.size)
+    batch, classes = scores.shape[:2]
+    spatial = scores.size // max(batch * classes, 1)
+    return scores, target, rows.columns(batch, classes, spatial)
+
+
+def _plain_classes(scores: Any, target: Any, weight: Any) -> bool:
+    arrays = isinstance(scores, DeviceArray) and isinstance(target, DeviceArray)
+    return arrays and weight is None and scores.size > 0 and target.size > 0 and (
+        target.dtype.kind in "iu" and _floats(scores.dtype))  # fmt: skip
+
+
+@on_gpu("_cross_entropy", "_cross_entropy2d")
+@checked
+def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
+    """The loss; the greatest score and the sum of exponentials of each position."""
+    if not _plain_classes(scores, target, weight):
+        return NotImplemented
+    dtype, shape = scores.dtype, () if scores.ndim == 1 else target.shape
+    scores, target, view = _scores(scores, target)
+    kept = working(dtype)
+    compute = rows.compute_type(dtype)
+    positions = (target.shape[0], view.inner) if scores.ndim > 2 else target.shape  # noqa: PLR2004
+    row_data = fills.new((2, *positions), None, kept, scores)
+    losses = fills.new((2, view.count), None, kept, scores)
+    rows.run(class_loss, compute, (scores, target, float(ignored)),
+             (losses[0], row_data[0], row_data[1], losses[1]), view)  # fmt: skip
+    if reduction == NONE:
+        out = fills.new(shape, None, dtype, scores)
+        return out if fills.copy(out, losses[0].reshape(shape)) else NotImplemented, row_data
+    out = fills.new((), None, dtype, scores)
+    line = rows.matrix(1, view.count)
+    if reduction == MEAN:
+        rows.run(mean_that_counts, compute, (losses[0], losses[1]), (out,), line)
+    else:
+        rows.run(shared.sum_of, compute, (losses[0],), (out,), line)
+    return out, row_data
+
+
+@on_gpu("_cross_entropy_backward")
+@checked
+def cross_entropy_backward(grad: Any, scores: Any, target: Any, weight: Any, row_data: Any,
+                           reduction: int, ignored: int) -> Any:  # fmt: skip
+    """`(softmax - one_hot) * grad`, divided by how many count for a mean."""
+    if not _plain_classes(scores, target, weight) or not isinstance(grad, DeviceArray):
+        return NotImplemented
+    shape, dtype = scores.shape, scores.dtype
+    scores, target, view = _scores(scores, target)
+    compute, kept = rows.compute_type(dtype), working(dtype)
+    count: Any = 1.0
+    if reduction == MEAN:
+        count = fills.new((), None, kept, scores)
+        rows.run(how_many, rows.compute_type(target.dtype), (target, ignored), (count,),
+                 rows.matrix(1, view.count))  # fmt: skip
+    factor = fills.new((view.count,), None, kept, scores)
+    grad = fills.plain(grad).reshape(-1) if grad.ndim else grad
+    apply(row_factor, (target.reshape(-1), grad, count, float(ignored)), factor)
+    out = fills.new(shape, None, dtype, scores)
+    peaks, weights = (fills.plain(row_data[k]).reshape(-1) for k in range(2))
+    rows.run(shared.cross_entropy_backward, compute,
+             (scores, target.reshape(-1), peaks, weights, factor), (out,), view)  # fmt: skip
+    return out

@@ -1,0 +1,178 @@
+"""Rows of the kind `rows` on GPUs (softmax and its relatives), and normalisation of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
+from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.rows import formulas as shared
+from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.op import REGISTRY
+from flambeau._tensor.device_array import DeviceArray
+
+
+def _along(shape: tuple[int, ...], dim: int) -> rows.Rows:
+    return rows.columns(math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :]))
+
+
+def _floats(*dtypes: Any) -> bool:
+    return all(d.kind in "fV" and not d.name.startswith("float8") for d in dtypes)
+
+
+def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) -> Any:
+    first = arrays[0]
+    if not first.size or not first.ndim or not _floats(result, *[a.dtype for a in arrays]):
+        return NotImplemented
+    dim = wrap_dim(dim, first.ndim)
+    given = tuple(fills.plain(a) for a in arrays)
+    out = fills.new(first.shape, None, result, first)
+    compute = rows.compute_type(result if result.itemsize > first.itemsize else first.dtype)
+    rows.run(REGISTRY[name].formula, compute, given, (out,), _along(first.shape, dim))
+    return out
+
+
+def _of_one(name: str) -> None:
+    @on_gpu(name)
+    def compute(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
+        """A formula over the rows along a dim."""
+        return _formula_along(
+            name, (data,), dim, data.dtype if dtype is None else dtype.numpy_dtype
+        )
+
+
+def _of_gradient(name: str) -> None:
+    @on_gpu(name)
+    def compute(grad: DeviceArray, output: DeviceArray, dim: int, input_dtype: Any) -> Any:
+        """Its gradient."""
+        return _formula_along(name, (grad, output), dim, input_dtype.numpy_dtype)
+
+
+for _name in ("softmax.int", "log_softmax.int"):
+    _of_one(_name)
+for _name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+    _of_gradient(_name)
+
+
+# ---- layer norm and RMS norm
+
+
+def checked(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """NotImplemented where something on the way has no kernel for a type."""
+
+    def call(*values: Any) -> Any:
+        try:
+            return kernel(*values)
+        except NotImplementedError:
+            return NotImplemented
+
+    return call
+
+
+def _flat(array: Any) -> Any:
+    return None if array is None else fills.plain(array).reshape(-1)
+
+
+def _fits(data: DeviceArray, shape: Any, *parameters: Any) -> bool:
+    tail = tuple(shape)
+    given = [p for p in parameters if p is not None]
+    return (
+        bool(data.size) and data.shape[data.ndim - len(tail) :] == tail
+        and _floats(data.dtype, *[p.dtype for p in given])
+        and all(isinstance(p, DeviceArray) and p.shape == tail for p in given)
+    )  # fmt: skip
+
+
+@on_gpu("native_layer_norm")
+@checked
+def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """Normalised input, mean and 1 / standard deviation over the last dims."""
+    if not _fits(data, shape, weight, bias):
+        return NotImplemented
+    kept = data.dtype if weight is None else weight.dtype
+    stats = data.shape[: data.ndim - len(shape)] + (1,) * len(shape)
+    data = fills.plain(data)
+    out = fills.new(data.shape, None, data.dtype, data)
+    mean, rstd = (fills.new(stats, None, kept, data) for _ in range(2))
+    n = math.prod(shape)
+    rows.run(shared.layer_norm, rows.compute_type(data.dtype), (data, _flat(weight), _flat(bias), eps),
+             (out, mean, rstd), rows.matrix(data.size // n, n))  # fmt: skip
+    return out, mean, rstd
+
+
+def _down(formula: Any, arrays: tuple[Any, ...], n: int, like: Any, kept: Any, count: int) -> Any:
+    """Sums over rows of n elements, for each of `count` results: a launch over parts of columns,
+    and one that adds them up."""
+    compute = rows.compute_type(arrays[0].dtype)
+    whole = arrays[0].size // n
+    view = rows.Rows(1, n, 0, 1, 1, whole, 0, n)
+    parts = max(1, min(whole // 64, 64))
+    working = np.dtype(np.float64 if compute.size == 8 else np.float32)  # noqa: PLR2004
+    pieces = fills.new((count, n * parts), None, working, like)
+    rows.run(formula, compute, arrays, tuple(pieces[k] for k in range(count)), view, parts=parts)
+    out = fills.new((count, n), None, kept, like)
+    rows.run(shared.sum_of, compute, (pieces,), (out,), rows.matrix(count * n, parts))
+    return [out[k] for k in range(count)]
+
+
+@on_gpu("native_layer_norm_backward")
+@checked
+def layer_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, mean: Any, rstd: Any,
+                        weight: Any, bias: Any, mask: Any) -> Any:  # fmt: skip
+    """Gradients of input, weight and bias."""
+    if not _fits(data, shape, weight) or not _floats(grad.dtype):
+        return NotImplemented
+    kept = data.dtype if weight is None else weight.dtype
+    data, grad, n = fills.plain(data), fills.plain(grad), math.prod(shape)
+    mean, rstd = _flat(mean), _flat(rstd)
+    out = of_weight = of_bias = None
+    if mask[0]:
+        out = fills.new(data.shape, None, data.dtype, data)
+        rows.run(formulas.layer_norm_slope, rows.compute_type(data.dtype),
+                 (data, grad, _flat(weight), mean, rstd), (out,),
+                 rows.matrix(data.size // n, n))  # fmt: skip
+    if mask[1] or mask[2]:
+        found = _down(formulas.column_sums, (data, grad, mean, rstd), n, data, kept, 2)
+        of_weight, of_bias = (part.reshape(tuple(shape)) for part in found)
+    return out, of_weight if mask[1] else None, of_bias if mask[2] else None
+
+
+@on_gpu("_rms_norm")
+@checked
+def rms_norm(data: DeviceArray, shape: Any, weight: Any, eps: Any) -> Any:
+    """Rows over their root mean square, and what they were multiplied by."""
+    if not _fits(data, shape, weight):
+        return NotImplemented
+    eps = float(np.finfo(data.dtype).eps) if eps is None else eps
+    data, n = fills.plain(data), math.prod(shape)
+    out = fills.new(data.shape, None, data.dtype, data)
+    working = np.dtype(np.float64 if data.itemsize == 8 else np.float32)  # noqa: PLR2004
+    rstd = fills.new((data.size // n,), None, working, data)
+    rows.run(shared.rms_norm, rows.compute_type(data.dtype), (data, _flat(weight), eps), (out, rstd),
+             rows.matrix(data.size // n, n))  # fmt: skip
+    return out, rstd
+
+
+@on_gpu("_rms_norm_backward")
+@checked
+def rms_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, rstd: Any, weight: Any,
+                      mask: Any) -> Any:  # fmt: skip
+    """Gradients of input and weight."""
+    if not _fits(data, shape, weight):
+        return NotImplemented
+    data, grad, n = fills.plain(data), fills.plain(grad), math.prod(shape)
+    out = of_weight = None
+    if mask[0]:
+        out = fills.new(data.shape, None, data.dtype, data)
+        rows.run(formulas.rms_norm_slope, rows.compute_type(data.dtype),
+                 (data, grad, _flat(weight), rstd), (out,),
+                 rows.matrix(data.size // n, n))  # fmt: skip
+    if mask[1]:
+        found = _down(formulas.scaled_column_sums, (data, grad, rstd), n, data, data.dtype, 1)
+        of_weight = found[0].reshape(tuple(shape))
+    return out, of_weight
