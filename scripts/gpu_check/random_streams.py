@@ -2,8 +2,8 @@
 
 python scripts/gpu_check/random_streams.py --out FILE.json [--seconds 45] [--seed 1]
 
-Programs of seeds, sizes, types and distributions run in both libraries, fixed ones first, then drawn
-ones until the time is up; results and offsets are compared bit by bit, and what differs is written
+Programs of seeds, sizes, types and distributions run in both libraries, fixed ones first, then
+drawn ones until the time is up; results and offsets are compared bit by bit, and what differs is written
 with its first numbers. After that the card's approximate functions are sampled (through PyTorch's
 run-time compiler), so that a model of them can be made. Without a GPU only flambeau's side runs.
 """
@@ -27,6 +27,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 FILLS = ("uniform_()", "uniform_(-2, 3)", "uniform_(0.1, 0.7)", "normal_()", "normal_(1.5, 0.3)",
          "exponential_()", "exponential_(2.5)", "cauchy_()", "log_normal_(0.2, 0.7)",
          "bernoulli_(0.3)", "geometric_(0.2)")  # fmt: skip
+VIEWS = (".transpose(0, 1)", ".permute(2, 0, 1)", "[:, ::2]", "[1:, 1:].transpose(0, 2)")
 WHOLE = ("uint8", "int8", "int16", "int32", "int64", "bool")
 
 FIXED = """
@@ -57,7 +58,7 @@ torch.native_dropout(torch.ones(999, device=c, dtype=torch.half), 0.3, True)[1]
 torch.ones(60, 50, device=c).t().bernoulli_(torch.linspace(0, 1, 3000, device=c).view(60, 50).t())
 torch.bernoulli(torch.linspace(0, 1, 3000, device=c).view(60, 50).t())
 torch.bernoulli(torch.linspace(0, 1, 2**20, device=c))
-torch.empty(4, 5, 6, device=c).permute(2, 0, 1).bernoulli_(torch.full((4, 5, 6), .5, device=c).permute(2, 0, 1))
+torch.empty(4, 5, 6, device=c).mT.bernoulli_(torch.full((4, 5, 6), .5, device=c).mT)
 torch.empty(6, 4, device=c, dtype=torch.int64).bernoulli_(torch.full((4,), .5, device=c))
 torch.empty(6, 4, device=c)[:, ::2].bernoulli_(torch.full((6, 2), .5, device=c))
 torch.bernoulli(torch.linspace(0, 1, 999, device=c).half())
@@ -77,8 +78,8 @@ torch._standard_gamma(torch.linspace(.1, 20, 600, device=c).view(20, 30).t())
 torch._sample_dirichlet(torch.linspace(.1, 4, 600, device=c).view(200, 3))
 torch.binomial(torch.full((5000,), 20., device=c), torch.linspace(0, 1, 5000, device=c))
 torch.binomial(torch.full((3000,), 200., device=c), torch.linspace(0, 1, 3000, device=c))
-torch.binomial(torch.full((600,), 200., device=c, dtype=torch.float64), torch.linspace(0, 1, 600, device=c, dtype=torch.float64))
-torch.binomial(torch.full((20, 30), 9., device=c).t(), torch.linspace(0, 1, 600, device=c).view(20, 30).t())
+torch.binomial(torch.full((600,), 200., device=c).double(), torch.rand(600, device=c).double())
+torch.binomial(torch.full((20, 30), 9., device=c).t(), torch.rand(20, 30, device=c).t())
 torch.multinomial(torch.linspace(0, 1, 1000, device=c), 5000, replacement=True)
 torch.multinomial(torch.linspace(0, 1, 1000, device=c).view(20, 50), 300, replacement=True)
 torch.multinomial(torch.linspace(0, 1, 1000, device=c).double().view(20, 50), 30, replacement=True)
@@ -207,10 +208,7 @@ def drawn(rng: random.Random) -> str:
         shape = f"({rng.randrange(1, 60)}, {rng.randrange(1, 60)}, {rng.randrange(1, 5)})"
     empty = f"torch.empty({shape}, device=c, dtype=torch.{dtype})"
     if shape.count(",") > 1 and rng.random() < 0.7:
-        view = rng.choice(
-            (".transpose(0, 1)", ".permute(2, 0, 1)", "[:, ::2]", "[1:, 1:].transpose(0, 2)")
-        )
-        empty += view
+        empty += rng.choice(VIEWS)
     if rng.random() < 0.5:
         return f"{empty}.{rng.choice(FILLS)}"
     low = rng.randrange(-50, 50)
@@ -225,7 +223,7 @@ def drawn(rng: random.Random) -> str:
         f"torch.randperm({rng.randrange(0, 50_000)}, device=c)",
         f"F.dropout(torch.ones({shape}, device=c, dtype=torch.{dtype}), {rng.random():.3f})",
         f"torch.bernoulli(torch.rand({shape}, device=c, dtype=torch.{dtype}))",
-        f"torch.multinomial(torch.rand({rng.randrange(1, 200)}, device=c), {rng.randrange(2, 900)}, replacement=True)",
+        f"torch.multinomial(torch.rand({size % 199 + 1}, device=c), {size % 900 + 2}, True)",
     ))  # fmt: skip
 
 
