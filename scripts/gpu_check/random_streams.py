@@ -3,8 +3,8 @@
 python scripts/gpu_check/random_streams.py --out FILE.json [--seconds 45] [--seed 1]
 
 Programs of seeds, sizes, types and distributions run in both libraries, fixed ones first, then
-drawn ones until the time is up; results and offsets are compared bit by bit, and what differs is written
-with its first numbers. After that the card's approximate functions are sampled (through PyTorch's
+drawn ones until the time is up; results and offsets are compared bit by bit, and what differs is
+written with its first numbers. The card's approximate functions are sampled (by PyTorch's
 run-time compiler), so that a model of them can be made. Without a GPU only flambeau's side runs.
 """
 
@@ -133,7 +133,7 @@ torch.randperm(200, device=c, dtype=torch.half)
 torch.randperm(30000, device=c, dtype=torch.float32)
 F.scaled_dot_product_attention(*[torch.ones(1, 1, 4, 8, device=c)] * 3, dropout_p=.5) * 0
 torch.tensor(torch.nn.LSTM(4, 4, 2, dropout=.5, device=c)(torch.ones(3, 2, 4, device=c))[0].shape)
-torch.tensor(torch.nn.TransformerEncoderLayer(8, 2, 16, device=c)(torch.ones(3, 2, 8, device=c)).shape)
+torch.tensor(torch.nn.TransformerEncoderLayer(8, 2, 16, device=c)(torch.ones(3, 2, 8).cuda()).shape)
 torch.nn.MultiheadAttention(8, 2, dropout=.5, device=c)(*[torch.ones(3, 2, 8, device=c)] * 3)[1]
 torch.nn.RReLU().train()(torch.linspace(-2, 1, 300, device=c))
 torch.nn.Dropout(.4)(torch.ones(1000, device=c, requires_grad=True)).detach()
