@@ -36,7 +36,7 @@ from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
-from flambeau._tensor.device_array import DeviceArray, written
+from flambeau._tensor.device_array import DeviceArray, to_host, written
 from flambeau._tensor.meta import Meta
 from flambeau._tensor.tensor import Tensor, constructors, method, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
@@ -412,7 +412,10 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
 def _fill_bernoulli(data: np.ndarray, p: Any, stream: CoreGenerator) -> None:
     if isinstance(p, Tensor):
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
-        stream.numbers.bernoulli_tensor_(data, chances._data, stream)
+        numbers = chances._data
+        if isinstance(numbers, DeviceArray):
+            numbers = to_host(numbers)
+        stream.numbers.bernoulli_tensor_(data, numbers, stream)
     else:
         stream.numbers.bernoulli_(data, float(p), stream)
 
