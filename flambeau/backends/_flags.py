@@ -78,6 +78,16 @@ def kept(start: Any, setter: str = "", freezes: bool = True,
     return Flag(lambda: held[0], put, freezes)
 
 
+def held_by(holder: Any, name: str, setter: str = "") -> Flag:
+    """A flag that is an attribute of a class, for code below to look at. `setter`: the name in the
+    error for what is no bool."""
+
+    def put(value: Any) -> None:
+        setattr(holder, name, expect_bool(setter, value) if setter else value)
+
+    return Flag(lambda: getattr(holder, name), put)
+
+
 def of_precision(library: str, operator: str, freezes: bool = True) -> Flag:
     """`fp32_precision` of an operator of a library."""
     return Flag(

@@ -1,4 +1,4 @@
-"""`torch.backends.cudnn`: not there; its flags can be set and are kept."""
+"""`torch.backends.cudnn`: what convolutions on GPUs may do; on the CPU the flags govern nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from flambeau._core import precision
+from flambeau._core.cudnn_settings import Cudnn
 from flambeau._core.device import Cuda
 from flambeau._core.dtype import float16, float32, float64
 from flambeau.backends import _flags
@@ -26,12 +27,12 @@ def _check_depthwise_kernel(value: Any) -> None:
                            f"{', '.join(DEPTHWISE_KERNELS)}")  # fmt: skip
 
 
-_enabled = _flags.kept(True, "set_enabled_cudnn")
-_benchmark = _flags.kept(False, "set_benchmark_cudnn")
-_benchmark_limit = _flags.kept(None)
+_enabled = _flags.held_by(Cudnn, "enabled", "set_enabled_cudnn")
+_benchmark = _flags.held_by(Cudnn, "benchmark", "set_benchmark_cudnn")
+_benchmark_limit = _flags.held_by(Cudnn, "benchmark_limit")
 _limit_in_use = _flags.Flag(lambda: _benchmark_limit.get() if is_available() else None,
                             _benchmark_limit.set)  # fmt: skip
-_deterministic = _flags.kept(False, "set_deterministic_cudnn")
+_deterministic = _flags.held_by(Cudnn, "deterministic", "set_deterministic_cudnn")
 _allow_tf32 = _flags.Flag(precision.cudnn_allows_tf32, precision.allow_tf32_in_cudnn)
 _fp32_precision = _flags.of_precision("cuda", "all")
 _depthwise_kernel = _flags.kept("auto", check=_check_depthwise_kernel)

@@ -53,7 +53,7 @@ PLANS: dict[Any, Any] = {}
 
 def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta: complex = 0, *,
              turned: tuple[bool, bool] = PLAIN, epilogue: int = numbers.DEFAULT, bias: Any = None,
-             aux: Any = None, exact: bool = False) -> Any:  # fmt: skip
+             aux: Any = None, tf32: bool | None = None) -> Any:  # fmt: skip
     """`alpha * left @ right + beta * added`, then the epilogue, in new row-major memory.
 
     Args:
@@ -61,7 +61,7 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
             broadcast; both have two dims at least.
         added: of the result's shape.
         epilogue: of `cublaslt_numbers`, with the arrays that it reads or writes.
-        exact: never TF32.
+        tf32: whether float32 may be rounded so; by default what the settings of products say.
 
     Returns:
         NotImplemented where the library cannot.
@@ -75,7 +75,8 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     at_left, at_right = address(left), address(right)
     at_added = 0 if added is None else address(added)
     low = (at_left | at_right | at_added) & 255
-    tf32 = not exact and letter in "fF" and allows_tf32()
+    if tf32 is None:
+        tf32 = letter in "fF" and allows_tf32()
     key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
            epilogue, low & -low, tf32, Current.device, Determinism.enabled,
            None if added is None else (added.shape, added.strides, added.dtype.char),
@@ -85,7 +86,7 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         ready = PLANS[key] = _planned(left, right, added, turned, epilogue, low & -low or 256, tf32)
     if ready is None:
         return _copied(left, right, added, alpha, beta, turned=turned, epilogue=epilogue,
-                       bias=bias, aux=aux, exact=exact)  # fmt: skip
+                       bias=bias, aux=aux, tf32=tf32)  # fmt: skip
     out = device_array.empty(ready.shape, ready.strides, ready.dtype, Current.device)
     if ready.plan is not None:
         ready.plan.run(at_left, at_right, address(out), at_added, alpha, beta,
@@ -273,7 +274,7 @@ def _sum(data: Any, left: Any, right: Any, beta: Any, alpha: Any) -> Any:
         return multiply(left, right, data, alpha, beta)
     row = data if data.ndim == 1 else data[0] if data.ndim == 2 and data.shape[0] == 1 else None
     if row is not None and beta == 1 and left.ndim == 2:
-        found = _biased(left, right, row, alpha)
+        found = biased(left, right, row, alpha)
         if found is not NotImplemented:
             return found
     return multiply(left, right, spread(data, shape), alpha, beta)
@@ -285,8 +286,8 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape, behind, strict=True))
 
 
-def _biased(left: Any, right: Any, bias: Any, alpha: Any = 1,
-            turned: tuple[bool, bool] = PLAIN) -> Any:  # fmt: skip
+def biased(left: Any, right: Any, bias: Any, alpha: Any = 1, *,
+           turned: tuple[bool, bool] = PLAIN, tf32: bool | None = None) -> Any:  # fmt: skip
     """`alpha * left @ right + bias`, [M], by the library's epilogue where it has one."""
     columns = right.shape[-2] if turned[1] else right.shape[-1]
     fits = bias.shape == (columns,) and bias.dtype == left.dtype
@@ -294,7 +295,8 @@ def _biased(left: Any, right: Any, bias: Any, alpha: Any = 1,
         return NotImplemented
     if columns > 1 and bias.strides[0] != bias.itemsize:
         return NotImplemented
-    return multiply(left, right, None, alpha, turned=turned, epilogue=numbers.BIAS, bias=bias)
+    return multiply(left, right, None, alpha, turned=turned, epilogue=numbers.BIAS, bias=bias,
+                    tf32=tf32)  # fmt: skip
 
 
 @on_gpu("addmm")
@@ -328,7 +330,7 @@ def addr(data: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     if isinstance(alpha, complex) or isinstance(beta, complex):
         return NotImplemented
     added = None if beta == 0 else data
-    return multiply(vec1[:, None], vec2[None, :], added, alpha, beta, exact=True)
+    return multiply(vec1[:, None], vec2[None, :], added, alpha, beta, tf32=False)
 
 
 @on_gpu("outer", "_matmul_outer")
@@ -336,7 +338,7 @@ def outer(vec1: Any, vec2: Any) -> Any:
     """[N] by [M]: [N, M]."""
     if not _fit(vec1, vec2, 1, 1) or vec1.dtype != vec2.dtype:
         return NotImplemented
-    return multiply(vec1[:, None], vec2[None, :], exact=True)
+    return multiply(vec1[:, None], vec2[None, :], tf32=False)
 
 
 @on_gpu("addbmm")
@@ -368,7 +370,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 def _linear(rows: Any, weight: Any, bias: Any) -> Any:
     if bias is None:
         return multiply(rows, weight.T)
-    result = _biased(rows, weight, bias, turned=RIGHT)
+    result = biased(rows, weight, bias, turned=RIGHT)
     if result is not NotImplemented or rows.dtype != bias.dtype:
         return result
     shape = *rows.shape[:-1], weight.shape[0]
@@ -435,5 +437,5 @@ def column_sums(data: Any) -> Any:
     if not len(data):
         return zeroed(device_array.empty((data.shape[1],), (1,), data.dtype, Current.device))
     row = ones(len(data), data.dtype)[None, :]
-    result = multiply(row, data, exact=True)
+    result = multiply(row, data, tf32=False)
     return result if result is NotImplemented else result[0]

@@ -64,6 +64,7 @@ ROWS = frozenset("""
     mm bmm _matmul _matmul_as_mv _times_adjoint _adjoint_times dot _matmul_dot mv _matmul_mv
     _times_row _vector_times _transposed_mv addmm baddbmm addmv addr outer _matmul_outer addbmm
     _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward
+    convolution _conv_input_grad _conv_weight_grad
 """.split())  # fmt: skip
 
 
@@ -164,6 +165,66 @@ def tf32_follows_the_flags() -> None:
     assert error() < 1e-4
 
 
+# ---- convolutions
+
+
+def convolutions_of_all_dims() -> None:
+    for dtype in FLOATS:
+        for dims, function in ((1, F.conv1d), (2, F.conv2d), (3, F.conv3d)):
+            x, w = drawn(dtype, 2, 4, *(7,) * dims), drawn(dtype, 6, 2, *(3,) * dims)
+            bias = drawn(dtype, 6)
+            same_on_both(lambda x, w, b, f=function: f(x, w, b, 2, 1, 1, 2), x, w, bias)
+            same_on_both(lambda x, w, f=function: f(x, w, None, 1, 2, 2, 2), x, w)
+
+
+def transposed_convolutions() -> None:
+    for dims, function in ((1, F.conv_transpose1d), (2, F.conv_transpose2d),
+                           (3, F.conv_transpose3d)):  # fmt: skip
+        x, w = drawn(torch.float32, 2, 4, *(5,) * dims), drawn(torch.float32, 4, 3, *(3,) * dims)
+        bias = drawn(torch.float32, 6)
+        same_on_both(lambda x, w, b, f=function: f(x, w, b, 2, 1, 1, 2), x, w, bias)
+        same_on_both(lambda x, w, f=function: f(x, w, None, 1, 0, 0, 1), x, w)
+
+
+def kernels_of_one_tap_are_products() -> None:
+    bias, weight = drawn(torch.float32, 5), drawn(torch.float32, 5, 3, 1, 1)
+    for images in (1, 2, 6):
+        for form in (torch.contiguous_format, torch.channels_last):
+            x = drawn(torch.float32, images, 3, 4, 6).to(memory_format=form)
+            same_on_both(F.conv2d, x, weight, bias)
+            same_on_both(F.conv2d, x, weight)
+    same_on_both(lambda x, w, b: F.conv2d(x, w, b, 2), x, weight, bias)
+
+
+def channels_last_stays() -> None:
+    weight = drawn(torch.float32, 5, 3, 3, 3)
+    x = drawn(torch.float32, 2, 3, 6, 6).to(memory_format=torch.channels_last)
+    same_on_both(lambda x, w: F.conv2d(x, w, None, 1, 1), x, weight)
+    result = F.conv2d(x.cuda(), weight.cuda(), None, 1, 1)
+    assert result.is_contiguous(memory_format=torch.channels_last)
+    assert F.conv2d(x.contiguous().cuda(), weight.cuda()).is_contiguous()
+
+
+def flags_of_cudnn_act() -> None:
+    x, w = torch.randn(1, 8, 12, 12), torch.randn(8, 8, 3, 3)
+    wanted = F.conv2d(x.double(), w.double())
+
+    def error() -> float:
+        return float((F.conv2d(x.cuda(), w.cuda()).cpu().double() - wanted).abs().max())
+
+    torch.backends.cudnn.allow_tf32 = True
+    assert error() > 1e-3
+    torch.backends.cudnn.allow_tf32 = False
+    assert error() < 1e-4
+    torch.backends.cudnn.enabled = False
+    host.CALLS.clear()
+    assert error() < 1e-4
+    assert host.CALLS["convolution"] == 1
+    torch.backends.cudnn.enabled = True
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False):
+        assert error() < 1e-4
+
+
 FACTS = {
     name: value for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__
@@ -173,6 +234,7 @@ FACTS = {
 
 def main() -> None:
     torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False
     failures = {}
     for name, fact in FACTS.items():
         try:
