@@ -66,14 +66,14 @@ def cut(sizes: Sizes, tile: Tile, depth_blocks: int, threads: int, packs: bool) 
     depth = parts(sizes.depth, depth_blocks)
     most_high = max(1, ROOM // max(1, tile.rows * depth * tile.number.size))
     most_tiles = kernels.SUMS // (tile.rows * tile.columns) if depth_blocks > 1 else high * wide
-    amx = bool(tile.cells)
+    amx, tail = bool(tile.cells), TAIL if threads > 1 else 0
 
     def cost(blocks: tuple[int, int]) -> float:
         down, along = parts(high, blocks[0]), parts(wide, blocks[1])
         unit = down * along * tile.rows * tile.columns * sizes.depth
         if packs:
             unit += PACKING[amx] * sizes.depth * (down * tile.rows + along * tile.columns)
-        return unit * (parts(sizes.matrices * blocks[0] * blocks[1], threads) + TAIL)
+        return unit * (parts(sizes.matrices * blocks[0] * blocks[1], threads) + tail)
 
     least = parts(high, min(most_high, high, max(1, math.isqrt(most_tiles))))
     choices = []
@@ -109,6 +109,9 @@ class Panels:
         self.copies = a is None, b is None
         self.left = a if a is not None else (depth, 1)
         self.right = b if b is not None else (1, columns)
+        self.lies = int(bool(tile.cells) and self.left[1] == 1 and self.source is tile.number
+                        and depth % (tile.chunk * tile.group) == 0
+                        and self.left[0] % tile.group == 0)  # fmt: skip
         chunks = parts(depth, tile.chunk * tile.group)
         self.depth_blocks = max(1, parts(chunks, DEPTH_BLOCK))
         self.longest = parts(chunks, self.depth_blocks)
@@ -162,7 +165,7 @@ class Panels:
         panels_b = aligned(parts(sizes.columns, tile.columns) * tile.columns * deep, memory)
         self.kernel(finish).parallel(
             self.tasks, left, right, out, bias, other, panels_a, panels_b, np.zeros(1, np.int64),
-            *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
+            self.lies, *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
             self.depth_blocks, self.row_blocks, self.column_blocks, self.shares, other_row,
             factor(finish.alpha), factor(finish.beta))  # fmt: skip
 
@@ -177,7 +180,7 @@ class Panels:
         room_b = tile.columns * deep
         panels = aligned(self.tasks * (room_a + room_b), UNITS[tile.unit.size])
         self.kernel(finish).parallel(
-            self.tasks, left, right, out, bias, other, panels, a_outer, a_inner, *self.left,
+            self.tasks, left, right, out, bias, other, panels, self.lies, a_outer, a_inner, *self.left,
             b_outer, b_inner, *self.right[::-1], outer * inner, inner, sizes.rows, sizes.columns,
             sizes.depth, self.depth_blocks, self.row_blocks, self.column_blocks, room_a, room_b,
             other_matrix, other_row, factor(finish.alpha), factor(finish.beta))  # fmt: skip

@@ -55,11 +55,16 @@ class Tile:
         return CHUNK_BYTES // self.unit.size
 
     @property
+    def panel(self) -> int:
+        """Columns of a packed panel of B."""
+        return matrices.PANEL if self.cells else self.columns
+
+    @property
     def constants(self) -> dict[str, Any]:
         """As the kernels name them."""
         return {"E": self.number, "U": self.unit, "T": self.sums, "GROUP": self.group,
                 "FLIP": self.flip, "TILE": self.native, "HOW": self.how, "UNIT": self.cells,
-                "MR": self.rows, "NR": self.columns, "W": self.width,
+                "MR": self.rows, "NR": self.columns, "PANEL": self.panel, "W": self.width,
                 "CHUNK": self.chunk}  # fmt: skip
 
     def with_rows(self, count: int) -> Tile:

@@ -22,15 +22,16 @@ SUMS = 1 << 17
 
 
 @native
-def multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_step, b_column,
+def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step, b_column,
                    first, last, from_, until, rows, columns, depth, depth_blocks, other_row, alpha,
                    beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
-                   SHARED: static, MR: static, NR: static, W: static, CHUNK: static):  # fmt: skip
+                   SHARED: static, MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """Row panels first to last and column panels from_ to until of C.
 
     SHARED: both operands lie in panels, one block of k after the other. Else panels_a is room for
-    this block's rows and one block of k, panels_b for a panel of columns.
+    this block's rows and one block of k, panels_b for a panel of columns. `lies`: whole panels of A
+    are read where they lie (AMX takes rows of any distance; k is a number of whole chunks then).
     """
     U = panels_a.type.element
     T = alpha.type
@@ -50,7 +51,7 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_st
         units = (numbers + GROUP - 1) // GROUP
         ends = block == depth_blocks - 1
         if SHARED == False:  # noqa: E712
-            for i in range(first, last):
+            for i in range(select(lies != 0, smaller(last, rows // MR), first), last):
                 pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
                           smaller(rows - i * MR, MR), numbers,
                           panels_a + (i - first) * size * (MR * CHUNK), E, GROUP, FLIP, MR, CHUNK,
@@ -63,13 +64,20 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_st
                 right = panels_b + (begin * of_b + j * size) * (CHUNK * NR)
             else:
                 pack_right(b + (column * b_column + begin * NUMBERS * b_step), b_column, b_step,
-                           width, numbers, panels_b, E, GROUP, NR, CHUNK, W)  # fmt: skip
+                           width, numbers, panels_b, E, GROUP, PANEL, CHUNK, W)  # fmt: skip
             for i in range(first, last):
                 row = i * MR
                 height = smaller(rows - row, MR)
                 left = panels_a + (i - first) * size * (MR * CHUNK)
+                left_row = i64(CHUNK)
+                left_chunk = i64(MR * CHUNK)
                 if SHARED:
                     left = panels_a + (begin * of_a + i * size) * (MR * CHUNK)
+                if UNIT:
+                    if (lies != 0) & (height == MR):
+                        left = cast(pointer(U), a + (row * a_row + begin * NUMBERS))
+                        left_row = a_row // GROUP
+                        left_chunk = i64(CHUNK)
                 kept = waiting
                 if depth_blocks > 1:
                     kept = waiting + ((j - from_) * (last - first) + (i - first)) * (MR * NR)
@@ -80,7 +88,7 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_st
                     direct = ends & (height == MR) & (width == NR)
                     place = select(direct, cast(pointer(T), c) + (row * columns + column), kept)
                     apart = select(direct, columns, i64(NR))
-                TILE(left, CHUNK, MR * CHUNK, right, units, height, kept, NR, block > 0, place,
+                TILE(left, left_row if UNIT else CHUNK, left_chunk if UNIT else MR * CHUNK, right, units, height, kept, NR, block > 0, place,
                      apart, tiles, *HOW)  # fmt: skip
                 if ends & (direct == False):  # noqa: E712
                     finish_tile(kept, NR, c + (row * columns + column), columns, height, width, row,
@@ -92,13 +100,13 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_st
 @native(apart=True)
 def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
                     other: pointer(O), panels_a: pointer(U), panels_b: pointer(U),
-                    packed: pointer(i64), a_row: i64, a_step: i64, b_step: i64, b_column: i64,
+                    packed: pointer(i64), lies: i64, a_row: i64, a_step: i64, b_step: i64, b_column: i64,
                     rows: i64, columns: i64, depth: i64, depth_blocks: i64, row_blocks: i64,
                     column_blocks: i64, shares: i64, other_row: i64, alpha: T, beta: T, task: i64,
                     tasks: i64, S: static, E: static, U: static, T: static, O: static,
                     GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static, BIAS: static,
                     SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NR: static,
-                    W: static, CHUNK: static):  # fmt: skip
+                    PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """A large product: the first `shares` units of work pack panels, the others are blocks of C and
     wait until `packed` counts all shares. (Units are begun in their order, so that somebody is at
     work on every share then.)"""
@@ -107,26 +115,26 @@ def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
     of_b = (columns + NR - 1) // NR
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         if unit < shares:
-            pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns,
-                       depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, W,
+            pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns,
+                       depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
                        CHUNK)  # fmt: skip
             atomic_add(packed, 1)
         else:
             wait_for(packed, shares)
             i = (unit - shares) % row_blocks
             j = (unit - shares) // row_blocks
-            multiply_block(a, b, c, bias, other, panels_a, panels_b, a_row, a_step, b_step,
+            multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step,
                            b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
                            of_b * j // column_blocks, of_b * (j + 1) // column_blocks, rows,
                            columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP,
-                           TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, True, MR, NR, W,
+                           TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, True, MR, NR, PANEL, W,
                            CHUNK)  # fmt: skip
 
 
 @native
-def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, columns, depth,
+def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns, depth,
                depth_blocks, share, shares, E: static, GROUP: static, FLIP: static, MR: static,
-               NR: static, W: static, CHUNK: static):  # fmt: skip
+               NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """A share of all panels, those of A first, for every block of k."""
     NUMBERS = CHUNK * GROUP
     of_a = (rows + MR - 1) // MR
@@ -140,7 +148,7 @@ def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, 
         begin = chunks * block // depth_blocks
         size = chunks * (block + 1) // depth_blocks - begin
         numbers = smaller(depth - begin * NUMBERS, size * NUMBERS)
-        for i in range(first, smaller(last, of_a)):
+        for i in range(select(lies != 0, larger(first, rows // MR), first), smaller(last, of_a)):
             pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
                       smaller(rows - i * MR, MR), numbers,
                       panels_a + (begin * of_a + i * size) * (MR * CHUNK), E, GROUP, FLIP, MR,
@@ -148,13 +156,13 @@ def pack_share(a, b, panels_a, panels_b, a_row, a_step, b_step, b_column, rows, 
         if from_ < until:
             pack_right(b + (from_ * NR * b_column + begin * NUMBERS * b_step), b_column, b_step,
                        smaller(columns, until * NR) - from_ * NR, numbers,
-                       panels_b + (begin * of_b + from_ * size) * (NR * CHUNK), E, GROUP, NR, CHUNK,
+                       panels_b + (begin * of_b + from_ * size) * (NR * CHUNK), E, GROUP, PANEL, CHUNK,
                        W)  # fmt: skip
 
 
 @native(apart=True)
 def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
+                    other: pointer(O), panels: pointer(U), lies: i64, a_outer: i64, a_inner: i64, a_row: i64,
                     a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
                     depth_blocks: i64, row_blocks: i64, column_blocks: i64, room_a: i64,
@@ -162,7 +170,7 @@ def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     tasks: i64, S: static, E: static, U: static, T: static, O: static,
                     GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static, BIAS: static,
                     SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NR: static,
-                    W: static, CHUNK: static):  # fmt: skip
+                    PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """Small, thin or many products: units of work are blocks of each of `matrices`, in two dims of
     batches, and each packs what it reads, into room that its task has in `panels`."""
     units = matrices * row_blocks * column_blocks
@@ -177,8 +185,8 @@ def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
         place = matrix % inner
         multiply_block(a + (outer * a_outer + place * a_inner), b + (outer * b_outer + place * b_inner),
                        c + matrix * rows * columns, bias, other + matrix * other_matrix, room,
-                       room + room_a, a_row, a_step, b_step, b_column, of_a * i // row_blocks,
+                       room + room_a, lies, a_row, a_step, b_step, b_column, of_a * i // row_blocks,
                        of_a * (i + 1) // row_blocks, of_b * j // column_blocks,
                        of_b * (j + 1) // column_blocks, rows, columns, depth, depth_blocks,
                        other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT, BIAS, SCALED, OTHER,
-                       ACTIVATION, False, MR, NR, W, CHUNK)  # fmt: skip
+                       ACTIVATION, False, MR, NR, PANEL, W, CHUNK)  # fmt: skip

@@ -7,6 +7,8 @@ from flambeau._compiler.native import native
 from flambeau._compiler.tiles.amx import dot_tiles, load_tile, store_tile, zero_tile
 
 MR, NR, CHUNK = 32, 32, 16
+PANEL = 16
+"""Columns of a packed panel: the two that a tile of sums reads follow each other."""
 HALF = 16
 BYTES = 4
 """Of a unit, and of a sum."""
@@ -15,7 +17,8 @@ BYTES = 4
 @native
 def matrix_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, tiles,
                 PRODUCT: static, UNIT: static):  # fmt: skip
-    """As `vector_tile`, for panels whose last chunk is filled up; rows <= 16 cost half of it."""
+    """As `vector_tile`, for panels of 16 columns whose last chunk is filled up; rows <= 16 cost half
+    of it."""
     if rows > HALF:
         multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, tiles, PRODUCT,
                        UNIT, True)  # fmt: skip
@@ -37,18 +40,20 @@ def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row,
     else:
         for N in unroll(4):
             zero_tile(tiles, N, UNIT)
-    for _ in range((units + CHUNK - 1) // CHUNK):
-        load_tile(tiles, 6, b, NR * BYTES, UNIT)
+    chunks = (units + CHUNK - 1) // CHUNK
+    for _ in range(chunks):
+        load_tile(tiles, 6, b, PANEL * BYTES, UNIT)
         load_tile(tiles, 4, a, a_row * BYTES, UNIT)
         dot_tiles(tiles, 0, 4, 6, PRODUCT, UNIT)
-        load_tile(tiles, 7, b + HALF, NR * BYTES, UNIT)
-        dot_tiles(tiles, 1, 4, 7, PRODUCT, UNIT)
         if BOTH:
             load_tile(tiles, 5, a + HALF * a_row, a_row * BYTES, UNIT)
             dot_tiles(tiles, 2, 5, 6, PRODUCT, UNIT)
+        load_tile(tiles, 7, b + chunks * (CHUNK * PANEL), PANEL * BYTES, UNIT)
+        dot_tiles(tiles, 1, 4, 7, PRODUCT, UNIT)
+        if BOTH:
             dot_tiles(tiles, 3, 5, 7, PRODUCT, UNIT)
         a = a + a_chunk
-        b = b + CHUNK * NR
+        b = b + CHUNK * PANEL
     store_tile(tiles, 0, to, to_row * BYTES, UNIT)
     store_tile(tiles, 1, to + HALF, to_row * BYTES, UNIT)
     if BOTH:
