@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 NATIVE = "native"
@@ -86,3 +87,26 @@ def has_tiles() -> bool:
     import ctypes
 
     return bool(ctypes.CDLL(None).syscall(CALL, PERMISSION, TILE_DATA) == 0)
+
+
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
+"""Where Linux says what a processor's caches are."""
+USUAL = {1: 32 << 10, 2: 1 << 20, 3: 8 << 20}
+"""Bytes of caches where the system does not say."""
+
+
+@cache
+def cache_sizes() -> dict[int, int]:
+    """Bytes of a core's caches for data, by level. Blocks fit them; what is computed is the same for
+    any size."""
+    found = dict(USUAL)
+    for folder in Path(CACHES).glob("index*"):
+        facts = {name: _fact(folder / name) for name in ("level", "type", "size")}
+        if facts["type"] != "Instruction" and facts["size"].endswith("K"):
+            found[int(facts["level"])] = int(facts["size"][:-1]) << 10
+    return found
+
+
+def _fact(path: Path) -> str:
+    """The contents of a small file of the system's; nothing where there is none."""
+    return path.read_text(encoding="ascii").strip() if path.exists() else ""

@@ -16,15 +16,16 @@ from flambeau._ops.products.gemm_finish import FINISH, Finish, extras
 from flambeau._ops.products.gemm_tiles import aligned, parts, strides
 from flambeau._ops.products.kernels import panels as kernels
 from flambeau._ops.products.tiles import Tile
-from flambeau._runtime.launch import WATCHED, Kernel, kernel
+from flambeau._runtime import processor
+from flambeau._runtime.cpu import address
+from flambeau._runtime.launch import Kernel, kernel
 
 UNITS = {1: np.dtype(np.int8), 4: np.dtype(np.int32), 8: np.dtype(np.float64)}
 """Memory for units of so many bytes."""
-DEPTH_BLOCK = 64
-"""Chunks in a block of k: 4 KB of each row, so that a panel of columns stays in the first cache or
-near it."""
-ROOM = 1 << 20
-"""Bytes of a block's panels of A: half a second cache."""
+DEPTH_BLOCK = {False: 384, True: 1024}
+"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for those
+of AMX (which rather have few blocks than near ones). The same for all processors, since the last
+bits of sums depend on it."""
 SHARED = 1 << 24
 """Multiply-adds from which on both operands are packed whole, once for all threads."""
 SHARE = 1 << 17
@@ -33,8 +34,17 @@ WORK = {False: 1 << 19, True: 1 << 22}
 """Multiply-adds for each thread, without and with tiles of AMX: some 5 us."""
 PACKING = {False: 16, True: 64}
 """What it costs to pack a number, in multiply-adds."""
+THIN = 128
+"""Columns up to which rows of A are read where they lie though each may take two cache lines."""
+LINE = 64
 TAIL = 0.25
 """The part of a unit that a thread waits for others in the end."""
+
+
+@cache
+def room() -> int:
+    """Bytes for a block's panels of A: half a second cache."""
+    return processor.cache_sizes()[2] // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,7 @@ def cut(sizes: Sizes, tile: Tile, depth_blocks: int, threads: int, packs: bool) 
     reads, so that few blocks pack little; many keep all threads busy to the end."""
     high, wide = parts(sizes.rows, tile.rows), parts(sizes.columns, tile.columns)
     depth = parts(sizes.depth, depth_blocks)
-    most_high = max(1, ROOM // max(1, tile.rows * depth * tile.number.size))
+    most_high = max(1, room() // max(1, tile.rows * depth * tile.number.size))
     most_tiles = kernels.SUMS // (tile.rows * tile.columns) if depth_blocks > 1 else high * wide
     amx, tail = bool(tile.cells), TAIL if threads > 1 else 0
 
@@ -107,13 +117,18 @@ class Panels:
         self.sizes = Sizes(math.prod(left.shape[:-2]), rows, columns, depth)
         a, b = in_place(left), in_place(right.swapaxes(-1, -2))
         self.copies = a is None, b is None
+        left, right = self._laid_out(left, right)
         self.left = a if a is not None else (depth, 1)
         self.right = b if b is not None else (1, columns)
         self.lies = int(bool(tile.cells) and self.left[1] == 1 and self.source is tile.number
                         and depth % (tile.chunk * tile.group) == 0
                         and self.left[0] % tile.group == 0)  # fmt: skip
+        self.thin = columns <= THIN
+        if self.left[0] * left.itemsize % LINE:
+            self.lies = int(self.lies and self.thin)
         chunks = parts(depth, tile.chunk * tile.group)
-        self.depth_blocks = max(1, parts(chunks, DEPTH_BLOCK))
+        block = DEPTH_BLOCK[bool(tile.cells)] // tile.chunk
+        self.depth_blocks = max(1, parts(chunks, block))
         self.longest = parts(chunks, self.depth_blocks)
         self.batch = folded(left, right) if left.ndim > 2 else ((1, 1), (0, 0), (0, 0))
         threads = max(1, min(threads, self.sizes.work // WORK[bool(tile.cells)]))
@@ -128,9 +143,17 @@ class Panels:
             self.tasks = 1 if threads == 1 else self.shares + units
         self.kernels: dict[Any, Kernel] = {}
 
+    def _laid_out(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both operands, or row-major copies of those that cannot be packed as they lie."""
+        if self.copies[0]:
+            left = np.ascontiguousarray(left)
+        if self.copies[1]:
+            right = np.ascontiguousarray(right)
+        return left, right
+
     def _is_large(self) -> bool:
         """Whether several blocks of rows would each pack all of B."""
-        high = ROOM // max(1, self.longest * self.tile.chunk * self.tile.unit.size)
+        high = room() // max(1, self.longest * self.tile.chunk * self.tile.unit.size)
         return self.sizes.work >= SHARED and self.sizes.rows > max(high // 2, self.tile.rows)
 
     def kernel(self, finish: Finish) -> Kernel:
@@ -146,15 +169,13 @@ class Panels:
 
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """One launch."""
-        if self.copies[0]:
-            left = np.ascontiguousarray(left)
-        if self.copies[1]:
-            right = np.ascontiguousarray(right)
+        left, right = self._laid_out(left, right)
         bias, other, other_matrix, other_row = extras(finish, out)
+        lies = int(self.lies and (self.thin or address(left) % LINE == 0))
         run = self.shared_run if self.shared else self.blocks_run
-        run(left, right, out, bias, other, other_matrix, other_row, finish)
+        run(left, right, out, lies, bias, other, other_matrix, other_row, finish)
 
-    def shared_run(self, left: Any, right: Any, out: Any, bias: Any, other: Any, _: int,
+    def shared_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any, _: int,
                    other_row: int, finish: Finish) -> None:  # fmt: skip
         """Panels of both operands, then blocks."""
         tile, sizes = self.tile, self.sizes
@@ -165,11 +186,11 @@ class Panels:
         panels_b = aligned(parts(sizes.columns, tile.columns) * tile.columns * deep, memory)
         self.kernel(finish).parallel(
             self.tasks, left, right, out, bias, other, panels_a, panels_b, np.zeros(1, np.int64),
-            self.lies, *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
+            lies, *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
             self.depth_blocks, self.row_blocks, self.column_blocks, self.shares, other_row,
             factor(finish.alpha), factor(finish.beta))  # fmt: skip
 
-    def blocks_run(self, left: Any, right: Any, out: Any, bias: Any, other: Any,
+    def blocks_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any,
                    other_matrix: int, other_row: int, finish: Finish) -> None:  # fmt: skip
         """Blocks that pack for themselves."""
         tile, sizes = self.tile, self.sizes
@@ -180,7 +201,7 @@ class Panels:
         room_b = tile.columns * deep
         panels = aligned(self.tasks * (room_a + room_b), UNITS[tile.unit.size])
         self.kernel(finish).parallel(
-            self.tasks, left, right, out, bias, other, panels, self.lies, a_outer, a_inner, *self.left,
+            self.tasks, left, right, out, bias, other, panels, lies, a_outer, a_inner, *self.left,
             b_outer, b_inner, *self.right[::-1], outer * inner, inner, sizes.rows, sizes.columns,
             sizes.depth, self.depth_blocks, self.row_blocks, self.column_blocks, room_a, room_b,
             other_matrix, other_row, factor(finish.alpha), factor(finish.beta))  # fmt: skip

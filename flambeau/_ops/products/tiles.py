@@ -23,6 +23,8 @@ from flambeau._runtime import engine, processor
 
 CHUNK_BYTES = 64
 BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
+GROUPED = frozenset({BFLOAT16, INT8})
+"""Types that instructions take in groups."""
 UNSIGN = -0x7F7F7F80
 """What makes four signed bytes unsigned: 128 more each."""
 
@@ -144,3 +146,9 @@ def tile_for(dtype: np.dtype) -> Tile:
     if dtype == INT8:
         return every_int8()[-1]
     return of_fma(f64 if dtype == np.float64 else f32)
+
+
+@cache
+def bfloat16_dots() -> bool:
+    """Whether the processor multiplies bfloat16 itself."""
+    return engine.has("avx512bf16") or bool(tile_for(BFLOAT16).cells)

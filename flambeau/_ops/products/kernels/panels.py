@@ -14,6 +14,7 @@ from flambeau._compiler.native import native
 from flambeau._compiler.tiles.amx import LOOPS, TILE as TILE_BYTES, configure_tiles, release_tiles
 from flambeau._ops.products.kernels.finish import finish_tile
 from flambeau._ops.products.kernels.gemm import NO_BIAS
+from flambeau._ops.products.kernels.tiles.matrices import AHEAD
 from flambeau._ops.products.kernels.groups import pack_left, pack_right
 from flambeau._runtime.pool_kernels import wait_for
 
@@ -88,8 +89,11 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
                     direct = ends & (height == MR) & (width == NR)
                     place = select(direct, cast(pointer(T), c) + (row * columns + column), kept)
                     apart = select(direct, columns, i64(NR))
+                ahead = None
+                if SHARED:
+                    ahead = right + (CHUNK * NR + (i - first) * (AHEAD * CHUNK)) * size
                 TILE(left, left_row if UNIT else CHUNK, left_chunk if UNIT else MR * CHUNK, right, units, height, kept, NR, block > 0, place,
-                     apart, tiles, *HOW)  # fmt: skip
+                     apart, ahead, tiles, *HOW)  # fmt: skip
                 if ends & (direct == False):  # noqa: E712
                     finish_tile(kept, NR, c + (row * columns + column), columns, height, width, row,
                                 column, bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER,

@@ -9,26 +9,28 @@ from flambeau._compiler.tiles.amx import dot_tiles, load_tile, store_tile, zero_
 MR, NR, CHUNK = 32, 32, 16
 PANEL = 16
 """Columns of a packed panel: the two that a tile of sums reads follow each other."""
+AHEAD = 4
+"""Cache lines of the next panel that are asked for in each step."""
 HALF = 16
 BYTES = 4
 """Of a unit, and of a sum."""
 
 
 @native
-def matrix_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, tiles,
+def matrix_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, ahead, tiles,
                 PRODUCT: static, UNIT: static):  # fmt: skip
     """As `vector_tile`, for panels of 16 columns whose last chunk is filled up; rows <= 16 cost half
     of it."""
     if rows > HALF:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, tiles, PRODUCT,
+        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles, PRODUCT,
                        UNIT, True)  # fmt: skip
     else:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, tiles, PRODUCT,
+        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles, PRODUCT,
                        UNIT, False)  # fmt: skip
 
 
 @native
-def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, tiles,
+def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
                    PRODUCT: static, UNIT: static, BOTH: static):  # fmt: skip
     """Tiles 0 to 3 hold sums (rows below each other: 0, 2), 4 and 5 rows, 6 and 7 columns."""
     if add:
@@ -52,6 +54,10 @@ def multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row,
         dot_tiles(tiles, 1, 4, 7, PRODUCT, UNIT)
         if BOTH:
             dot_tiles(tiles, 3, 5, 7, PRODUCT, UNIT)
+        if ahead is not None:
+            for LINE in unroll(AHEAD):
+                prefetch(ahead + LINE * CHUNK, 0, 2)
+            ahead = ahead + AHEAD * CHUNK
         a = a + a_chunk
         b = b + CHUNK * PANEL
     store_tile(tiles, 0, to, to_row * BYTES, UNIT)

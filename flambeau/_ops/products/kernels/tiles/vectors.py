@@ -12,7 +12,7 @@ itself (benchmarks/RESULTS.md, "Products")."""
 
 
 @native
-def vector_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, tiles,
+def vector_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, ahead, tiles,
                 DOT: static, SHIFT: static, MR: static, NV: static, W: static,
                 CHUNK: static):  # fmt: skip
     """to[i, j] = (sums[i, j] if `add` else 0) + dots of row i and column j, for i < MR, j < NV * W.
