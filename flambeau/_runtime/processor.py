@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 NATIVE = "native"
@@ -33,6 +35,7 @@ _X86 = {
     "avx2": Level("x86-64-v3", _V3),
     # LLVM would rather have two narrow vectors: right for some of the first of these processors.
     "avx512": Level("x86-64-v4", _V4, "-prefer-256-bit"),
+    "avx512bf16": Level("x86-64-v4", _V4 | {"avx512bf16", "avx512vnni"}, "-prefer-256-bit"),
 }
 _ARM64 = {"baseline": Level("generic", frozenset({"neon", "fp-armv8"}))}
 X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -67,3 +70,43 @@ def made_for(
                          f"{', '.join(lacking)}; it can be {usable}")  # fmt: skip
     flags = ",".join([f"+{name}" for name in sorted(level.features)] + level.more.split())
     return level.cpu, flags, level.features
+
+
+PERMISSION, TILE_DATA = 0x1023, 18
+"""Linux's request to use registers that are large (ARCH_REQ_XCOMP_PERM), and those of AMX."""
+CALL = 158
+"""arch_prctl's number."""
+
+
+@cache
+def has_tiles() -> bool:
+    """Whether the system lets this process use AMX's tiles: asked once, it holds for all threads and
+    for children made by fork. A thread with a small stack for signals is a reason to refuse."""
+    if not X86 or platform.system() != "Linux":
+        return False
+    import ctypes
+
+    return bool(ctypes.CDLL(None).syscall(CALL, PERMISSION, TILE_DATA) == 0)
+
+
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
+"""Where Linux says what a processor's caches are."""
+USUAL = {1: 32 << 10, 2: 1 << 20, 3: 8 << 20}
+"""Bytes of caches where the system does not say."""
+
+
+@cache
+def cache_sizes() -> dict[int, int]:
+    """Bytes of a core's caches for data, by level. Blocks fit them; what is computed is the same for
+    any size."""
+    found = dict(USUAL)
+    for folder in Path(CACHES).glob("index*"):
+        facts = {name: _fact(folder / name) for name in ("level", "type", "size")}
+        if facts["type"] != "Instruction" and facts["size"].endswith("K"):
+            found[int(facts["level"])] = int(facts["size"][:-1]) << 10
+    return found
+
+
+def _fact(path: Path) -> str:
+    """The contents of a small file of the system's; nothing where there is none."""
+    return path.read_text(encoding="ascii").strip() if path.exists() else ""

@@ -149,10 +149,6 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         matrices = math.prod(left.shape[:-2])
         kernels = compiled(dtype, rows, depth, columns, matrices)
         if kernels is not None and right.shape[-2] == depth:
-            if left.ndim == 2 == right.ndim and dtype.kind == "V" and kernels.bfloat16_dots():
-                from flambeau._ops.products.gemm_dots import gemm_bfloat16
-
-                return gemm_bfloat16(left, right).astype(dtype)
             return kernels.gemm(left, right)  # type: ignore[no-any-return]
     return np.asarray(multiply(left, right)).astype(dtype, copy=False)
 

@@ -14,11 +14,12 @@ import numpy as np
 from flambeau._core import settings
 from flambeau._ops.products.gemm_direct import Direct, Repeated, folded
 from flambeau._ops.products.gemm_finish import NOTHING, Finish, finish_of
-from flambeau._ops.products.gemm_packed import Packed
-from flambeau._ops.products.gemm_tiles import bfloat16_dots, usable
+from flambeau._ops.products.gemm_tiles import usable
 from flambeau._ops.products.kernels import gemm as kernels
+from flambeau._ops.products.panels import Panels
+from flambeau._ops.products.tiles import GROUPED, tile_for
 
-__all__ = ["Finish", "Repeated", "bfloat16_dots", "finish_of", "gemm", "kernels", "usable"]
+__all__ = ["Finish", "Repeated", "finish_of", "gemm", "kernels", "usable"]
 
 
 def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
@@ -39,10 +40,12 @@ def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
     return out
 
 
-PLANS: dict[Any, Direct | Packed | Each | Copied | Empty] = {}
+PLANS: dict[Any, Direct | Panels | Each | Copied | Empty] = {}
 """How to multiply operands of these shapes, strides and dtypes."""
 MOST_PLANS = 4096
-DIRECT = 1 << 28
+LARGE = 1 << 24
+"""Multiply-adds of one matrix of a batch from which on all threads are at work on it together."""
+DIRECT = 1 << 26
 """Multiply-adds of one matrix up to which operands are read where they lie, or packed a block at
 a time (benchmarks/matmul.py)."""
 
@@ -57,14 +60,30 @@ def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads:
     if batch:
         left = np.broadcast_to(left, (*batch, rows, depth))
         right = np.broadcast_to(right, (*batch, depth, columns))
+    if left.dtype in GROUPED:
+        return _grouped(left, right, shape, dtype, threads)
     direct = depth <= kernels.DEPTH and rows * columns * depth <= DIRECT
     if not batch:
-        return (Direct if direct else Packed)(left, right, dtype, threads)
+        if direct:
+            return Direct(left, right, dtype, threads)
+        return Panels(left, right, dtype, tile_for(left.dtype), threads)
     if not direct:
         return Each(shape, dtype)
     if folded(left, right) is None:
         return Copied(shape, dtype)
     return Direct(left, right, dtype, threads)
+
+
+def _grouped(left: np.ndarray, right: np.ndarray, shape: tuple[int, ...], dtype: np.dtype,
+             threads: int) -> Any:  # fmt: skip
+    """How types are multiplied that instructions take in groups."""
+    batch = math.prod(shape[:-2])
+    large = shape[-2] * shape[-1] * left.shape[-1] >= LARGE
+    if left.ndim > 2 and large and batch < 4 * threads:  # noqa: PLR2004
+        return Each(shape, dtype)
+    if left.ndim > 2 and folded(left, right) is None:  # noqa: PLR2004
+        return Copied(shape, dtype)
+    return Panels(left, right, dtype, tile_for(left.dtype), threads)
 
 
 @dataclass(frozen=True, slots=True)

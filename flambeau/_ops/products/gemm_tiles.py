@@ -49,12 +49,6 @@ def usable() -> bool:
 
 
 @cache
-def bfloat16_dots() -> bool:
-    """Whether the processor multiplies bfloat16 itself (`gemm_dots`), twice as fast as float32."""
-    return engine.has("avx512bf16")
-
-
-@cache
 def tile_of(sums: Scalar) -> Tile:
     """The tile for sums of a type: as many registers as the machine has, less what feeds them.
 

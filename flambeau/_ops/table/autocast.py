@@ -144,7 +144,7 @@ def _tell(values: tuple[Any, ...]) -> None:
     if max((tensor.numel() for tensor in tensors_in(values)), default=0) < LARGE:
         return
     Told.done = True
-    from flambeau._ops.products.gemm_tiles import bfloat16_dots
+    from flambeau._ops.products.tiles import bfloat16_dots
 
     if not bfloat16_dots():
         warnings.warn(

@@ -13,7 +13,7 @@ import flambeau as torch
 
 pytest.importorskip("llvmlite")
 
-from flambeau._ops.products import blas, gemm, gemm_packed
+from flambeau._ops.products import blas, gemm
 from flambeau._runtime import choice
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -82,25 +82,6 @@ def test_products_of_random_sizes(path: None):
         left = matrix(rng, (rows, depth), np.float32, int(rng.integers(4)))
         right = matrix(rng, (depth, columns), np.float32, int(rng.integers(4)))
         check(gemm.gemm(left, right), left, right)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16])
-def test_packed_products_of_several_calls(monkeypatch: Any, threads: int, dtype: Any):
-    monkeypatch.setattr(gemm_packed, "MOST_PACKED", 60_000)
-    rng = np.random.default_rng(13)
-    left, right = matrix(rng, (90, 1500), dtype, 1), matrix(rng, (1500, 70), dtype, 0)
-    bias = rng.standard_normal(70).astype(dtype)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        plan = gemm_packed.Packed(left, right, left.dtype, threads)
-        out = np.empty((90, 70), dtype)
-        plan.run(left, right, out, gemm.Finish(bias))
-    finally:
-        torch.set_num_threads(before)
-    assert len(plan.calls) == 4
-    check(out, left, right, bias.astype(np.float64))
 
 
 @DTYPES

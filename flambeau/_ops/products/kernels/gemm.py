@@ -14,7 +14,6 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._compiler.vector_math import erf
 from flambeau._ops.products.kernels.packing import pack_panel, pack_panels
-from flambeau._runtime.pool_kernels import wait_for
 
 NO_BIAS, BIAS_OF_COLUMN, BIAS_OF_ROW = 0, 1, 2
 PANEL_STEPS, STEPS = 4, 2
@@ -193,65 +192,6 @@ def pack_operands(a: pointer(S), b: pointer(S), panels_a: pointer(T), panels_b: 
             pack_panels(b + (column * b_column + begin * b_step), b_column, b_step,
                         column_end - column, size,
                         panels_b + (begin * of_b * NR + column * size), NR, W)  # fmt: skip
-
-
-@native
-def multiply_packed(panels_a: pointer(T), panels_b: pointer(T), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), partial: pointer(T), packed: pointer(i64), pack: i64,
-                    arguments: i64, rows: i64, columns: i64, depth: i64, depth_blocks: i64,
-                    first: i64, last: i64, shares: i64, row_blocks: i64, other_row: i64, alpha: T,
-                    beta: T, task: i64, tasks: i64, O: static, T: static, BIAS: static,
-                    SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NV: static,
-                    W: static):  # fmt: skip
-    """C = A B: the first `shares` tasks are those of `pack` (`pack_operands`), the others are
-    blocks of C, row_blocks above each other, and wait until `packed` counts all shares. (Tasks are
-    begun in their order, so that somebody is at work on every share then.)
-
-    Sums of blocks of k are gathered in `partial` (c itself where it has their type); the last
-    block of the last of several calls finishes them.
-    """
-    NR = NV * W
-    FINISHES = not (O is T and BIAS == NO_BIAS and ACTIVATION is None) or SCALED or OTHER
-    of_a = (rows + MR - 1) // MR
-    of_b = (columns + NR - 1) // NR
-    if task < shares:
-        call_address(pack, cast(pointer(i8), arguments), task, shares)
-        atomic_add(packed, 1)
-    else:
-        wait_for(packed, shares)
-        column_blocks = (tasks - shares) // row_blocks
-        row_block = (task - shares) % row_blocks
-        column_block = (task - shares) // row_blocks
-        tile = stack(T, MR * NR)
-        for block in range(depth_blocks):
-            begin = depth * block // depth_blocks
-            size = depth * (block + 1) // depth_blocks - begin
-            add = (first == 0) | (block > 0)
-            ends = (last != 0) & (block == depth_blocks - 1)
-            for j in range(of_b * column_block // column_blocks,
-                           of_b * (column_block + 1) // column_blocks):  # fmt: skip
-                column = j * NR
-                width = smaller(columns - column, NR)
-                for i in range(of_a * row_block // row_blocks,
-                               of_a * (row_block + 1) // row_blocks):  # fmt: skip
-                    row = i * MR
-                    height = smaller(rows - row, MR)
-                    sums = partial + (row * columns + column)
-                    whole = (height == MR) & (width == NR)
-                    if FINISHES:
-                        whole = whole & (ends == False)  # noqa: E712
-                    gemm_tile(panels_a + (begin * of_a * MR + row * size), 1, MR,
-                              panels_b + (begin * of_b * NR + column * size), NR, size,
-                              select(whole, sums, tile), select(whole, columns, NR), add & whole,
-                              MR, NV, W, PANEL_STEPS)  # fmt: skip
-                    if whole == False:  # noqa: E712
-                        if ends:
-                            finish_tile(tile, NR, c + (row * columns + column), columns, height,
-                                        width, row, column, sums, columns, add, bias, other,
-                                        other_row, alpha, beta, BIAS, SCALED, OTHER, ACTIVATION,
-                                        NV, W)  # fmt: skip
-                        else:
-                            keep_sums(tile, NR, sums, columns, height, width, add)
 
 
 # ---- small products and batches of them: operands where they lie, or packed on the stack

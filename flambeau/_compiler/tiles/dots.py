@@ -1,0 +1,115 @@
+"""Dots: sums + products of groups, one group of 32 bits in each lane of i32.
+
+Each is a kernel of (total, a, b, W) that returns `total` with the products added. The names of the
+instructions are Intel's; what they round, and when, is in its Software Developer's Manual.
+"""
+
+from __future__ import annotations
+
+from flambeau._compiler.language import *
+from flambeau._compiler.native import native
+from flambeau._compiler.types import Scalar
+
+BFLOAT = Scalar("bfloat", "bfloat", "float", 16)
+"""bfloat16 as LLVM names it, for its intrinsics."""
+HIGH = -65536
+"""The upper half of an i32."""
+SMALLEST = 1.1754943508222875e-38
+"""The smallest normal number of float32."""
+
+
+def every(step, first, width):
+    """first, first + step, ...: `width` lanes."""
+    return tuple(range(first, first + step * width, step))
+
+
+@native
+def flushed(x):
+    """x with subnormal numbers as zeros of their sign."""
+    return select(absolute(x) < SMALLEST, copysign(x.type(0.0), x), x)
+
+
+@native
+def lower_number(group, W: static):
+    """The first bfloat16 of each group as f32."""
+    return cast(vector(f32, W), group << 16)
+
+
+@native
+def upper_number(group, W: static):
+    """The second bfloat16 of each group as f32."""
+    return cast(vector(f32, W), group & i32(HIGH))
+
+
+# ---- one number for each lane
+
+
+@native
+def multiply_add(total, a, b, W: static):
+    """Numbers of the type of the sums: fma."""
+    return fma(a, b, total)
+
+
+# ---- pairs of bfloat16
+
+
+@native
+def bfloat16_512(total, a, b, W: static):
+    """vdpbf16ps (AVX512-BF16)."""
+    left = cast(vector(BFLOAT, 32), a)
+    right = cast(vector(BFLOAT, 32), b)
+    return intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", vector(f32, 16), total, left, right)
+
+
+@native
+def bfloat16_loops(total, a, b, W: static):
+    """vdpbf16ps by fma: the second number of each pair first; subnormal numbers count as 0."""
+    first = fma(flushed(upper_number(a, W)), flushed(upper_number(b, W)), flushed(total))
+    second = fma(flushed(lower_number(a, W)), flushed(lower_number(b, W)), flushed(first))
+    return flushed(second)
+
+
+@native
+def bfloat16_wide(total, a, b, W: static):
+    """Pairs of bfloat16 by two fma, subnormal numbers and all: for processors without bfloat16."""
+    first = fma(upper_number(a, W), upper_number(b, W), total)
+    return fma(lower_number(a, W), lower_number(b, W), first)
+
+
+# ---- groups of four bytes: unsigned of a, signed of b
+
+
+@native
+def bytes_512(total, a, b, W: static):
+    """vpdpbusd (AVX512-VNNI)."""
+    return intrinsic("llvm.x86.avx512.vpdpbusd.512", vector(i32, 16), total, a, b)
+
+
+@native
+def bytes_256(total, a, b, W: static):
+    """vpdpbusd of 256 bits (AVX-VNNI)."""
+    return intrinsic("llvm.x86.avx512.vpdpbusd.256", vector(i32, 8), total, a, b)
+
+
+@native
+def bytes_loops(total, a, b, W: static):
+    """vpdpbusd by multiplications of i32; sums wrap round."""
+    sums = registers(vector(i32, W), 1, total)
+    for SHIFT in unroll(0, 32, 8):
+        left = (a >> SHIFT) & 255
+        right = (b << (24 - SHIFT)) >> 24
+        sums[0] = sums[0] + left * right
+    return sums[0]
+
+
+# ---- pairs of int16
+
+
+@native
+def words(total, a, b, W: static):
+    """Pairs of int16; x86 has an instruction for just this (vpmaddwd), which LLVM finds."""
+    left = cast(vector(i16, 2 * W), a)
+    right = cast(vector(i16, 2 * W), b)
+    even = i32(shuffle(left, None, every(2, 0, W))) * i32(shuffle(right, None, every(2, 0, W)))
+    odd = i32(shuffle(left, None, every(2, 1, W))) * i32(shuffle(right, None, every(2, 1, W)))
+    return total + (even + odd)

@@ -1,0 +1,207 @@
+"""Products from panels: how they are cut into blocks, and their launches. docs/products.md has a
+picture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.types import OF_NUMPY
+from flambeau._ops.products.gemm_direct import folded
+from flambeau._ops.products.gemm_finish import FINISH, Finish, extras
+from flambeau._ops.products.gemm_tiles import aligned, parts, strides
+from flambeau._ops.products.kernels import panels as kernels
+from flambeau._ops.products.tiles import Tile
+from flambeau._runtime import processor
+from flambeau._runtime.cpu import address
+from flambeau._runtime.launch import Kernel, kernel
+
+UNITS = {1: np.dtype(np.int8), 4: np.dtype(np.int32), 8: np.dtype(np.float64)}
+"""Memory for units of so many bytes."""
+DEPTH_BLOCK = {False: 384, True: 1024}
+"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for those
+of AMX (which rather have few blocks than near ones). The same for all processors, since the last
+bits of sums depend on it."""
+SHARED = 1 << 24
+"""Multiply-adds from which on both operands are packed whole, once for all threads."""
+SHARE = 1 << 17
+"""Numbers that a unit of work packs at least."""
+WORK = {False: 1 << 19, True: 1 << 22}
+"""Multiply-adds for each thread, without and with tiles of AMX: some 5 us."""
+PACKING = {False: 16, True: 64}
+"""What it costs to pack a number, in multiply-adds."""
+THIN = 128
+"""Columns up to which rows of A are read where they lie though each may take two cache lines."""
+LINE = 64
+TAIL = 0.25
+"""The part of a unit that a thread waits for others in the end."""
+
+
+@cache
+def room() -> int:
+    """Bytes for a block's panels of A: half a second cache."""
+    return processor.cache_sizes()[2] // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """One of the products, and how many there are."""
+
+    matrices: int
+    rows: int
+    columns: int
+    depth: int
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds."""
+        return self.matrices * self.rows * self.columns * self.depth
+
+
+def fitting(tile: Tile, rows: int) -> Tile:
+    """A tile whose height divides few rows well; many rows are cut as the tile is."""
+    high = parts(rows, parts(rows, tile.rows)) if 0 < rows <= 4 * tile.rows else tile.rows
+    return tile.with_rows(high)
+
+
+@cache
+def cut(sizes: Sizes, tile: Tile, depth_blocks: int, threads: int, packs: bool) -> tuple[int, int]:
+    """Blocks of rows and of columns of each matrix. `packs`: whether each block packs what it
+    reads, so that few blocks pack little; many keep all threads busy to the end."""
+    high, wide = parts(sizes.rows, tile.rows), parts(sizes.columns, tile.columns)
+    depth = parts(sizes.depth, depth_blocks)
+    most_high = max(1, room() // max(1, tile.rows * depth * tile.number.size))
+    most_tiles = kernels.SUMS // (tile.rows * tile.columns) if depth_blocks > 1 else high * wide
+    amx, tail = bool(tile.cells), TAIL if threads > 1 else 0
+
+    def cost(blocks: tuple[int, int]) -> float:
+        down, along = parts(high, blocks[0]), parts(wide, blocks[1])
+        unit = down * along * tile.rows * tile.columns * sizes.depth
+        if packs:
+            unit += PACKING[amx] * sizes.depth * (down * tile.rows + along * tile.columns)
+        return unit * (parts(sizes.matrices * blocks[0] * blocks[1], threads) + tail)
+
+    least = parts(high, min(most_high, high, max(1, math.isqrt(most_tiles))))
+    choices = []
+    for down in range(least, max(least, min(high, 4 * threads)) + 1):
+        fewest = parts(wide, max(1, most_tiles // parts(high, down)))
+        for along in range(fewest, max(fewest, min(wide, parts(4 * threads, down))) + 1):
+            choices.append((down, along))
+    return min(choices, key=cost)
+
+
+def in_place(array: np.ndarray) -> tuple[int, int] | None:
+    """The strides of a matrix's two dims for packing, one of them 1; None where it needs a copy."""
+    down, along = strides(array)[-2:]
+    if along == 1 or array.shape[-1] <= 1:
+        return down, 1
+    if down == 1 or array.shape[-2] <= 1:
+        return 1, along
+    return None
+
+
+class Panels:
+    """How products of two arrays of these shapes and strides are computed."""
+
+    def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, tile: Tile,
+                 threads: int) -> None:  # fmt: skip
+        rows, depth = left.shape[-2:]
+        columns = right.shape[-1]
+        self.shape, self.dtype = (*left.shape[:-1], columns), dtype
+        self.source = OF_NUMPY[left.dtype.name]
+        self.tile = tile = fitting(tile, rows)
+        self.sizes = Sizes(math.prod(left.shape[:-2]), rows, columns, depth)
+        a, b = in_place(left), in_place(right.swapaxes(-1, -2))
+        self.copies = a is None, b is None
+        left, right = self._laid_out(left, right)
+        self.left = a if a is not None else (depth, 1)
+        self.right = b if b is not None else (1, columns)
+        self.lies = int(bool(tile.cells) and self.left[1] == 1 and self.source is tile.number
+                        and depth % (tile.chunk * tile.group) == 0
+                        and self.left[0] % tile.group == 0)  # fmt: skip
+        self.thin = columns <= THIN
+        if self.left[0] * left.itemsize % LINE:
+            self.lies = int(self.lies and self.thin)
+        chunks = parts(depth, tile.chunk * tile.group)
+        block = DEPTH_BLOCK[bool(tile.cells)] // tile.chunk
+        self.depth_blocks = max(1, parts(chunks, block))
+        self.longest = parts(chunks, self.depth_blocks)
+        self.batch = folded(left, right) if left.ndim > 2 else ((1, 1), (0, 0), (0, 0))
+        threads = max(1, min(threads, self.sizes.work // WORK[bool(tile.cells)]))
+        self.shared = self.sizes.matrices == 1 and self._is_large()
+        self.row_blocks, self.column_blocks = cut(self.sizes, tile, self.depth_blocks, threads,
+                                                  not self.shared)  # fmt: skip
+        units = self.sizes.matrices * self.row_blocks * self.column_blocks
+        self.chunks, self.threads = chunks, threads
+        self.tasks = 1 if threads == 1 else min(units, 4 * threads)
+        if self.shared:
+            self.shares = max(1, min((rows + columns) * depth // SHARE, 4 * threads))
+            self.tasks = 1 if threads == 1 else self.shares + units
+        self.kernels: dict[Any, Kernel] = {}
+
+    def _laid_out(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both operands, or row-major copies of those that cannot be packed as they lie."""
+        if self.copies[0]:
+            left = np.ascontiguousarray(left)
+        if self.copies[1]:
+            right = np.ascontiguousarray(right)
+        return left, right
+
+    def _is_large(self) -> bool:
+        """Whether several blocks of rows would each pack all of B."""
+        high = room() // max(1, self.longest * self.tile.chunk * self.tile.unit.size)
+        return self.sizes.work >= SHARED and self.sizes.rows > max(high // 2, self.tile.rows)
+
+    def kernel(self, finish: Finish) -> Kernel:
+        """The kernel that ends with what `finish` says."""
+        constants = finish.constants
+        found = self.kernels.get(constants)
+        if found is None:
+            native = kernels.multiply_shared if self.shared else kernels.multiply_blocks
+            found = self.kernels[constants] = kernel(
+                native, S=self.source, O=OF_NUMPY[self.dtype.name], **self.tile.constants,
+                **dict(zip(FINISH, constants, strict=True)))  # fmt: skip
+        return found
+
+    def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        """One launch."""
+        left, right = self._laid_out(left, right)
+        bias, other, other_matrix, other_row = extras(finish, out)
+        lies = int(self.lies and (self.thin or address(left) % LINE == 0))
+        run = self.shared_run if self.shared else self.blocks_run
+        run(left, right, out, lies, bias, other, other_matrix, other_row, finish)
+
+    def shared_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any, _: int,
+                   other_row: int, finish: Finish) -> None:  # fmt: skip
+        """Panels of both operands, then blocks."""
+        tile, sizes = self.tile, self.sizes
+        factor = float if tile.sums.is_float else int
+        deep = self.chunks * tile.chunk
+        memory = UNITS[tile.unit.size]
+        panels_a = aligned(parts(sizes.rows, tile.rows) * tile.rows * deep, memory)
+        panels_b = aligned(parts(sizes.columns, tile.columns) * tile.columns * deep, memory)
+        self.kernel(finish).parallel(
+            self.tasks, left, right, out, bias, other, panels_a, panels_b, np.zeros(1, np.int64),
+            lies, *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
+            self.depth_blocks, self.row_blocks, self.column_blocks, self.shares, other_row,
+            factor(finish.alpha), factor(finish.beta))  # fmt: skip
+
+    def blocks_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any,
+                   other_matrix: int, other_row: int, finish: Finish) -> None:  # fmt: skip
+        """Blocks that pack for themselves."""
+        tile, sizes = self.tile, self.sizes
+        factor = float if tile.sums.is_float else int
+        (outer, inner), (a_outer, a_inner), (b_outer, b_inner) = self.batch
+        deep = self.longest * tile.chunk
+        room_a = parts(parts(sizes.rows, tile.rows), self.row_blocks) * tile.rows * deep
+        room_b = tile.columns * deep
+        panels = aligned(self.tasks * (room_a + room_b), UNITS[tile.unit.size])
+        self.kernel(finish).parallel(
+            self.tasks, left, right, out, bias, other, panels, lies, a_outer, a_inner, *self.left,
+            b_outer, b_inner, *self.right[::-1], outer * inner, inner, sizes.rows, sizes.columns,
+            sizes.depth, self.depth_blocks, self.row_blocks, self.column_blocks, room_a, room_b,
+            other_matrix, other_row, factor(finish.alpha), factor(finish.beta))  # fmt: skip
