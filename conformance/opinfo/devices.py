@@ -58,6 +58,7 @@ RANDOM = ("rand", "normal", "uniform", "dropout", "bernoulli", "multinomial", "c
 
 
 def check(bridges, functions, calls, name):
+    bridges[1].impl.backends.cudnn.allow_tf32 = False
     impl = Function(bridges[1], functions[1], calls[1])
     if not calls[1].tensors():
         return {"no tensors": True}
@@ -72,6 +73,8 @@ def check(bridges, functions, calls, name):
         try:
             got = impl("cuda", grad)
         except Exception as error:
+            if "addmm_cuda" in str(error):  # torch has no products of integers there
+                return {"torch raises": True}
             frames = traceback.extract_tb(error.__traceback__)
             at = [f"{f.filename.rpartition('flambeau/')[2]}:{f.lineno}" for f in frames
                   if "_ops/table" not in f.filename and "_ops/cuda" not in f.filename][-2:]  # fmt: skip
@@ -103,7 +106,7 @@ def same(impl, w, g, where, bare, grad):
     w, g = (np.asarray(x.to(getattr(impl.bridge.impl, wide)).numpy()) for x in (w, g))
     finite = np.isfinite(w) & np.isfinite(g)
     alike = (w == g) | (np.isnan(w) & np.isnan(g))
-    scale = max(np.abs(w[finite]).max(initial=0), 1e-6)
+    scale = max(np.abs(w[finite]).max(initial=0), 1e-3)
     close = np.zeros(w.shape, bool)
     close[finite] = np.abs(w[finite] - g[finite]) <= LOOSE.get(kind, 0) * scale
     compare.expect(bool((alike | close).all()), f"{where}: {g.reshape(-1)[:4]} instead of "

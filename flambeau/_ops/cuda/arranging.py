@@ -147,7 +147,9 @@ def _into_zeros(grad: DeviceArray, shape: Any, place: Any) -> Any:
 
 
 @on_gpu("slice_backward")
-def slice_backward(grad: DeviceArray, sizes: Any, dim: int, start: Any, stop: Any, step: int) -> Any:
+def slice_backward(
+    grad: DeviceArray, sizes: Any, dim: int, start: Any, stop: Any, step: int
+) -> Any:
     """The gradient of a slice."""
     dim = wrap_dim(dim, len(sizes))
     return _into_zeros(grad, sizes, _slices(len(sizes), dim, slice(start, stop, step)))

@@ -201,7 +201,9 @@ def _scatter(data: DeviceArray, dim: int, index: Any, source: Any, add: bool) ->
         return NotImplemented
     if arrays and (source.dtype != data.dtype or not _covers(source, index)):
         return NotImplemented
-    if any(n != m for d, (n, m) in enumerate(zip(index.shape, data.shape, strict=True)) if d != dim):
+    if any(
+        n != m for d, (n, m) in enumerate(zip(index.shape, data.shape, strict=True)) if d != dim
+    ):
         return NotImplemented
     halves = add and data.dtype.name in ("float16", "bfloat16")
     if add and not halves and data.dtype.name not in ATOMIC:

@@ -43,14 +43,18 @@ class Quick:
         self.path = path
         self.row = row_of(path.op)
         self.ready: dict[Any, Ready | None] = {}
+        self.rest = (1,) if self.row.factor is not None else ()  # what is recorded besides
         self.places = self.row.places
+        self.fixed: frozenset[int] = frozenset()
+        """The arguments whose number is written into the kernel."""
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         key: list[Any] = []
         arrays: list[Any] = []
-        for value in values:
+        fixed = self.fixed
+        for place, value in enumerate(values):
             if value.__class__ in NUMBERS:
-                key.append(value.__class__)
+                key.append((value.__class__, value) if place in fixed else value.__class__)
                 arrays.append(value)
                 continue
             try:
@@ -63,7 +67,7 @@ class Quick:
                     key.append(_low_bits(data))
             elif data.__class__ is np.ndarray and not data.ndim:
                 data = data[()]
-                key.append(data.dtype)
+                key.append((data.dtype, data) if place in fixed else data.dtype)
             else:
                 return NotImplemented
             arrays.append(data)
@@ -87,6 +91,11 @@ class Quick:
         if found is None or 0 in found[0] or len({a.__class__ for a in on_device}) > 1:
             return NotImplemented
         shape, strides, dtype, fusion, casts, index = found
+        fixed = self.fixed | {self.places[k] for k in fusion.fixed}
+        if fixed != self.fixed:  # keys need these numbers, too
+            self.fixed = fixed
+            self.ready.clear()
+            return NotImplemented
         out = empty(shape, strides, dtype, index)
         operands = self.row._operands(tuple(arrays), casts)
         if index != Current.device or not fusion.run(operands, (out,), True):
@@ -124,11 +133,12 @@ class Quick:
         if path.recorder is None:
             return
         if all(isinstance(value, Tensor) for value in values):
-            path.recorder.call(*values, result)
+            path.recorder.call(*values, *self.rest, result)
             return
         operands = path._operands(values)
         element = kind.compute_dtype(path.op, operands)
-        path.recorder.call(*kind.as_tensors(path.op, list(values), element), result)
+        recorded = kind.as_tensors(path.op, list(values), element)
+        path.recorder.call(*recorded, *self.rest, result)
 
 
 def _low_bits(data: Any) -> int:

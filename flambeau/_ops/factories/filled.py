@@ -402,7 +402,7 @@ def _like(tensor: Tensor, dtype: Any, layout: Any, device: Any, memory_format: A
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
         ) from None
-    if data.base is None and data.flags.c_contiguous and (
+    if data.__class__ is np.ndarray and data.base is None and data.flags.c_contiguous and (
         dtype is layout is device is memory_format is None
     ):  # fmt: skip
         result = memory(data.shape, data.dtype)
