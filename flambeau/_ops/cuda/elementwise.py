@@ -49,10 +49,15 @@ class Plan:
     given: tuple[int, ...]
     numbers: tuple[int, ...]
     rest: tuple[int, ...]
+    plain: bool
+    """Whether it takes all operands, all of them arrays."""
 
     def run(self, operands: Sequence[Any], outs: Sequence[Any]) -> None:
         """Launch."""
         if self.kernel is not None:
+            if self.plain:
+                self.kernel(self.blocks, *operands, *outs, *self.rest)
+                return
             listed = [operands[k] for k in self.given]
             more = [operands[k] for k in self.numbers]
             self.kernel(self.blocks, *listed, *outs, *more, *self.rest)
@@ -84,17 +89,25 @@ class Fusion:
         """
         if not outs[0].size:
             return True
-        meeting = 0 if fresh else _meeting(operands, outs)
-        key = (meeting, *self._key(operands, outs))
-        plan = self.plans.get(key, self)
-        if plan is self:
-            if len(self.plans) >= MOST_PLANS:
-                self.plans.clear()
-            plan = self.plans[key] = self._plan(operands, outs, meeting)
+        plan = self.plan_of(operands, outs, fresh)
         if plan is None:
             return False
-        plan.run(operands, outs)  # type: ignore[union-attr]
+        plan.run(operands, outs)
         return True
+
+    def plan_of(
+        self, operands: Sequence[Any], outs: Sequence[Any], fresh: bool = True
+    ) -> Plan | None:
+        """The plan for such operands and results; None where there is no kernel."""
+        meeting = 0 if fresh else _meeting(operands, outs)
+        key = (meeting, *self._key(operands, outs))
+        try:
+            return self.plans[key]
+        except KeyError:
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            found = self.plans[key] = self._plan(operands, outs, meeting)
+            return found
 
     def _key(self, operands: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         key: list[Any] = []
@@ -182,7 +195,8 @@ def make_plan(fusion: Fusion, operands: Sequence[Any], outs: Sequence[Any], meet
     aligned = all(address(array) % WIDEST == 0 for array in arrays)
     form = Shape(threads=THREADS, apart=meeting == 0, aligned=aligned, reads=work.reads)
     made = kernel(native, form, **statics) if size else None
-    return Plan(made, -(-units // each), tuple(given), tuple(numbers), rest)
+    plain = len(given) == len(operands)
+    return Plan(made, -(-units // each), tuple(given), tuple(numbers), rest, plain)
 
 
 def _is_fixed(fusion: Fusion, value: Any) -> bool:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flambeau._compiler.expr import parameter, trace
-from flambeau._compiler.kernel_source import has_form
+from flambeau._compiler.kernel_source import has_form, static_parameters
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core import dtype as dt
 from flambeau._core.layout import contiguous_strides
-from flambeau._ops.cuda.elementwise import Fusion
+from flambeau._ops.cuda.elementwise import Fusion, Plan
 from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import can_cast
 from flambeau._runtime import choice
+from flambeau._runtime.cpu import _HEADER as HEADER
+from flambeau._runtime.cpu import _word_at as word_at
 from flambeau._tensor.device_array import DeviceArray, empty
 from flambeau._tensor.tensor import wrap
 
 UNSIGNED = 1 << 64
+ndarray = np.ndarray
+
+
+class Call(NamedTuple):
+    """What calls with operands of the same kinds have in common."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    index: int
+    plan: Plan
+    casts: tuple[Any, ...]
+    as_given: bool
+    """Whether the operands are the arguments."""
 
 
 class Row:
@@ -35,16 +51,46 @@ class Row:
                        if k not in self.places and k != self.factor]  # fmt: skip
         self.fusions: dict[Any, Fusion | None] = {}
         self.plans: dict[Any, tuple[Any, ...] | None] = {}
+        self.calls: dict[Any, Call] = {}
+        self.numbers_matter = bool(static_parameters(trace(op.body, self.names)))
 
     def __call__(self, *values: Any) -> Any:
         """The row's result in new memory."""
+        # One look-up for everything about a call: scripts/gpu_check/kernels.py, "row alone".
+        key: list[Any] = []
+        for value in values:
+            if isinstance(value, ndarray):
+                key += (value.shape, value.strides, value.dtype.num, value.__class__,
+                        word_at(id(value) + HEADER).value & 15)  # fmt: skip
+            else:
+                key.append(value if self.numbers_matter else value.__class__)
+        if self.factor is not None and len(values) > self.factor:
+            key.append(values[self.factor] != 1)
+        call = self.calls.get(tuple(key))
+        if call is None:
+            call = self._call(values)
+            if call is None:
+                return NotImplemented
+            if len(self.calls) >= kind.MOST_PLANS:
+                self.calls.clear()
+            self.calls[tuple(key)] = call
+        out = empty(call.shape, call.strides, call.dtype, call.index)
+        operands = values if call.as_given else self._operands(values, call.casts)
+        call.plan.run(operands, (out,))
+        return out
+
+    def _call(self, values: tuple[Any, ...]) -> Call | None:
+        """All that calls with such arguments have in common; None where there is no kernel."""
         found = self._settled(values)
         if found is None:
-            return NotImplemented
+            return None
         shape, strides, dtype, fusion, casts, index = found
         out = empty(shape, strides, dtype, index)
-        operands = self._operands(values, casts)
-        return out if fusion.run(operands, (out,), True) else NotImplemented
+        plan = fusion.plan_of(self._operands(values, casts), (out,))
+        if plan is None:
+            return None
+        plain = not any(casts) and len(values) == len(casts)
+        return Call(shape, strides, dtype, index, plan, casts, plain)
 
     def write(self, *values: Any) -> Any:
         """The result in the memory of the first argument."""
@@ -183,6 +229,7 @@ def _forget() -> None:
     """The default type has changed: integers enter float operators as another one."""
     for row in ROWS.values():
         row.plans.clear()
+        row.calls.clear()
 
 
 dt.on_default_change.append(_forget)

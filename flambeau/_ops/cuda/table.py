@@ -60,8 +60,8 @@ WRITING = Kernels(lambda op: _row(op).write)
 
 def _pointwise(name: str) -> Op | None:
     """The pointwise row of a name."""
-    found = [op for op in REGISTRY.values() if op.full_name == name]
-    return found[0] if len(found) == 1 and found[0].kind == "pointwise" else None
+    found = [op for op in REGISTRY.values() if op.full_name == name and op.kind == "pointwise"]
+    return found[0] if len(found) == 1 else None
 
 
 class Loaded:
