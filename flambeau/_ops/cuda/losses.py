@@ -9,12 +9,17 @@ import numpy as np
 
 from flambeau._compiler.expr import absolute, exp, log1p, maximum, minimum, where
 from flambeau._compiler.fuse import Formula, amax, at, formula, total
+from flambeau._compiler.gpu.ptx import Shape
+from flambeau._compiler.types import OF_NUMPY
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.elementwise import apply
+from flambeau._ops.cuda.kernels.online import class_loss_online
 from flambeau._ops.cuda.softmaxes import _floats, checked
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.losses.elementwise import MEAN, NONE
 from flambeau._ops.rows import formulas as shared
+from flambeau._runtime.cpu import address
+from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray
 
 
@@ -222,6 +227,25 @@ def _plain_classes(scores: Any, target: Any, weight: Any) -> bool:
         target.dtype.kind in "iu" and _floats(scores.dtype))  # fmt: skip
 
 
+ONE_PASS = 1 << 12
+"""Classes from which on scores are read once, and the sum is scaled as the largest grows."""
+
+
+def _in_one_pass(scores: Any, target: Any, ignored: int, results: Any, view: rows.Rows) -> None:
+    vector = 16 // scores.itemsize
+    if view.n % vector or address(scores) % 16:
+        vector = 1
+    form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "target"))
+    made = kernel(
+        class_loss_online, form, T=OF_NUMPY[scores.dtype.name], I=OF_NUMPY[target.dtype.name],
+        V=vector, U=4 if vector > 1 else 8, THREADS=ONLINE_THREADS,
+    )  # fmt: skip
+    made(view.count, scores, target, *results, view.n, ignored)
+
+
+ONLINE_THREADS = 512
+
+
 @on_gpu("_cross_entropy", "_cross_entropy2d")
 @checked
 def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
@@ -235,8 +259,11 @@ def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored
     positions = (target.shape[0], view.inner) if scores.ndim > 2 else target.shape  # noqa: PLR2004
     row_data = fills.new((2, *positions), None, kept, scores)
     losses = fills.new((2, view.count), None, kept, scores)
-    rows.run(class_loss, compute, (scores, target, float(ignored)),
-             (losses[0], row_data[0], row_data[1], losses[1]), view)  # fmt: skip
+    results = losses[0], row_data[0], row_data[1], losses[1]
+    if view.is_plain and view.n > ONE_PASS and kept.itemsize == 4:  # noqa: PLR2004
+        _in_one_pass(scores, target, ignored, results, view)
+    else:
+        rows.run(class_loss, compute, (scores, target, float(ignored)), results, view)
     if reduction == NONE:
         out = fills.new(shape, None, dtype, scores)
         return out if fills.copy(out, losses[0].reshape(shape)) else NotImplemented, row_data

@@ -30,11 +30,15 @@ WIDEST = 16
 LONGEST = 64 * 512
 """Elements of a row that registers hold."""
 UNROLL = 4
-PART = 1 << 15
+PART = 1 << 14
 """Elements of a part of a long row at least."""
-MOST_PARTS = 1024
-BLOCKS = 512
-"""Blocks that keep a GPU busy: with fewer, long rows are split into parts."""
+PART_ACROSS = 1 << 8
+"""The same of rows that lie side by side."""
+MOST_PARTS = 1056
+BLOCKS = 1056
+"""Blocks that keep a GPU busy (8 for each of 132 processors): with fewer, long rows are split."""
+BUSY = 1 << 18
+"""Threads that do so."""
 SCOPE = {**WORDS, **{name: value for name, value in vars(joining).items() if name[:1] != "_"},
          "INF": math.inf, "NAN": math.nan}  # fmt: skip
 LOW = {"f": -math.inf, "i": -(1 << 63)}
@@ -172,7 +176,7 @@ def _in_registers(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, 
 def _in_loops(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, parts: int,
               halves: bool, read: tuple[str, ...], aligned: bool, segmented: bool) -> Ready:  # fmt: skip
     share = -(-rows.length // parts)
-    across = rows.inner > 1 and rows.inner_step < max(rows.step, 1)
+    across = is_across(rows)
     if across:
         count = min(1 << (rows.inner - 1).bit_length(), 32 if share > 8 else THREADS)
         count = max(count, 8)
@@ -183,7 +187,7 @@ def _in_loops(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, part
     native = _native(formula, plan, "loops", 0, halves)
     form = Shape(threads=group * count, aligned=aligned, reads=read)
     made = kernel(
-        native, form, **statics, G=group, ROWS=count, U=UNROLL, ACROSS=across,
+        native, form, **statics, G=group, ROWS=count, U=2 * UNROLL if halves else UNROLL, ACROSS=across,
         CELLS=group * count if across else max(group * count // 32, 1),
         SEGMENTS=rows.segments > 1 or segmented, INNER=rows.inner > 1, PARTS=parts > 1,
     )  # fmt: skip
@@ -215,8 +219,13 @@ def _function(name: str, halves: bool) -> Any:
     return fast.exp if halves and name == "exp" else VECTOR_MATH[name]
 
 
+def is_across(rows: Rows) -> bool:
+    """Whether neighbouring threads have neighbouring rows."""
+    return rows.inner > 1 and rows.inner_step < max(rows.step, 1)
+
+
 def parts_for(rows: Rows) -> int:
     """Into how many parts rows are split that are few and long."""
-    if rows.count >= BLOCKS or rows.length < 2 * PART:
-        return 1
-    return max(1, min(rows.length // PART, BLOCKS // rows.count, MOST_PARTS))
+    wanted, least = (BUSY // (8 * rows.count), PART_ACROSS) if is_across(rows) else (
+        BLOCKS // rows.count, PART)  # fmt: skip
+    return max(1, min(rows.length // least, wanted, MOST_PARTS))
