@@ -20,7 +20,7 @@ from flambeau._ops.table.op import REGISTRY, Op
 
 Kernel = Callable[..., Any]
 Made = TypeVar("Made", bound=Kernel)
-MODULES = ("fills", "reductions", "softmaxes", "losses", "indexing", "arranging")
+MODULES = ("fills", "reductions", "softmaxes", "losses", "indexing", "arranging", "channels")
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention")
 """The same; each is there if its libraries are."""
