@@ -54,10 +54,11 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._runtime.cuda.driver import driver
-from flambeau._runtime.cuda.libraries import cublaslt, cudnn, finding
+from flambeau._runtime.cuda.libraries import cublaslt, cudnn, cudnn_attention, finding
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.cudnn import Convolution, Wishes, convolution
+from flambeau._runtime.cuda.libraries.cudnn_attention import Attention
 from flambeau._runtime.cuda.libraries.matrices import Array, arranged, contiguous
 from flambeau._runtime.cuda.memory import running
 
@@ -445,6 +446,34 @@ def check_convolutions(name: str) -> dict[str, Any]:
     return found
 
 
+def check_attention() -> dict[str, Any]:
+    """cuDNN's graph of attention: errors of values and of the logarithms of sums."""
+    found: dict[str, Any] = {}
+    rng = np.random.default_rng(12)
+    for name, causal, rounded, size in product(("float16", "bfloat16"), (False, True),
+                                               (False, True), (64, 128)):  # fmt: skip
+        dtype = TYPES[name][0]
+        q, k, v = (drawn(rng, (2, 128, 3, size), dtype).transpose(0, 2, 1, 3) for _ in range(3))
+        a, b, c, out = (OnDevice(one) for one in (q, k, v, np.zeros_like(q)))
+        sums = poisoned((2, 3, 128, 1), np.float32)
+        asked = Attention(name, a.array, b.array, c.array, out.array, causal, rounded)
+        title = f"{name} {'causal ' if causal else ''}{'rounded ' if rounded else ''}{size}"
+        try:
+            plan = cudnn_attention._forward(asked, Wishes())
+        except Exception as refusal:
+            found[title] = f"refused: {refusal}"
+            continue
+        plan.run(a.address, b.address, c.address, out.address, sums.address, size**-0.5)
+        scores = wide(q) @ wide(k).swapaxes(2, 3) * size**-0.5
+        if causal:
+            scores[..., np.arange(128) > np.arange(128)[:, None]] = -np.inf
+        powers = np.exp(scores)
+        totals = powers.sum(3, keepdims=True)
+        wrong = [error(out.back(), powers / totals @ wide(v)), error(sums.back(), np.log(totals))]
+        found[title] = [*wrong, "right" if max(wrong) < 3e-2 else "WRONG"]
+    return found
+
+
 def check_measuring() -> dict[str, Any]:
     """Plans that choose among candidates give the same values; how many there were."""
     x, y = repeated((1024, 1024), np.float16), repeated((1024, 1024), np.float16)
@@ -614,6 +643,34 @@ def _time_convolutions_of_torch(torch: Any, found: dict[str, Any], title: str, s
             entry.append(round(torch_timed(torch, work, 0.02), 1))
 
 
+def time_attention(torch: Any) -> dict[str, Any]:
+    """us of attention forward, 8 x 12 heads of 512 x 64, bf16: ours through cuDNN, PyTorch's."""
+    found: dict[str, Any] = {}
+    dtype = TYPES["bfloat16"][0]
+    shape, strides = (8, 12, 512, 64), (512 * 12 * 64, 64, 12 * 64, 1)
+    q, k, v, out = (repeated((8, 512, 12, 64), dtype) for _ in range(4))
+    sums = poisoned((8, 12, 512, 1), np.float32)
+    array = Array(shape, strides)
+    for causal in (False, True):
+        title = "causal" if causal else "whole"
+        try:
+            plan = cudnn_attention.forward(
+                Attention("bfloat16", array, array, array, array, causal), Wishes(limit=1)
+            )
+            go = lambda p=plan: p.run(q.address, k.address, v.address, out.address,  # noqa: E731
+                                      sums.address, 0.125)  # fmt: skip
+            found[title] = [round(timed(go), 1)]
+        except Unsupported as refusal:
+            found[title] = [f"refused: {refusal}"]
+        if torch is not None:
+            a, b, c = (torch.randn(8, 512, 12, 64, device="cuda", dtype=torch.bfloat16)
+                       .transpose(1, 2) for _ in range(3))  # fmt: skip
+            attend = torch.nn.functional.scaled_dot_product_attention
+            work = lambda x=(a, b, c), f=causal, act=attend: act(*x, is_causal=f)  # noqa: E731
+            found[title].append(round(torch_timed(torch, work), 1))
+    return found
+
+
 def time_host() -> dict[str, float]:
     """us of host time of a call with everything planned."""
     x = repeated((16, 16), np.float16)
@@ -646,6 +703,7 @@ def main() -> None:
     report.run("cuDNN", lambda: str(cudnn.library(0).handle is not None))
     for name in FUSED:
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name), 25)
+    report.run("attention", check_attention, 32)
     if REAL:
         times(report)
     for name in ("bfloat16", "float64"):
@@ -659,6 +717,7 @@ def times(report: Report) -> None:
     report.run("host us", time_host)
     report.run("time of products", lambda: time_products(torch))
     report.run("time of a linear layer", lambda: time_linear(torch))
+    report.run("time of attention", lambda: time_attention(torch))
     report.run("time of convolutions", lambda: time_convolutions(torch))
 
 

@@ -1,4 +1,5 @@
-"""Attention on GPUs: products through cuBLASLt, with the rows of the scores between them.
+"""Attention on GPUs: cuDNN's engines for half types without a mask, which keep the scores on the
+chip; else products through cuBLASLt, with the rows of the scores between them.
 
 Scores are float32 (float64 for that type), whatever the type of queries and keys is. The backward
 pass computes them again.
@@ -10,12 +11,19 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from flambeau._core.attention_backends import Permitted
+from flambeau._core.cudnn_settings import Cudnn
 from flambeau._ops.attention.dot_product import later_keys
-from flambeau._ops.cuda.products import LEFT, RIGHT, multiply
+from flambeau._ops.cuda.products import FLOAT32, LEFT, RIGHT, as_array, multiply
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import are_in_rows
 from flambeau._ops.table.namespace import ops
-from flambeau._runtime.cpu import preserved_strides
+from flambeau._runtime.cpu import address, preserved_strides
+from flambeau._runtime.cuda.libraries.cublaslt import Unsupported
+from flambeau._runtime.cuda.libraries.cudnn import Wishes
+from flambeau._runtime.cuda.libraries.cudnn_attention import Attention, Forward, forward
+from flambeau._runtime.cuda.libraries.finding import MissingLibrary
+from flambeau._runtime.cuda.libraries.matrices import Array, contiguous
 from flambeau._runtime.cuda.memory import Current
 from flambeau._tensor import device_array
 from flambeau._tensor.tensor import wrap
@@ -58,6 +66,50 @@ def weights_of(scores: Any, log_sums: Any) -> Any:
     return ops.exp(ops.sub(scores, ops.unsqueeze(sums, -1)))
 
 
+# ---- through cuDNN
+
+WIDEST = 128
+"""The head size up to which cuDNN's engines keep scores on the chip."""
+PLANS: dict[Any, Forward | None] = {}
+"""All that a plan depends on -> the plan; None where there is no engine."""
+
+
+def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
+            strides: tuple[int, ...] | None) -> Any:  # fmt: skip
+    """The weighted values and the logarithms of sums by one kernel; None where there is none."""
+    width, letter = query.shape[3], query.dtype.char
+    fits = letter in "eE" and width % 8 == 0 and width <= WIDEST and value.shape[3] == width
+    if not fits or not Cudnn.enabled or "cudnn" not in Permitted.names:
+        return None
+    places = [address(array) for array in (query, key, value)]
+    low = (places[0] | places[1] | places[2]) & 15
+    key_of_plan = (letter, query.shape, query.strides, key.shape, key.strides, value.strides,
+                   strides, is_causal, low, Current.device)  # fmt: skip
+    plan = PLANS.get(key_of_plan, PLANS)
+    out = contiguous(query.shape) if strides is None else Array(query.shape, strides)
+    if plan is PLANS:
+        arrays = [as_array(array) for array in (query, key, value)]
+        asked = Attention("float16" if letter == "e" else "bfloat16", arrays[0], arrays[1],
+                          arrays[2], out, is_causal)  # fmt: skip
+        plan = PLANS[key_of_plan] = None if low else _planned(asked)
+    if plan is None:
+        return None
+    result = device_array.empty(out.shape, out.strides, query.dtype, Current.device)
+    sums = device_array.empty(query.shape[:3], contiguous(query.shape[:3]).strides, FLOAT32,
+                              Current.device)  # fmt: skip
+    plan.run(places[0], places[1], places[2], address(result), address(sums), scale)
+
+
+def _planned(asked: Attention) -> Forward | None:
+    try:
+        return forward(asked, Wishes())
+    except (Unsupported, MissingLibrary):
+        return None
+
+
+# ---- rows
+
+
 def _usable(query: Any, *others: Any) -> bool:
     return (
         query.dtype.char in "fdeE"
@@ -77,6 +129,10 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
     strides = None
     if shape == query.shape and are_in_rows(query, key, value, attn_mask):
         strides = preserved_strides(query)
+    if mask is None:
+        found = at_once(query, key, value, is_causal, scale, strides)
+        if found is not None:
+            return found
     try:
         scores = scores_of(wrap(query), wrap(key), mask, is_causal, scale)
         log_sums = ops.logsumexp(scores, [-1])
