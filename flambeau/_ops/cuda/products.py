@@ -9,7 +9,7 @@ torch's.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from flambeau._runtime.cuda.libraries.matrices import Array, Product, arranged, 
 from flambeau._runtime.cuda.memory import Current, running
 from flambeau._tensor import device_array
 
+FLOAT32 = np.dtype(np.float32)
 NAMES = {"f": "float32", "d": "float64", "e": "float16", "E": "bfloat16", "F": "complex64",
          "D": "complex128"}  # fmt: skip
 """Types that are multiplied, by NumPy's letters."""
@@ -42,9 +43,8 @@ class Ready:
 
     __slots__ = ("dtype", "plan", "shape", "strides")
 
-    def __init__(self, plan: Plan | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.plan, self.shape, self.dtype = plan, shape, dtype
-        self.strides = contiguous(shape).strides
+    def __init__(self, plan: Plan | None, out: Array, dtype: np.dtype[Any]) -> None:
+        self.plan, self.shape, self.strides, self.dtype = plan, out.shape, out.strides, dtype
 
 
 PLANS: dict[Any, Any] = {}
@@ -53,8 +53,9 @@ PLANS: dict[Any, Any] = {}
 
 def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta: complex = 0, *,
              turned: tuple[bool, bool] = PLAIN, epilogue: int = numbers.DEFAULT, bias: Any = None,
-             aux: Any = None, tf32: bool | None = None) -> Any:  # fmt: skip
-    """`alpha * left @ right + beta * added`, then the epilogue, in new row-major memory.
+             aux: Any = None, tf32: bool | None = None, widened: bool = False,
+             strides: tuple[int, ...] | None = None) -> Any:  # fmt: skip
+    """`alpha * left @ right + beta * added`, then the epilogue, in new memory.
 
     Args:
         left: [*, N, K], or its adjoint where `turned` says so; `right`: [*, K, M]. Batches
@@ -62,6 +63,8 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         added: of the result's shape.
         epilogue: of `cublaslt_numbers`, with the arrays that it reads or writes.
         tf32: whether float32 may be rounded so; by default what the settings of products say.
+        widened: half types give float32.
+        strides: of the result, in elements; row-major by default.
 
     Returns:
         NotImplemented where the library cannot.
@@ -80,13 +83,16 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
            epilogue, low & -low, tf32, Current.device, Determinism.enabled,
            None if added is None else (added.shape, added.strides, added.dtype.char),
-           HALVES.get(letter) in precision.Precision.wide_reductions)  # fmt: skip
+           HALVES.get(letter) in precision.Precision.wide_reductions, widened,
+           strides)  # fmt: skip
     ready = PLANS.get(key, PLANS)
     if ready is PLANS:
-        ready = PLANS[key] = _planned(left, right, added, turned, epilogue, low & -low or 256, tf32)
+        ready = PLANS[key] = _planned(
+            left, right, added, turned, strides, _Wish(epilogue, low & -low or 256, tf32, widened)
+        )
     if ready is None:
         return _copied(left, right, added, alpha, beta, turned=turned, epilogue=epilogue,
-                       bias=bias, aux=aux, tf32=tf32)  # fmt: skip
+                       bias=bias, aux=aux, tf32=tf32, widened=widened, strides=strides)  # fmt: skip
     out = device_array.empty(ready.shape, ready.strides, ready.dtype, Current.device)
     if ready.plan is not None:
         ready.plan.run(at_left, at_right, address(out), at_added, alpha, beta,
@@ -118,9 +124,18 @@ def _turned(data: np.ndarray, turned: bool) -> Array:
     return as_array(data).mT if turned else as_array(data)
 
 
+class _Wish(NamedTuple):
+    """What is wanted of a product besides its operands."""
+
+    epilogue: int
+    alignment: int
+    tf32: bool
+    widened: bool
+
+
 def _planned(left: np.ndarray, right: np.ndarray, added: np.ndarray | None,
-             turned: tuple[bool, bool], epilogue: int, alignment: int,
-             tf32: bool) -> Ready | None:  # fmt: skip
+             turned: tuple[bool, bool], strides: tuple[int, ...] | None,
+             wish: _Wish) -> Ready | None:  # fmt: skip
     """The plan of a product; None where operands do not fit, or the library has none."""
     one, other = _turned(left, turned[0]), _turned(right, turned[1])
     if right.dtype != left.dtype or one.shape[-1] != other.shape[-2]:
@@ -130,24 +145,24 @@ def _planned(left: np.ndarray, right: np.ndarray, added: np.ndarray | None,
     except ValueError:
         return None
     shape = (*batch, one.shape[-2], other.shape[-1])
-    if added is not None and (added.shape != shape or added.dtype != left.dtype):
+    dtype = FLOAT32 if wish.widened and left.dtype.itemsize == 2 else left.dtype
+    if added is not None and (added.shape != shape or added.dtype != dtype):
         return None
+    out = contiguous(shape) if strides is None else Array(shape, strides)
     if 0 in shape or one.shape[-1] == 0:
-        return Ready(None, shape, left.dtype)
-    product = arranged(one, other, contiguous(shape), None if added is None else as_array(added))
-    if product is None:
-        return None
-    plan = plan_of(product, left.dtype.char, epilogue, alignment, tf32, turned)
-    return None if plan is None else Ready(plan, shape, left.dtype)
+        return Ready(None, out, dtype)
+    product = arranged(one, other, out, None if added is None else as_array(added))
+    plan = None if product is None else _plan_of(product, left.dtype.char, wish, turned)
+    return None if plan is None else Ready(plan, out, dtype)
 
 
-def plan_of(product: Product, letter: str, epilogue: int, alignment: int, tf32: bool,
-            turned: tuple[bool, bool] = PLAIN) -> Plan | None:  # fmt: skip
+def _plan_of(product: Product, letter: str, wish: _Wish, turned: tuple[bool, bool]) -> Plan | None:
     """The library's plan of a product; None where it has no algorithm."""
     conjugated = turned if letter in "FD" else PLAIN
     wide = HALVES.get(letter) in precision.Precision.wide_reductions
-    kind = Kind(NAMES[letter], epilogue, tf32, alignment, conjugated, wide,
-                measured=not Determinism.enabled)  # fmt: skip
+    result = "float32" if wish.widened and letter in HALVES else ""
+    kind = Kind(NAMES[letter], wish.epilogue, wish.tf32, wish.alignment, conjugated, wide,
+                measured=not Determinism.enabled, result=result)  # fmt: skip
     try:
         return Plan(product, kind)
     except Unsupported:

@@ -7,8 +7,10 @@ which the conformance tests compare with PyTorch; results of the rows named are 
 from __future__ import annotations
 
 import json
+import operator
 import traceback
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import flambeau as torch
@@ -38,7 +40,8 @@ def same_on_both(
         given = [tensor.detach().to(place).requires_grad_() for tensor in tensors]
         results = function(*given)
         results = results if isinstance(results, tuple) else (results,)
-        sum((parts(result) * weights_of(parts(result))).sum() for result in results).backward()
+        sums = [(parts(result) * weights_of(parts(result))).sum() for result in results]
+        reduce(operator.add, sums).backward()
         grads = [tensor.grad for tensor in given if tensor.grad is not None]
         found.append([one.detach().cpu() for one in (*results, *grads)])
     left = [row for row in host.CALLS if row in ROWS and row not in on_host]
@@ -64,7 +67,7 @@ ROWS = frozenset("""
     mm bmm _matmul _matmul_as_mv _times_adjoint _adjoint_times dot _matmul_dot mv _matmul_mv
     _times_row _vector_times _transposed_mv addmm baddbmm addmv addr outer _matmul_outer addbmm
     _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward
-    convolution _conv_input_grad _conv_weight_grad
+    convolution _conv_input_grad _conv_weight_grad _attention _attention_backward
 """.split())  # fmt: skip
 
 
@@ -223,6 +226,36 @@ def flags_of_cudnn_act() -> None:
     torch.backends.cudnn.enabled = True
     with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False):
         assert error() < 1e-4
+
+
+# ---- attention
+
+
+def attention_of_all_types() -> None:
+    for dtype in FLOATS:
+        q, k, v = (drawn(dtype, 2, 3, size, 8) for size in (5, 7, 7))
+        same_on_both(F.scaled_dot_product_attention, q, k, v)
+        same_on_both(
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v
+        )
+        same_on_both(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), q, k, v)
+
+
+def attention_with_masks() -> None:
+    q, k, v = (drawn(torch.float32, 2, 3, size, 8) for size in (5, 7, 7))
+    open_ = torch.rand(2, 1, 5, 7) > 0.4
+    open_[0, 0, 2] = False  # a query that may look nowhere
+    for mask in (open_, torch.randn(5, 7), torch.randn(2, 3, 5, 7)):
+        same_on_both(lambda q, k, v, m=mask: F.scaled_dot_product_attention(
+            q, k, v, m.to(q.device)), q, k, v)  # fmt: skip
+
+
+def attention_between_projections() -> None:
+    """Heads that lie behind tokens, and fewer heads of keys than of queries."""
+    x = drawn(torch.float32, 2, 5, 3, 4)
+    same_on_both(lambda x: F.scaled_dot_product_attention(*[x.transpose(1, 2)] * 3), x)
+    q, k = drawn(torch.float32, 2, 4, 5, 8), drawn(torch.float32, 2, 2, 5, 8)
+    same_on_both(lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True), q, k)
 
 
 FACTS = {

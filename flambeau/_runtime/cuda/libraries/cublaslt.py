@@ -38,6 +38,7 @@ class Kind:
 
     `alignment`: bytes that all addresses are multiples of, 256 at most. `conjugated`: of left and
     right, which are transposed then. `measured`: the fastest algorithm, not the one proposed first.
+    `result`: the type of the result where it is not the usual one.
     """
 
     dtype: str
@@ -47,6 +48,7 @@ class Kind:
     conjugated: tuple[bool, bool] = (False, False)
     wide_reductions: bool = False
     measured: bool = True
+    result: str = ""
 
 
 class Lt:
@@ -144,7 +146,7 @@ class Plan:
         self.product, self.kind = product, kind
         self.lt = library(Current.device)
         left, right, out = product.left, product.right, product.out
-        self.result = numbers.RESULTS.get(kind.dtype, kind.dtype)
+        self.result = kind.result or numbers.RESULTS.get(kind.dtype, kind.dtype)
         self.sizes = tuple(np.dtype(_numpy(name)).itemsize for name in (kind.dtype, self.result))
         values = {
             "transa": _operation(right, kind.conjugated[1]),

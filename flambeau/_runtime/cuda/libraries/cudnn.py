@@ -127,17 +127,19 @@ class Graph:
 
     def virtual(self, array: Array, dtype: str = "float32") -> int:
         """A tensor between operations, which is never in memory."""
-        wide = "float64" if self.dtype == "float64" else dtype
-        return self.tensor(array, wide, virtual=True)
+        wide = self.dtype == "float64" and dtype == "float32"
+        return self.tensor(array, self.dtype if wide else dtype, virtual=True)
 
     def add(self, kind: str, **values: Any) -> None:
         """An operation."""
         self.operations.append(self.dnn.node(kind, **values))
 
-    def pointwise(self, mode: str, y: int, axis: int | None = None, **tensors: int) -> None:
+    def pointwise(self, mode: str, y: int, *, axis: int | None = None, compute: str = "",
+                  **tensors: int) -> None:  # fmt: skip
         """An operation on elements."""
         given = {} if axis is None else {"axis": axis}
-        how = self.dnn.node("pointwise", mode=MODES[mode], compute=self.compute, **given)
+        kind = TYPES[compute] if compute else self.compute
+        how = self.dnn.node("pointwise", mode=MODES[mode], compute=kind, **given)
         self.add("apply", pointwise=how, y=y, **tensors)
 
     def reduce(self, operator: int, x: int, y: int) -> None:

@@ -166,8 +166,10 @@ def _check(how: Description, a: Layout, b: Layout, c: Layout, d: Layout) -> None
     for layout in (a, b, c, d):
         if layout.ld < max(layout.rows, 1) or not layout.rows * layout.columns:
             raise Refusal(numbers.INVALID_VALUE)
-    expected = numbers.RESULTS.get(a.dtype, a.dtype)
-    if not a.dtype == b.dtype or not expected == c.dtype == d.dtype:
+    expected = {numbers.RESULTS.get(a.dtype, a.dtype)}
+    if a.dtype in ("float16", "bfloat16"):
+        expected.add("float32")
+    if a.dtype != b.dtype or c.dtype != d.dtype or d.dtype not in expected:
         raise Refusal(numbers.NOT_SUPPORTED)
     if a.dtype == "int8" and (how["transa"] != 1 or how["transb"] or a.ld % 4 or b.ld % 4):
         raise Refusal(numbers.NOT_SUPPORTED)

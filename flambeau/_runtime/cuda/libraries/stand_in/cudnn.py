@@ -17,6 +17,7 @@ from flambeau._runtime.cuda.libraries.stand_in.memory import (
     Refusal,
     device_array,
     guarded,
+    host_value,
     numpy_type,
     put,
 )
@@ -218,6 +219,8 @@ class Run:
         node = self.handles[tensor]
         if "virtual" in node.values:
             return self.between[node["number"]]
+        if "by_value" in node.values:
+            return host_value(self.places[node["number"]], numpy_type(NAMES[node["dtype"]]))
         values = self._memory(node)
         return values.astype(np.float32) if values.dtype.itemsize == 2 else values
 
