@@ -6,7 +6,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 KINDS = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
@@ -117,6 +117,7 @@ class OfThread(threading.local):
         self.chosen: device = CPU
         self.on_zeros = False  # whether an operator runs for its layout alone
         self.makes_on: device | None = None  # where the tensor that is being made shall lie
+        self.pins = False  # whether its memory shall be pinned
         self.works_on: device | None = None  # the GPU for which the CPU computes now
         self.blocks: list[device] = []
 
@@ -157,22 +158,22 @@ def _missing_device(wanted: device) -> NotImplementedError:
     return NotImplementedError(f"device '{wanted}' is not implemented in flambeau 0.1")
 
 
-def pin(device_: Any) -> NoReturn:
-    """Memory that is there shall be pinned: there is no accelerator to pin it for."""
+def check_pin(device_: Any) -> None:
+    """Memory that is there shall be pinned. Raises RuntimeError without an accelerator."""
     if device_ is not None:
         _warn_of_device("pin_memory")
         _warn_of_device("is_pinned")  # which is asked first
         if device(device_).type == "cpu":
             raise RuntimeError("CPU device type not an accelerator.")
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    if not Cuda.devices():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
-def is_pinned(device_: Any) -> bool:
-    """Whether memory is pinned for an accelerator: no."""
+def look_at_pinned(device_: Any) -> None:
+    """The argument of `is_pinned`, which is of no use."""
     if device_ is not None:
         device(device_)
         _warn_of_device("is_pinned")
-    return False
 
 
 def _warn_of_device(name: str) -> None:
@@ -181,7 +182,8 @@ def _warn_of_device(name: str) -> None:
 
 
 def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:
-    """The argument `pin_memory` of a function that makes tensors, which is not False.
+    """The argument `pin_memory` of a function that makes tensors, which is not False; True makes
+    the memory of the next tensor pinned.
 
     Raises:
         RuntimeError: it is True, and there is no accelerator to pin memory for.
@@ -191,9 +193,12 @@ def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:
         return
     if not isinstance(pin_memory, bool):
         raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {_name(pin_memory)}")
+    if not pin_memory:
+        return
     if not Cuda.devices():
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no "
                            "pinned memory allocator is available on this system.")  # fmt: skip
+    thread.pins = Defaults.elsewhere = True
 
 
 class Cuda:

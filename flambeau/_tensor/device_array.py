@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from flambeau._core.allocation import overflowed
 from flambeau._core.device import CUDA, Cuda, device
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime.cpu import _bytes, address, element_strides
-from flambeau._runtime.cuda import memory
+from flambeau._runtime.cuda import memory, pinned
 from flambeau._runtime.cuda.driver import driver
 from flambeau._tensor.numberless import Numberless
 
@@ -28,6 +29,8 @@ window.restype = ctypes.py_object
 window.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 WRITABLE = 0x200
 new = np.ndarray.__new__
+MOST = 2**63 - 1
+"""More bytes have no number."""
 WORD = 4
 """Bytes of the widest pattern that the driver fills memory with."""
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
@@ -132,12 +135,15 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
 
     Raises:
         torch.OutOfMemoryError: the device has not so much.
+        RuntimeError: nobody has.
     """
     shape, steps = tuple(shape), _bytes(tuple(strides), numpy_dtype.itemsize)
     nbytes = 0
     if 0 not in shape:
         nbytes = numpy_dtype.itemsize
         nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
+    if nbytes > MOST:
+        raise overflowed(shape)
     return over_block(memory.Block(nbytes, index), class_of(index), shape, numpy_dtype, steps)
 
 
@@ -201,6 +207,8 @@ def from_host(data: np.ndarray, place: device) -> Any:
     if data.size:
         driver = memory.running(place.index)
         driver.to_device(address(result), address(data), data.nbytes, memory.Current.stream)
+        if pinned.starts:
+            pinned.used_by(address(data), result.place.index, memory.Current.stream)
     return result
 
 

@@ -12,6 +12,7 @@ from flambeau._runtime.cpu import address, element_strides
 from flambeau._tensor import printing
 from flambeau._tensor.conversion import numbers_of
 from flambeau._tensor.examples import NO_MEMORY, Example
+from flambeau._tensor.pinned_arrays import is_pinned as is_pinned_array
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, class_of, constructors, method, storage_of
 from flambeau._tensor.type_names import NAMES as TYPE_NAMES
@@ -159,7 +160,8 @@ def is_neg(self: Tensor) -> bool:
 @method
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the memory is pinned for a GPU."""
-    return places.is_pinned(device)
+    places.look_at_pinned(device)
+    return is_pinned_array(self._data)
 
 
 @method

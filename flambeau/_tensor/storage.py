@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._core.device import CPU, META, check_available, device, is_pinned, pin
+from flambeau._core.device import CPU, META, check_available, check_pin, device, look_at_pinned
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._runtime.cpu import address, owner_of
 from flambeau._tensor.device_array import DeviceArray, assigned, from_host, to_host
 from flambeau._tensor.meta import Pages
+from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
 
 if TYPE_CHECKING:
     from flambeau._runtime.shared_memory import SharedMemory
@@ -181,11 +182,14 @@ class UntypedStorage:
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is pinned for a GPU."""
-        return is_pinned(device)
+        look_at_pinned(device)
+        return is_pinned(self.array)
 
-    def pin_memory(self, device: Any = None) -> NoReturn:
-        """The memory pinned for a GPU. Raises RuntimeError: there is none."""
-        pin(device)
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """A copy in memory pinned for a GPU, itself if it is there. Raises RuntimeError without a
+        GPU."""
+        check_pin(device)
+        return self if is_pinned(self.array) else UntypedStorage(pinned_copy(self.array))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """This storage, or a copy on another device."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import modes
-from flambeau._core.device import CPU, META, device, made_on
+from flambeau._core.device import CPU, META, device, made_on, thread
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
 from flambeau._tensor.device_array import DeviceArray, from_host
 from flambeau._tensor.meta import Meta, like
 from flambeau._tensor.numberless import as_array
+from flambeau._tensor.pinned_arrays import wanted
 from flambeau._tensor.storage import UntypedStorage
 
 new = object.__new__
@@ -227,6 +228,8 @@ def without_memory(data: np.ndarray) -> Meta:
 def placed(data: np.ndarray) -> Any:
     """An array for the tensor that is being made, on the device that was asked for (`prepare`)."""
     place = made_on()
+    if thread.pins and place is None:
+        return wanted(data)
     if place is None or data.__class__ is not np.ndarray:
         return data
     return without_memory(data) if place is META else from_host(data, place)

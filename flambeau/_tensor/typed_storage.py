@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -283,9 +283,10 @@ class TypedStorage:
         """Whether the memory is pinned for a GPU."""
         return self._untyped_storage.is_pinned(device)
 
-    def pin_memory(self, device: Any = None) -> NoReturn:
-        """The memory pinned for a GPU. Raises RuntimeError: there is none."""
-        self._untyped_storage.pin_memory(device)
+    def pin_memory(self, device: Any = None) -> Any:
+        """A copy in memory pinned for a GPU. Raises RuntimeError without one."""
+        pinned = self._untyped_storage.pin_memory(device)
+        return TypedStorage(wrap_storage=pinned, dtype=self.dtype)
 
     def _converted(self, dtype: dt.dtype) -> TypedStorage:
         elements = self._elements

@@ -41,7 +41,7 @@ def what_torch_cuda_answers() -> None:
     assert torch.accelerator.current_accelerator() == torch.device("cuda")
     properties = torch.cuda.get_device_properties("cuda:0")
     assert properties.name == torch.cuda.get_device_name(0)
-    assert (properties.major, properties.minor) == torch.cuda.get_device_capability() == (8, 0)
+    assert (properties.major, properties.minor) == torch.cuda.get_device_capability() == (9, 0)
     assert properties.total_memory == torch.cuda.mem_get_info()[1] > 0
     torch.cuda.set_device(0)
     torch.cuda.synchronize()

@@ -11,7 +11,6 @@ import pytest
 import flambeau as torch
 from flambeau._core.missing import NotImplementedInFlambeau
 
-
 NEED_A_DEVICE = (
     "current_device get_device_name get_device_properties get_device_capability synchronize "
     "mem_get_info initial_seed get_rng_state current_stream default_stream ipc_collect init "

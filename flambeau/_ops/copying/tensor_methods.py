@@ -12,14 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flambeau._core import layout as lay
-from flambeau._core.device import NOT_COMPILED, pin
+from flambeau._core.device import NOT_COMPILED, check_pin
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor import overriding
 from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.bits import set_bits, writes
-from flambeau._tensor.tensor import Tensor, memory_of, method, new
+from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
+from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
 from flambeau.autograd.history import bump, check_inplace, view_of
 
 
@@ -33,12 +34,15 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @method
-def pin_memory(self: Tensor, device: Any = None) -> NoReturn:
-    """The tensor in memory pinned for a GPU. Raises RuntimeError: there is none."""
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy in memory pinned for a GPU, itself if it is there. Raises RuntimeError without one."""
+    if self.is_cuda:
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")  # type: ignore[attr-defined]
     if self.is_meta:
         raise RuntimeError(f"cannot pin 'Meta{self.dtype.scalar_name}Type' only dense CPU tensors "
                            "can be pinned")  # fmt: skip
-    pin(device)
+    check_pin(device)
+    return self if is_pinned(self._data) else wrap(pinned_copy(self._data))
 
 
 # ---- a Python function for every element

@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
-from flambeau._core.device import CPU, Cuda, check_available, pin
+from flambeau._core.device import CPU, Cuda, check_available, check_pin
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._ops.factories.filled import shape_of
 from flambeau._ops.sparse import table
@@ -95,7 +95,7 @@ def _refuse_pinned(pin_memory: Any) -> None:
         raise TypeError("sparse_coo_tensor(): argument 'pin_memory' must be bool, not "
                         f"{type(pin_memory).__name__}")  # fmt: skip
     if not Cuda.devices():
-        pin(None)
+        check_pin(None)
 
 
 def check(tensor: SparseTensor) -> None:
