@@ -117,6 +117,15 @@ def contiguous(data: DeviceArray) -> Any:
     return result
 
 
+def laid_out(data: DeviceArray, strides: Any) -> Any:
+    """The array itself if it has these strides (in elements), else a copy that has."""
+    if element_strides(data) == tuple(strides):
+        return data
+    result = empty(data.shape, strides, data.dtype, data.place.index)
+    assigned[0](result, data)
+    return result
+
+
 assigned: list[Any] = []
 """What copies arrays on devices: `_ops.cuda.copies.assign`, once there are any."""
 

@@ -22,7 +22,7 @@ Kernel = Callable[..., Any]
 Made = TypeVar("Made", bound=Kernel)
 MODULES = ("fills", "reductions", "softmaxes", "losses", "indexing", "arranging", "channels")
 """The modules of this package whose functions are kernels of rows."""
-LATER = ("products", "conv", "attention")
+LATER = ("products", "conv", "attention", "reshaping")
 """The same; each is there if its libraries are."""
 
 

@@ -21,7 +21,7 @@ def _strided(size: Any, stride: Any, numpy_dtype: Any) -> np.ndarray:
     if min([*size, *stride], default=0) < 0:
         raise strided_too_far(size, stride)
     try:
-        return untouched(cpu.empty_strided(size, stride, numpy_dtype))
+        return made(tuple(size), numpy_dtype, None, tuple(stride))
     except ValueError:
         raise strided_too_far(size, stride) from None
 

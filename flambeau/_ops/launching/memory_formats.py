@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flambeau._core.layout import channels_last_strides, is_channels_last
+from flambeau._core.layout import channels_last_strides, contiguous_strides, is_channels_last
 from flambeau._runtime.cpu import element_strides, empty_strided, preserved_strides
+from flambeau._tensor.device_array import DeviceArray, laid_out
 from flambeau._tensor.examples import Example
 from flambeau._tensor.meta import Meta, like, zeros_of
 
@@ -66,6 +67,9 @@ def in_format_of(values: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     last = values.ndim in (4, 5) and any(map(is_suggested_last, sources))
     if values.__class__ is Meta:
         return like(in_format(zeros_of(values), last))
+    if isinstance(values, DeviceArray):
+        order = channels_last_strides if last else contiguous_strides
+        return laid_out(values, order(values.shape))
     return in_format(values, last)
 
 

@@ -1,0 +1,42 @@
+#!/bin/sh
+# What holds on a machine with an NVIDIA GPU, and what it takes: one command, results as JSON.
+#
+#     scripts/gpu_check.sh FOLDER [PART...]
+#
+# Parts are programs in scripts/gpu_check/ and programs of the conformance suite; each writes
+# FOLDER/PART.json and FOLDER/PART.log, and stops after its time. Without names, all run, those
+# whose result is there already left out. PyTorch, where it is installed, is timed beside.
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${1:?usage: gpu_check.sh FOLDER [PART...]}
+shift
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
+cd "$root" || exit 1
+
+part() { # name, seconds, command
+    name=$1 limit=$2
+    shift 2
+    case " $wanted " in *" $name "*) ;; *) return ;; esac
+    [ -z "$named" ] && [ -e "$out/$name.done" ] && return
+    begin=$(date +%s)
+    timeout "$limit" "$@" >"$out/$name.log" 2>&1
+    code=$?
+    [ $code -eq 0 ] && touch "$out/$name.done"
+    echo "== $name: exit $code, $(($(date +%s) - begin)) s"
+    tail -n "${LINES_SHOWN:-6}" "$out/$name.log" | cut -c1-400
+}
+
+named=$*
+wanted=${named:-driver kernels libraries training facts golden random operators products}
+script="python3 scripts/gpu_check"
+part driver 60 $script/driver.py --out "$out/driver.json"
+part kernels 90 $script/kernels.py --out "$out/kernels.json"
+part libraries 90 $script/libraries.py --out "$out/libraries.json"
+part training 110 $script/training.py --out "$out/training.json"
+part facts 40 python3 tests/cuda/emulated.py
+[ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
+part random 60 $script/random_streams.py --out "$out/random.json"
+part operators 150 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
+    --only devices --limit-samples 2 --dtypes float32 --jobs 8 --timeout 30 --out '$out/operators.json'"
+part products 90 $script/cpu_products.py --out "$out/products.json"

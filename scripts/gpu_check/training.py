@@ -1,0 +1,247 @@
+"""Whole training steps on a GPU beside PyTorch's: the same models, the same first weights.
+
+    python scripts/gpu_check/training.py --out FILE.json [--quick] [--only REGEX]
+
+Each line: milliseconds of a step here and under PyTorch (medians between events), the losses of the
+first steps of both, and which rows the host computed. `--quick` takes small sizes: for the emulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import flambeau
+
+
+def filled(torch, module, seed):
+    """The same weights in both libraries."""
+    rng = np.random.default_rng(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            shape = tuple(parameter.shape)
+            scale = 0.6 / max(np.prod(shape[1:]), 1) ** 0.5 if len(shape) > 1 else 0.05
+            numbers = rng.standard_normal(shape, dtype=np.float32) * scale
+            parameter.copy_(torch.from_numpy(numbers.astype(np.float32)))
+    return module.cuda()
+
+
+def mlp(torch, small):
+    nn = torch.nn
+    width, batch = (64, 8) if small else (512, 256)
+    layers = []
+    for _ in range(6):
+        layers += [nn.Linear(width, width), nn.GELU()]
+    model = filled(torch, nn.Sequential(*layers, nn.Linear(width, 10)), 1)
+    rng = np.random.default_rng(2)
+    x = torch.from_numpy(rng.standard_normal((batch, width), dtype=np.float32)).cuda()
+    y = torch.from_numpy(rng.integers(0, 10, batch)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    return model, optimizer, lambda: nn.functional.cross_entropy(model(x), y)
+
+
+def checkerboard(torch, small):
+    """1x1 convolutions over an image of coordinates, as in the documents on mixed precision."""
+    nn = torch.nn
+    size, width = (16, 16) if small else (512, 256)
+    layers = [nn.Conv2d(2, width, 1), nn.ReLU()]
+    for _ in range(3):
+        layers += [nn.Conv2d(width, width, 1), nn.ReLU()]
+    model = filled(torch, nn.Sequential(*layers, nn.Conv2d(width, 1, 1)), 3)
+    ticks = np.linspace(-1, 1, size, dtype=np.float32)
+    grid = np.stack(np.meshgrid(ticks, ticks))[None]
+    board = (np.indices((size, size)) // max(size // 8, 1)).sum(0) % 2
+    x = torch.from_numpy(grid).cuda()
+    y = torch.from_numpy(board.astype(np.float32)[None, None]).cuda()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    loss = nn.functional.binary_cross_entropy_with_logits
+    return model, optimizer, lambda: loss(model(x), y)
+
+
+def gpt(layers, width, heads, batch, length, vocabulary):
+    def made(torch, small):
+        nn, functional = torch.nn, torch.nn.functional
+        n, w, h, b, t, v = (2, 32, 2, 2, 16, 64) if small else (
+            layers, width, heads, batch, length, vocabulary)  # fmt: skip
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm1, self.norm2 = nn.LayerNorm(w), nn.LayerNorm(w)
+                self.qkv, self.out = nn.Linear(w, 3 * w), nn.Linear(w, w)
+                self.up, self.down = nn.Linear(w, 4 * w), nn.Linear(4 * w, w)
+
+            def forward(self, x):
+                parts = self.qkv(self.norm1(x)).view(x.shape[0], x.shape[1], 3, h, w // h)
+                q, k, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
+                a = functional.scaled_dot_product_attention(q, k, value, is_causal=True)
+                x = x + self.out(a.transpose(1, 2).reshape(x.shape))
+                return x + self.down(functional.gelu(self.up(self.norm2(x))))
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.places = nn.Embedding(v, w), nn.Embedding(t, w)
+                self.blocks = nn.Sequential(*[Block() for _ in range(n)])
+                self.norm, self.head = nn.LayerNorm(w), nn.Linear(w, v, bias=False)
+
+            def forward(self, tokens):
+                places = torch.arange(tokens.shape[1], device=tokens.device)
+                return self.head(self.norm(self.blocks(self.words(tokens) + self.places(places))))
+
+        model = filled(torch, Net(), 4)
+        rng = np.random.default_rng(5)
+        tokens = torch.from_numpy(rng.integers(0, v, (b, t + 1))).cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), 3e-4)
+
+        def loss():
+            logits = model(tokens[:, :-1])
+            return functional.cross_entropy(logits.view(-1, v), tokens[:, 1:].reshape(-1))
+
+        return model, optimizer, loss
+
+    return made
+
+
+def convnet(torch, small):
+    """A small residual network: convolutions, batch norm, pooling."""
+    nn, functional = torch.nn, torch.nn.functional
+    width, batch, size = (8, 2, 16) if small else (64, 64, 32)
+
+    class Block(nn.Module):
+        def __init__(self, c):
+            super().__init__()
+            self.a, self.b = (nn.Conv2d(c, c, 3, padding=1, bias=False) for _ in range(2))
+            self.n, self.m = nn.BatchNorm2d(c), nn.BatchNorm2d(c)
+
+        def forward(self, x):
+            return functional.relu(x + self.m(self.b(functional.relu(self.n(self.a(x))))))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Conv2d(3, width, 3, padding=1)
+            self.blocks = nn.Sequential(*[Block(width) for _ in range(4)])
+            self.head = nn.Linear(width, 10)
+
+        def forward(self, x):
+            x = functional.max_pool2d(self.blocks(self.first(x)), 2)
+            return self.head(functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+    model = filled(torch, Net(), 6)
+    rng = np.random.default_rng(7)
+    x = torch.from_numpy(rng.standard_normal((batch, 3, size, size), dtype=np.float32)).cuda()
+    y = torch.from_numpy(rng.integers(0, 10, batch)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    return model, optimizer, lambda: functional.cross_entropy(model(x), y)
+
+
+CASES = {
+    "mlp": (mlp, None),
+    "gpt 4x128": (gpt(4, 128, 4, 8, 128, 512), None),
+    "checkerboard 512 float32": (checkerboard, None),
+    "checkerboard 512 float16": (checkerboard, "float16"),
+    "convnet 32x32": (convnet, None),
+    "gpt 12x768 bfloat16": (gpt(12, 768, 12, 8, 512, 50304), "bfloat16"),
+    "gpt 12x768 float32": (gpt(12, 768, 12, 8, 512, 50304), None),
+}
+
+
+def stepper(torch, case, kind, small):
+    """A function that makes one training step and gives the loss."""
+    model, optimizer, loss_of = case(torch, small)
+    scaler = torch.amp.GradScaler("cuda") if kind == "float16" else None
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        if kind is None:
+            loss = loss_of()
+        else:
+            with torch.autocast("cuda", dtype=getattr(torch, kind)):
+                loss = loss_of()
+        if scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        return loss
+
+    return step
+
+
+def measured(torch, step, seconds):
+    """(the losses of 3 steps, median milliseconds of a step, host milliseconds of one)."""
+    start = time.perf_counter()
+    losses = [float(step()) for _ in range(3)]
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    times, host = [], []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end and len(times) < 30 or len(times) < 3:
+        begin, done = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        at = time.perf_counter()
+        step()
+        host.append((time.perf_counter() - at) * 1e3)
+        done.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(done))
+    return {"losses": losses, "ms": statistics.median(times), "host ms": statistics.median(host),
+            "first 3 steps s": first}  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", default=os.devnull)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=float, default=1.0)
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is not None and not torch.cuda.is_available():
+        torch = None
+    results = {}
+    for name, (case, kind) in CASES.items():
+        if not re.search(options.only, name):
+            continue
+        found = results[name] = {}
+        for who, library in (("flambeau", flambeau), ("torch", torch)):
+            if library is None:
+                continue
+            try:
+                if library is flambeau:
+                    from flambeau._ops.cuda import host
+
+                    host.CALLS.clear()
+                library.backends.cuda.matmul.allow_tf32 = True
+                step = stepper(library, case, kind, options.quick)
+                found[who] = measured(library, step, 0.01 if options.quick else options.seconds)
+                if library is flambeau:
+                    found["computed by the host"] = dict(host.CALLS.most_common(12))
+                del step
+                library.cuda.empty_cache()
+            except Exception as error:
+                lines = traceback.format_exc().strip().splitlines()
+                found[who] = {"error": f"{error!r}"[:300], "at": lines[-6:]}
+        Path(options.out).write_text(json.dumps(results, indent=1))
+        print(name, json.dumps(found)[:1500], flush=True)
+
+
+if __name__ == "__main__":
+    main()
