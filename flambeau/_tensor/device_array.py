@@ -117,6 +117,16 @@ def contiguous(data: DeviceArray) -> Any:
     return result
 
 
+def laid_out(data: DeviceArray, strides: tuple[int, ...]) -> Any:
+    """The array itself if its elements lie so, else a copy that does; strides in elements."""
+    steps = _bytes(strides, data.itemsize)
+    if data.strides == steps or not data.size:
+        return data
+    result = empty(data.shape, strides, data.dtype, data.place.index)
+    assigned[0](result, data)
+    return result
+
+
 assigned: list[Any] = []
 """What copies arrays on devices: `_ops.cuda.copies.assign`, once there are any."""
 
