@@ -117,9 +117,10 @@ def contiguous(data: DeviceArray) -> Any:
     return result
 
 
-def laid_out(data: DeviceArray, strides: Any) -> Any:
-    """The array itself if it has these strides (in elements), else a copy that has."""
-    if element_strides(data) == tuple(strides):
+def laid_out(data: DeviceArray, strides: tuple[int, ...]) -> Any:
+    """The array itself if its elements lie so, else a copy that does; strides in elements."""
+    steps = _bytes(strides, data.itemsize)
+    if data.strides == steps or not data.size:
         return data
     result = empty(data.shape, strides, data.dtype, data.place.index)
     assigned[0](result, data)

@@ -9,7 +9,7 @@ import numpy as np
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
-from flambeau.optim import fused
+from flambeau.optim import fused, on_devices
 from flambeau.optim.formulas import Formula
 from flambeau.optim.optimizer import Optimizer, count_in_tensors, scalar_state
 from flambeau.optim.options import (
@@ -129,6 +129,8 @@ class Elementwise(Planned, generic=True):
             divide(params, scale.divisor)
         if by_kernel:
             params, states = fused.step(self, params, states, group)
+            if on_devices.are_there(params, group):
+                params, states = on_devices.step(self, params, states, group)
         if not params:
             return
         known: dict[Any, Group] = {}

@@ -16,12 +16,14 @@ MOST = 1024
 """Threads of a block."""
 STACK = 1 << 17
 """Bytes of a fiber's stack."""
-SLOTS = {"thread": 0, "block": 1, "blocks": 2, "scheduler": 3, "arguments": 4, "threads": 5}
+SLOTS = {"thread": 0, "block": 1, "blocks": 2, "scheduler": 3, "arguments": 4, "threads": 5,
+         "distance": 6}  # fmt: skip
 READY, DONE, BLOCK, WARP = 0, 1, 2, 3
 """What a fiber is: it can run, has ended, waits for its block or for its warp."""
-HEAD = 8
+HEAD = 9
 """Words before a kernel's arguments: blocks, threads, the first block and the step to the next,
-the same for threads, the stacks, and room for what went wrong."""
+the same for threads, the stacks, room for what went wrong, and how far from their addresses the
+bytes of device memory lie."""
 TABLES = {"state": 8, "saved": MOST, "status": MOST, "turn": MOST, "lanes": 2 * MOST,
           "stamps": 2 * MOST}  # fmt: skip
 """Arrays of the module, in words."""
@@ -203,6 +205,7 @@ def run_kernel(args: pointer(i64), WAITS: static):
     state()[2] = count
     state()[4] = i64(args + HEAD)
     state()[5] = threads
+    state()[6] = args[8]
     b = args[2]
     args[7] = 0
     for _ in range(count):

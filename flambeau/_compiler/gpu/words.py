@@ -66,6 +66,17 @@ def shared(to: Expressions, type: Any, count: int, align: int = 16) -> Value:
     return Value(pointer(type), to.module.shared(type, count, align))
 
 
+@word
+def at_address(to: Expressions, type: Any, address: Value) -> Value:
+    """The pointer to elements at an address of device memory, which came as a number."""
+    if to.module.emulated:
+        far = to.emit.arithmetic("add", address, to.module.state(to.emit, "distance"))
+        return to.emit.define(pointer(type), f"inttoptr {far.typed} to ptr")
+    place = f"%{to.emit.name()}"
+    to.emit.line(f"{place} = inttoptr {address.typed} to ptr addrspace(1)")
+    return to.emit.define(pointer(type), f"addrspacecast ptr addrspace(1) {place} to ptr")
+
+
 # ---- the lanes of a warp
 
 

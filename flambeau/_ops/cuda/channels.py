@@ -43,7 +43,9 @@ def _in_rows(data: Any) -> tuple[Any, Rows]:
     return data, found
 
 
-def sums(formula: Formula, arrays: tuple[Any, ...], view: Rows, count: int, dtype: Any) -> list[Any]:
+def sums(
+    formula: Formula, arrays: tuple[Any, ...], view: Rows, count: int, dtype: Any
+) -> list[Any]:
     """The results of a formula that adds up, a number for each row: in parts where rows are few."""
     like = arrays[0]
     compute = rows.compute_type(like.dtype)
@@ -151,7 +153,9 @@ def batch_norm(data: Any, weight: Any, bias: Any, mean: Any, variance: Any, trai
         apply(blended, (mean, middle, 1.0, momentum), mean)
     if variance is not None:
         apply(blended, (variance, squares, 1 / max(count - 1, 1), momentum), variance)
-    apply(normalised, (data, _spread(middle, data.ndim), _spread(rstd, data.ndim), scale, shift), out)
+    apply(
+        normalised, (data, _spread(middle, data.ndim), _spread(rstd, data.ndim), scale, shift), out
+    )
     return out, _as(middle, kept), _as(rstd, kept)
 
 

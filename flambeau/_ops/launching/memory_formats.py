@@ -49,6 +49,9 @@ def in_format(values: np.ndarray, last: bool) -> np.ndarray:
     """The values themselves, or copied to channels-last or row-major memory if they are not so."""
     if values.__class__ is Example:  # the batch lies as its operator has left it
         return values
+    if isinstance(values, DeviceArray):
+        strides = channels_last_strides if last and values.ndim > 2 else contiguous_strides
+        return laid_out(values, strides(values.shape))
     if last and values.ndim > 2:
         return _laid_out(values, channels_last_strides(values.shape))
     return np.asarray(values, order="C")

@@ -65,6 +65,7 @@ def launcher(
         words[2], words[3] = order(blocks, seed)
         words[4], words[5] = order(threads, seed * 7)
         words[6] = stacks()
+        words[8] = distance
         with LOCK:
             entry(ctypes.addressof(words))
         if words[7]:

@@ -1,0 +1,94 @@
+"""Steps of optimizers on GPUs: all parameters of one kind in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._compiler.gpu.ptx import Shape
+from flambeau._compiler.types import OF_NUMPY, f32, f64
+from flambeau._ops.cuda import fills
+from flambeau._ops.cuda.kernels import steps as kernels
+from flambeau._runtime.cpu import address
+from flambeau._runtime.cuda.launch import kernel
+from flambeau._runtime.cuda.memory import Current, running
+
+THREADS = 256
+BLOCK = 1 << 14
+"""Elements that a block steps."""
+TYPES = ("float32", "float64", "float16", "bfloat16")
+
+
+class Table:
+    """What blocks are to do, in memory of the device; copied there when an address has changed."""
+
+    def __init__(self, sizes: Sequence[int], columns: int) -> None:
+        blocks = [-(-size // BLOCK) for size in sizes]
+        self.owner = np.repeat(np.arange(len(sizes)), blocks)
+        part = np.concatenate([np.arange(count) for count in blocks]) * BLOCK
+        self.part = part
+        self.rows = np.zeros((len(part), 1 + columns), np.int64)
+        self.rows[:, 0] = np.minimum(np.asarray(sizes)[self.owner] - part, BLOCK)
+        self.known: Any = None
+        self.memory: Any = None
+
+    def filled(self, groups: Sequence[Sequence[Any]]) -> Any:
+        """The table with the addresses of arrays: a column for each group, as many as parameters."""
+        found = np.array([[address(array) for array in group] for group in groups], np.int64)
+        if self.known is not None and np.array_equal(found, self.known):
+            return self.memory
+        size = groups[0][0].itemsize
+        self.rows[:, 1:] = found[:, self.owner].T + (self.part * size)[:, None]
+        like = groups[0][0]
+        self.memory = fills.new(self.rows.shape, None, self.rows.dtype, like)
+        use = running(like.place.index)
+        use.to_device(address(self.memory), address(self.rows), self.rows.nbytes, Current.stream)
+        self.known = found
+        return self.memory
+
+
+TABLES: dict[Any, Table] = {}
+MOST_TABLES = 64
+
+
+def suits(data: Any, *others: Any) -> bool:
+    """Whether the kernel is for a parameter with its gradient and what is kept of it."""
+    return data.dtype.name in TYPES and data.size > 0 and all(
+        a.__class__ is data.__class__ and a.dtype == data.dtype and a.shape == data.shape
+        and a.flags.c_contiguous for a in (data, *others)
+    )  # fmt: skip
+
+
+def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize: bool,
+         groups: Sequence[Sequence[Any]]) -> None:  # fmt: skip
+    """Step parameters of one type.
+
+    Args:
+        formula: of `flambeau.optim.formulas`.
+        kept: which of what the formula keeps there is.
+        numbers: what it takes besides, in order: floats, and None, True and False as options.
+        groups: arrays of parameters, of gradients, and of each thing that is kept.
+    """
+    first = groups[0][0]
+    sizes = tuple(data.size for data in groups[0])
+    key = (formula, first.__class__, first.dtype.num, sizes, len(groups), id(groups[0][0]))
+    table = TABLES.get(key)
+    if table is None:
+        if len(TABLES) >= MOST_TABLES:
+            TABLES.clear()
+        table = TABLES[key] = Table(sizes, len(groups))
+    memory = table.filled(groups)
+    plain = [n if n is None or isinstance(n, bool) else kernels.NUMBER for n in numbers]
+    given = [float(n) for n in numbers if not (n is None or isinstance(n, bool))]
+    compute = f64 if first.itemsize == f64.size else f32
+    aligned = all(address(array) % 16 == 0 for group in groups for array in group)
+    type = OF_NUMPY[first.dtype.name]
+    form = Shape(threads=THREADS, aligned=True, reads=("table",))
+    made = kernel(
+        kernels.step_many, form, FORMULA=formula.native, KEPT=kept, CONSTANTS=tuple(plain),
+        MAXIMIZE=maximize, T=type, A=compute, V=16 // type.size if aligned else 1, THREADS=THREADS,
+    )  # fmt: skip
+    more = [0.0] * (kernels.MOST_NUMBERS - len(given))
+    made(len(table.rows), memory, table.rows.shape[1], *given, *more)
