@@ -46,6 +46,7 @@ class Checks:
         self.owner, self.poison = owner, poison
         self.faults: list[str] = []
         self.is_poisoning = False
+        self.late: str | None = None
         self.host: Clock = {}
         self.clocks: dict[int, Clock] = {}
         self.touched: dict[int, list[Touch]] = {}
@@ -56,14 +57,26 @@ class Checks:
         """Allocations of the driver that are cut into blocks."""
 
     def fault(self, text: str) -> None:
-        """Note a fault, and end the program there."""
+        """Note a fault, and end the program there; where a block dies nothing can be raised, so
+        what comes next is ended."""
         self.faults.append(text)
-        raise Fault(text)
+        if self.is_poisoning:
+            self.late = self.late or text
+        else:
+            raise Fault(text)
+
+    def raise_late(self) -> None:
+        """End the program for a fault that was found when a block died."""
+        text, self.late = self.late, None
+        if text:
+            raise Fault(text)
 
     # ---- clocks
 
     def put(self, stream: int, work: Work, accesses: Iterable[Access]) -> None:
         """Work is put into a stream: check what it touches."""
+        if not self.is_poisoning:
+            self.raise_late()
         clock = self.clocks.setdefault(stream, {})
         join(clock, self.host)
         for other in work.waits:
@@ -78,6 +91,8 @@ class Checks:
 
     def waited(self, stream: int, last: Work | None) -> None:
         """The host waited for a stream."""
+        if not self.is_poisoning:
+            self.raise_late()
         if last is not None:
             join(self.host, last.clock)
 
