@@ -31,7 +31,7 @@ def filler(out: np.ndarray, draw: Draw) -> Filler | None:
     NumPy does."""
     if isinstance(out, DeviceArray):
         return _on_gpu(out, draw) if _fits(out, draw) else _by_host(out, draw)
-    if not choice.compiled("random", out.size) or not _fits(out, draw):
+    if not choice.compiled("random of cuda", out.size) or not _fits(out, draw):
         return None
     return _on_cpu(out, draw)
 
