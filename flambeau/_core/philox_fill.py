@@ -127,7 +127,9 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: PhiloxGenerato
         np.putmask(values, values == end, first)
         return values
 
-    draw = Draw(number, "uniform64" if wide else "uniform32", 2 if wide else 4, (span, start, float(end)))
+    draw = Draw(
+        number, "uniform64" if wide else "uniform32", 2 if wide else 4, (span, start, float(end))
+    )
     return fill(out, draw, generator)
 
 

@@ -36,6 +36,7 @@ from flambeau._compiler.language import (
     sqrt,
     static,
     table,
+    u8,
     u32,
     u64,
     unroll,
@@ -331,6 +332,40 @@ def fill_on_gpu(out: pointer(T), n: i64, seed: i64, counter: i64, threads: i64, 
     """Blocks of 256 threads, threads / 256 of them."""
     me = block() * THREADS + thread()
     thread_numbers(out, n, seed, counter, threads, me, p, q, r, NUMBER, UNROLL, T, False)
+
+
+@native
+def drop_on_gpu(x: pointer(T), out: pointer(T), mask: pointer(u8), n: i64, seed: i64, counter: i64,
+                threads: i64, keep: f64, scale: f64, T: static, LANES: static):  # fmt: skip
+    """Dropout of dense arrays: a thread serves LANES neighbours with words that follow each other,
+    then those `threads` * LANES further on. `mask` says what was kept, `out` is that times scale.
+    """
+    me = block() * THREADS + thread()
+    for start in range(me * LANES, n, threads * LANES):
+        first = (start - me * LANES) // threads
+        for BLOCK in unroll(max(1, LANES // 4)):
+            at = counter + first // 4 + BLOCK
+            w0, w1, w2, w3 = block_of(cast(u64, seed), cast(u64, at), cast(u64, me))
+            for LANE in unroll(min(LANES, 4)):
+                word = select(first % 4 == 0, (w0, w1, w2, w3)[LANE], w0)
+                if LANES == 1:
+                    word = nth(w0, w1, w2, w3, first % 4)
+                if LANES == 2:
+                    word = select(first % 4 == 0, (w0, w1)[LANE], (w2, w3)[LANE])
+                place = start + BLOCK * 4 + LANE
+                kept = unit32(word) < f32(keep)
+                mask[place] = select(kept, u8(1), u8(0))
+                if T.bits == 64:
+                    out[place] = x[place] * select(kept, T(1), T(0)) * scale
+                else:
+                    out[place] = T(f32(x[place]) * select(kept, f32(1), f32(0)) * f32(scale))
+
+
+@native
+def nth(w0, w1, w2, w3, i):
+    """One of four words."""
+    low = select(i == 0, w0, w1)
+    return select(i < 2, low, select(i == 2, w2, w3))
 
 
 @native
