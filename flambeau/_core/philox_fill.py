@@ -127,7 +127,9 @@ def uniform_(out: np.ndarray, low: float, high: float, generator: PhiloxGenerato
         np.putmask(values, values == end, first)
         return values
 
-    draw = Draw(number, "uniform", 2 if wide else 4, (span, start, float(end)))
+    draw = Draw(
+        number, "uniform64" if wide else "uniform32", 2 if wide else 4, (span, start, float(end))
+    )
     return fill(out, draw, generator)
 
 
@@ -163,8 +165,7 @@ def log_normal_(out: np.ndarray, mean: float, std: float, generator: PhiloxGener
             values = libm("exp")(normal.number(words, i).astype(np.float64, copy=False))
             return _narrow(values, out.dtype)
 
-    kernel = normal.kernel.replace("normal", "log_normal")
-    return fill(out, Draw(number, kernel, normal.unroll, (std, mean)), generator)
+    return fill(out, Draw(number, f"log_{normal.kernel}", normal.unroll, (std, mean)), generator)
 
 
 def _narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

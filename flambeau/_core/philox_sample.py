@@ -111,9 +111,9 @@ def dropout_mask_(
     A thread serves as many neighbours as one access of 16 bytes moves, fewer where the number of
     elements or the address is no multiple of it. The offset is that of one number an element.
     """
-    order = _dense_order(input)
+    order = dense_order(input)
     count = mask.size
-    lanes = 1 if order is None else _lanes(input)
+    lanes = 1 if order is None else lanes_of(input)
     view = mask if order is None else mask.transpose(order)
     threads = generator.grid.threads(count)
     seed, offset = generator.reserve(4 * generator.grid.rounds(count, 4))
@@ -142,13 +142,13 @@ def _kept(seed: int, counter: int, threads: np.ndarray, first: int, lanes: int,
     return kept.reshape(-1)
 
 
-def _dense_order(array: np.ndarray) -> list[int] | None:
+def dense_order(array: np.ndarray) -> list[int] | None:
     """The dims from the largest stride to the smallest; None where there are gaps between."""
     order = sorted(range(array.ndim), key=lambda dim: (-array.strides[dim], -array.shape[dim]))
     return order if array.transpose(order).flags.c_contiguous else None
 
 
-def _lanes(array: np.ndarray) -> int:
+def lanes_of(array: np.ndarray) -> int:
     """The elements of one access, as the address and the number of elements allow."""
     lanes = max(1, 16 // array.itemsize)
     place = array.ctypes.data

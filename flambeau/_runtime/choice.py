@@ -23,6 +23,7 @@ LIMITS: dict[str, int] = {
     "scatter": 256,
     "scatter rows": 8192,  # rows that are written, not added up
     "random": 8,
+    "random of cuda": 1 << 14,
     "random units": 256,  # of [0, 1), which the generator has at hand
     "random_normal": 16,
     "pointwise": 32768,  # one addition or comparison for each element

@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau._core.philox import Grid
 from flambeau._core.philox_generator import PhiloxGenerator
+from flambeau._ops.random import cuda_dropout, philox_launch  # noqa: F401  (kernels)
 from flambeau._ops.random.draws import Generator
 from flambeau._tensor.tensor import Tensor, wrap
 

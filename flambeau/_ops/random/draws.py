@@ -22,6 +22,7 @@ from flambeau._ops.factories.filled import (
     _like,
     filled,
     finish,
+    made,
     memory,
     of_out,
     options,
@@ -179,7 +180,10 @@ def set_rng_state(new_state: Tensor) -> None:
 def _target(name: str, size: Any, out: Any, dtype: Any, layout: Any, device: Any) -> np.ndarray:
     """The memory to fill: new, or that of `out`, in its own type and order."""
     if out is None:
-        return memory(shape_of(size, name), options(dtype, layout, device))
+        numpy_dtype = options(dtype, layout, device)
+        if Defaults.elsewhere:
+            return made(shape_of(size, name), numpy_dtype, None)
+        return memory(shape_of(size, name), numpy_dtype)
     options(of_out(name, out, dtype, layout), layout, device)
     data = room(out, shape_of(size, name))
     outputs.check_overlap(data)
@@ -198,7 +202,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
     if pin_memory is not False:
         refuse_pinned("rand", pin_memory)
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
-    stream = stream_of(generator)
+    stream = stream_of(generator, filled=out)
     stream.numbers.uniform_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
@@ -211,7 +215,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     if pin_memory is not False:
         refuse_pinned("randn", pin_memory)
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
-    stream = stream_of(generator)
+    stream = stream_of(generator, filled=out)
     stream.numbers.normal_(data, 0.0, 1.0, stream)
     return _finished(data, out, requires_grad)
 
@@ -237,7 +241,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     wanted = dt.int64 if dtype is None and out is None else dtype
     data = _target("randint", (size,), out, wanted, layout, device)
-    stream = stream_of(generator)
+    stream = stream_of(generator, filled=out)
     stream.numbers.random_from_to_(data, first, last, stream)
     return _finished(data, out, requires_grad)
 
@@ -251,7 +255,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         refuse_pinned("randperm", pin_memory)
     wanted = of_out("randperm", out, dtype, layout)
     numpy_dtype = options(dt.int64 if wanted is None else wanted, layout, device)
-    stream = stream_of(generator)
+    stream = stream_of(generator, filled=out)
     return finish(stream.numbers.randperm(n, numpy_dtype, stream), requires_grad, out)
 
 
@@ -265,7 +269,7 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout
     """Uniform numbers from [0, 1) in the shape of a tensor."""
     if pin_memory is not False:
         refuse_pinned("rand_like", pin_memory)
-    data = _like(input, dtype, layout, device, memory_format)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     return finish(stream.numbers.uniform_(data, 0.0, 1.0, stream), requires_grad)
 
@@ -277,7 +281,7 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
     """Normal numbers in the shape of a tensor."""
     if pin_memory is not False:
         refuse_pinned("randn_like", pin_memory)
-    data = _like(input, dtype, layout, device, memory_format)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     return finish(stream.numbers.normal_(data, 0.0, 1.0, stream), requires_grad)
 
@@ -296,7 +300,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
         refuse_pinned("randint_like", pin_memory)
     bounds = [int(a) for a in (low, *args, high) if a is not None]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
-    data = _like(input, dtype, layout, device, memory_format)
+    data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)
     stream.numbers.random_from_to_(data, first, last, stream)
     return finish(data, requires_grad)
@@ -312,7 +316,7 @@ def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: An
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
-    stream = stream_of(generator)
+    stream = stream_of(generator, filled=out)
     stream.numbers.normal_(data, float(mean), float(std), stream)
     return _finished(data, out, requires_grad)
 
@@ -412,12 +416,17 @@ def bernoulli_one(input: Tensor, p: float, generator: Any) -> Tensor:
 def _fill_bernoulli(data: np.ndarray, p: Any, stream: CoreGenerator) -> None:
     if isinstance(p, Tensor):
         chances: Any = p if p._data.shape == data.shape else p.expand(data.shape)  # type: ignore[attr-defined]
-        numbers = chances._data
-        if isinstance(numbers, DeviceArray):
-            numbers = to_host(numbers)
-        stream.numbers.bernoulli_tensor_(data, numbers, stream)
+        _fill_by_chances(data, chances._data, stream)
     else:
         stream.numbers.bernoulli_(data, float(p), stream)
+
+
+def _fill_by_chances(data: np.ndarray, chances: np.ndarray, stream: CoreGenerator) -> None:
+    if not isinstance(data, DeviceArray):
+        stream.numbers.bernoulli_tensor_(data, chances, stream)
+        return
+    here = to_host(chances) if isinstance(chances, DeviceArray) else chances
+    written(data, lambda target: stream.numbers.bernoulli_tensor_(target, here, stream))
 
 
 @kernel("multinomial(Tensor self, int num_samples, bool replacement=False, *, "
@@ -486,9 +495,7 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
     outputs.check_overlap(target._data)
-    if isinstance(target._data, DeviceArray):
-        written(target._data, fill)
-    elif target._data.__class__ is not Meta:
+    if target._data.__class__ is not Meta:
         fill(target._data)
     if modes.watch.results and modes.stacks.levels:
         overwrite(target, None)
