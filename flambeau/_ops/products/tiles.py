@@ -18,11 +18,13 @@ import numpy as np
 
 from flambeau._compiler.tiles import amx, dots
 from flambeau._compiler.types import Scalar, bf16, f32, f64, i8, i16, i32
+from flambeau._core.precision import bfloat16_will_do
 from flambeau._ops.products.kernels.tiles import matrices, vectors
 from flambeau._runtime import engine, processor
 
 CHUNK_BYTES = 64
 BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
+FLOAT32 = np.dtype(np.float32)
 GROUPED = frozenset({BFLOAT16, INT8})
 """Types that instructions take in groups."""
 UNSIGN = -0x7F7F7F80
@@ -138,10 +140,15 @@ def of_fma(unit: Scalar) -> Tile:
     return of_vectors(name, unit, unit, unit, 1, dots.multiply_add, engine.vector_bits())
 
 
-@cache
+def is_shortened(dtype: np.dtype) -> bool:
+    """Whether a type is rounded to bfloat16 for products: float32 where programs allow it
+    (`set_float32_matmul_precision("medium")`) and there is AMX."""
+    return dtype == FLOAT32 and bfloat16_will_do() and bool(every_bfloat16()[-1].cells)
+
+
 def tile_for(dtype: np.dtype) -> Tile:
     """What multiplies a type here."""
-    if dtype == BFLOAT16:
+    if dtype == BFLOAT16 or is_shortened(dtype):
         return every_bfloat16()[-1]
     if dtype == INT8:
         return every_int8()[-1]

@@ -76,7 +76,7 @@ def flipped(units, FLIP: static):
     return units
 
 
-@native
+@native(outline=True)
 def turn(source, by, step, count, left, each, target, apart, READ: static, KEEP: static,
          U: static, E: static, GROUP: static, FLIP: static, W: static, EDGE: static):  # fmt: skip
     """A transposed block: W vectors of READ, `by` numbers apart, become columns of `target`.
