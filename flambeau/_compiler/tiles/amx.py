@@ -96,8 +96,12 @@ def row_of_bfloat16(left, right, total):
     for k in range(LANES):
         a = splat(left[k], LANES)
         b = load(right + k * LANES, LANES)
-        even[0] = flushed(fma(flushed(lower_number(a, LANES)), flushed(lower_number(b, LANES)), even[0]))
-        odd[0] = flushed(fma(flushed(upper_number(a, LANES)), flushed(upper_number(b, LANES)), odd[0]))
+        even[0] = flushed(
+            fma(flushed(lower_number(a, LANES)), flushed(lower_number(b, LANES)), even[0])
+        )
+        odd[0] = flushed(
+            fma(flushed(upper_number(a, LANES)), flushed(upper_number(b, LANES)), odd[0])
+        )
     return flushed(flushed(total) + flushed(even[0] + odd[0]))
 
 

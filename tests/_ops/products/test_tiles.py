@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -146,5 +145,3 @@ def test_sizes_of_caches_are_powers_of_two_times_something() -> None:
     sizes = processor.cache_sizes()
     assert sizes[1] <= sizes[2]
     assert all(size % 1024 == 0 for size in sizes.values())
-
-

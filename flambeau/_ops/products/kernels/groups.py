@@ -87,9 +87,13 @@ def turn(source, by, step, count, left, each, target, apart, READ: static, KEEP:
     rows = registers(vector(U, W), W)
     for k in unroll(W):
         if READ is along:
-            rows[k] = flipped(along(source + k * by, step, count - k, left, U, E, GROUP, W, EDGE), FLIP)
+            rows[k] = flipped(
+                along(source + k * by, step, count - k, left, U, E, GROUP, W, EDGE), FLIP
+            )
         else:
-            rows[k] = flipped(across(source + k * by, step, count, left - k * each, U, E, GROUP, W, EDGE), FLIP)
+            rows[k] = flipped(
+                across(source + k * by, step, count, left - k * each, U, E, GROUP, W, EDGE), FLIP
+            )
     for BLOCK in halves(W):
         for k in uppers(W, BLOCK):
             upper = rows[k]
@@ -120,11 +124,19 @@ def pack_left(source, item, step, count, depth, target, E: static, GROUP: static
                 from_ = line + c * NUMBERS
                 if c < whole:
                     for v in unroll(0, CHUNK, W):
-                        store(place + v, flipped(along(from_ + v * GROUP, 1, 1, 0, U, E, GROUP, W, False), FLIP))
+                        store(
+                            place + v,
+                            flipped(along(from_ + v * GROUP, 1, 1, 0, U, E, GROUP, W, False), FLIP),
+                        )
                 else:
                     for v in unroll(0, CHUNK, W):
                         left = depth - c * NUMBERS - v * GROUP
-                        store(place + v, flipped(along(from_ + v * GROUP, 1, 1, left, U, E, GROUP, W, True), FLIP))
+                        store(
+                            place + v,
+                            flipped(
+                                along(from_ + v * GROUP, 1, 1, left, U, E, GROUP, W, True), FLIP
+                            ),
+                        )
         for i in range(count, MR):
             for c in range(chunks):
                 zero_memory(target + (c * MR + i) * CHUNK, CHUNK)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
-from flambeau._compiler.tiles.amx import LOOPS, TILE as TILE_BYTES, configure_tiles, release_tiles
+from flambeau._compiler.tiles.amx import LOOPS, configure_tiles, release_tiles
+from flambeau._compiler.tiles.amx import TILE as TILE_BYTES
 from flambeau._ops.products.kernels.finish import finish_tile
 from flambeau._ops.products.kernels.gemm import NO_BIAS
-from flambeau._ops.products.kernels.tiles.matrices import AHEAD
 from flambeau._ops.products.kernels.groups import pack_left, pack_right
+from flambeau._ops.products.kernels.tiles.matrices import AHEAD
 from flambeau._runtime.pool_kernels import wait_for
 
 SUMS = 1 << 17
