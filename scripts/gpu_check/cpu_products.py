@@ -3,8 +3,8 @@ the measured peak, with 1, 4 and 16 threads.
 
     python scripts/gpu_check/cpu_products.py --out FILE.json [--seconds 48] [--threads 1,4,16]
 
-Checks come first. Timings alternate between the libraries; each figure is the quickest run. What the
-time does not allow is left out and said so. The JSON is written after every item.
+Checks come first. Timings alternate between the libraries; each figure is the quickest run. What
+the time does not allow is left out and said so. The JSON is written after every item.
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ def operands(name: str, rows: int, depth: int, columns: int, library: Any) -> tu
     if name == "int8":
         found = [library.from_numpy(rng.integers(-100, 100, shape, np.int8)) for shape in shapes]
     else:
-        found = [library.from_numpy(rng.standard_normal(shape, np.float32)).to(getattr(library, name))
-                 for shape in shapes]  # fmt: skip
+        dtype = getattr(library, name)
+        numbers = [rng.standard_normal(shape, np.float32) for shape in shapes]
+        found = [library.from_numpy(array).to(dtype) for array in numbers]
     return found[0], found[1] if rows > max(FEW_ROWS) else found[1].T
 
 
@@ -173,7 +174,8 @@ def time_product(report: Report, peaks: dict[str, float], threads: int, name: st
     seconds = quickest(runs_of(name, rows, depth, columns))
     rate = work / seconds[0]
     item = {"type": name, "size": f"{rows}x{depth}x{columns}", "threads": threads,
-            "us": round(seconds[0] * 1e6, 1), "GFLOP/s": round(rate), "of peak": round(rate / most, 2)}  # fmt: skip
+            "us": round(seconds[0] * 1e6, 1), "GFLOP/s": round(rate),
+            "of peak": round(rate / most, 2)}  # fmt: skip
     if len(seconds) > 1:
         item["torch / ours"] = round(seconds[1] / seconds[0], 2)
     report.add(**item)
@@ -218,7 +220,8 @@ def time_training(report: Report, threads: int) -> None:
     kinds = [(library, half) for library in libraries for half in (False, True)]
     seconds = quickest([mlp_step(*kind) for kind in kinds], 0.3)
     item = {"item": "MLP step", "threads": threads, "float32 ms": round(seconds[0] * 1e3, 1),
-            "autocast ms": round(seconds[1] * 1e3, 1), "gain": round(seconds[0] / seconds[1], 2)}  # fmt: skip
+            "autocast ms": round(seconds[1] * 1e3, 1),
+            "gain": round(seconds[0] / seconds[1], 2)}  # fmt: skip
     if len(seconds) > 2:  # noqa: PLR2004
         item["torch float32 / ours"] = round(seconds[2] / seconds[0], 2)
         item["torch autocast / ours"] = round(seconds[3] / seconds[1], 2)

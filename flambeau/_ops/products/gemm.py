@@ -45,7 +45,7 @@ PLANS: dict[Any, Direct | Panels | Each | Copied | Empty] = {}
 MOST_PLANS = 4096
 precision.FOLLOWERS.append(PLANS.clear)
 SHORTENED = 1 << 20
-"""Multiply-adds of one matrix from which on float32 is rounded to bfloat16 where that is allowed."""
+"""Multiply-adds of a matrix from which on float32 is rounded to bfloat16 where that is allowed."""
 LARGE = 1 << 24
 """Multiply-adds of one matrix of a batch from which on all threads are at work on it together."""
 DIRECT = 1 << 26
@@ -63,9 +63,10 @@ def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads:
     if batch:
         left = np.broadcast_to(left, (*batch, rows, depth))
         right = np.broadcast_to(right, (*batch, depth, columns))
-    if left.dtype in GROUPED or (rows * columns * depth >= SHORTENED and is_shortened(left.dtype)):
+    work = rows * columns * depth
+    if left.dtype in GROUPED or (work >= SHORTENED and is_shortened(left.dtype)):
         return _grouped(left, right, shape, dtype, threads)
-    direct = depth <= kernels.DEPTH and rows * columns * depth <= DIRECT
+    direct = depth <= kernels.DEPTH and work <= DIRECT
     if not batch:
         if direct:
             return Direct(left, right, dtype, threads)

@@ -23,9 +23,9 @@ from flambeau._runtime.launch import Kernel, kernel
 UNITS = {1: np.dtype(np.int8), 4: np.dtype(np.int32), 8: np.dtype(np.float64)}
 """Memory for units of so many bytes."""
 DEPTH_BLOCK = {False: 384, True: 1024}
-"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for those
-of AMX (which rather have few blocks than near ones). The same for all processors, since the last
-bits of sums depend on it."""
+"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for
+those of AMX (which rather have few blocks than near ones). The same for all processors, since the
+last bits of sums depend on it."""
 SHARED = 1 << 24
 """Multiply-adds from which on both operands are packed whole, once for all threads."""
 SHARE = 1 << 17

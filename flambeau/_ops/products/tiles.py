@@ -79,8 +79,8 @@ class Tile:
         return replace(self, rows=count, how=(dot, shift, count, *rest))
 
 
-def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int, dot: Any, bits: int,
-               flip: int = 0) -> Tile:  # fmt: skip
+def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int, dot: Any,
+               bits: int, flip: int = 0) -> Tile:  # fmt: skip
     """A tile of vectors of so many bits: as many sums as there are registers, less what feeds
     them: of 16 registers 12 (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON)."""
     rows, count = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
@@ -88,8 +88,8 @@ def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int
     if flip:  # registers for what is taken off again
         rows -= 2
     how = (dot, flip, rows, count, width, CHUNK_BYTES // unit.size)
-    return Tile(name, number, unit, sums, group, rows, count * width, width, vectors.vector_tile, how,
-                flip)  # fmt: skip
+    return Tile(name, number, unit, sums, group, rows, count * width, width, vectors.vector_tile,
+                how, flip)  # fmt: skip
 
 
 def of_amx(number: Scalar, sums: Scalar, group: int, product: str, cells: str) -> Tile:
