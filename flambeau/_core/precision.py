@@ -1,7 +1,8 @@
 """How far products of float32 may be shortened: what programs set and read back.
 
-All of it is permission, not command. Every product here is computed in full float32, which each
-value permits; PyTorch's own products on a CPU without AMX are full float32 under "medium", too.
+All of it is permission, not command. Large products of float32 on a processor with AMX take it:
+under "medium" they round their operands to bfloat16, as PyTorch's do. All others are computed in
+full float32, which each value permits.
 
 The settings are a table of libraries and operators. "none" asks the row above: an operator its
 library, a library the whole; convolutions and recurrent layers on a GPU are TF32 where nothing was
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 GENERIC, CUDA, MKLDNN = "generic", "cuda", "mkldnn"
@@ -49,6 +51,15 @@ class Precision:
     }  # fmt: skip
 
 
+FOLLOWERS: list[Callable[[], object]] = []
+"""What is called after a change of the table."""
+
+
+def bfloat16_will_do() -> bool:
+    """Whether products of float32 on the CPU may round their operands to bfloat16."""
+    return fp32_precision(MKLDNN, "matmul") == "bf16"
+
+
 def fp32_precision(library: str, operator: str) -> str:
     """What holds for an operator of a library: its own setting, or the next one above it."""
     own = Precision.table[library, operator]
@@ -71,6 +82,8 @@ def set_fp32_precision(library: str, operator: str, precision: Any) -> None:
     if precision not in KNOWN[library]:
         raise RuntimeError(f"backend '{library}' does not support precision '{precision}'")
     Precision.table[library, operator] = precision
+    for follow in FOLLOWERS:
+        follow()
 
 
 # ---- the older settings
@@ -101,7 +114,8 @@ IN_THE_TABLE = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium":
 def set_float32_matmul_precision(precision: str) -> None:
     """Keep how far float32 products may be shortened ("highest", "high", "medium").
 
-    It is a permission. Products are computed in full float32 under every value.
+    It is a permission. "medium" lets large products on a processor with AMX round their operands to
+    bfloat16; all others are computed in full float32.
     """
     if not isinstance(precision, str):
         raise RuntimeError(

@@ -80,8 +80,8 @@ CALL = 158
 
 @cache
 def has_tiles() -> bool:
-    """Whether the system lets this process use AMX's tiles: asked once, it holds for all threads and
-    for children made by fork. A thread with a small stack for signals is a reason to refuse."""
+    """Whether the system lets this process use AMX's tiles: asked once, it holds for all threads
+    and for children made by fork. A thread with a small stack for signals is a reason to refuse."""
     if not X86 or platform.system() != "Linux":
         return False
     import ctypes
@@ -97,8 +97,8 @@ USUAL = {1: 32 << 10, 2: 1 << 20, 3: 8 << 20}
 
 @cache
 def cache_sizes() -> dict[int, int]:
-    """Bytes of a core's caches for data, by level. Blocks fit them; what is computed is the same for
-    any size."""
+    """Bytes of a core's caches for data, by level. Blocks fit them; what is computed is the same
+    for any size."""
     found = dict(USUAL)
     for folder in Path(CACHES).glob("index*"):
         facts = {name: _fact(folder / name) for name in ("level", "type", "size")}

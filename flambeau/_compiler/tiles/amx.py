@@ -1,8 +1,8 @@
 """AMX: eight registers that hold tiles of 16 rows of 64 bytes, and products of tiles.
 
 A product adds to 16 x 16 sums: row i of the left tile with column j of the right one, whose rows
-hold groups (two bfloat16, four bytes) of 16 columns. `LOOPS` is the same on any processor: tiles are
-memory then, 1024 bytes each from `tiles` on. With `HARDWARE`, `tiles` is never looked at.
+hold groups (two bfloat16, four bytes) of 16 columns. `LOOPS` is the same on any processor: tiles
+are memory then, 1024 bytes each from `tiles` on. With `HARDWARE`, `tiles` is never looked at.
 
 A thread configures its tiles before their first use and releases them after the last one: with
 tiles in use the system has 8 KB more to keep at each change of threads.
@@ -55,8 +55,8 @@ def load_tile(tiles, NUMBER: static, source, apart, UNIT: static):
         intrinsic("llvm.x86.tileloadd64", None, i8(NUMBER), cast(pointer(i8), source), i64(apart))
     else:
         for row in range(LANES):
-            copy_memory(tiles + (NUMBER * TILE + row * ROW), cast(pointer(u8), source) + row * apart,
-                        ROW)  # fmt: skip
+            copy_memory(tiles + (NUMBER * TILE + row * ROW),
+                        cast(pointer(u8), source) + row * apart, ROW)  # fmt: skip
 
 
 @native
@@ -66,8 +66,8 @@ def store_tile(tiles, NUMBER: static, target, apart, UNIT: static):
         intrinsic("llvm.x86.tilestored64", None, i8(NUMBER), cast(pointer(i8), target), i64(apart))
     else:
         for row in range(LANES):
-            copy_memory(cast(pointer(u8), target) + row * apart, tiles + (NUMBER * TILE + row * ROW),
-                        ROW)  # fmt: skip
+            copy_memory(cast(pointer(u8), target) + row * apart,
+                        tiles + (NUMBER * TILE + row * ROW), ROW)  # fmt: skip
 
 
 @native
@@ -96,8 +96,12 @@ def row_of_bfloat16(left, right, total):
     for k in range(LANES):
         a = splat(left[k], LANES)
         b = load(right + k * LANES, LANES)
-        even[0] = flushed(fma(flushed(lower_number(a, LANES)), flushed(lower_number(b, LANES)), even[0]))
-        odd[0] = flushed(fma(flushed(upper_number(a, LANES)), flushed(upper_number(b, LANES)), odd[0]))
+        even[0] = flushed(
+            fma(flushed(lower_number(a, LANES)), flushed(lower_number(b, LANES)), even[0])
+        )
+        odd[0] = flushed(
+            fma(flushed(upper_number(a, LANES)), flushed(upper_number(b, LANES)), odd[0])
+        )
     return flushed(flushed(total) + flushed(even[0] + odd[0]))
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core import settings
+from flambeau._core import precision, settings
 from flambeau._ops.products.gemm_direct import Direct, Repeated, folded
 from flambeau._ops.products.gemm_finish import NOTHING, Finish, finish_of
 from flambeau._ops.products.gemm_tiles import usable
 from flambeau._ops.products.kernels import gemm as kernels
 from flambeau._ops.products.panels import Panels
-from flambeau._ops.products.tiles import GROUPED, tile_for
+from flambeau._ops.products.tiles import GROUPED, is_shortened, tile_for
 
 __all__ = ["Finish", "Repeated", "finish_of", "gemm", "kernels", "usable"]
 
@@ -43,6 +43,9 @@ def gemm(left: np.ndarray, right: np.ndarray, finish: Finish = NOTHING,
 PLANS: dict[Any, Direct | Panels | Each | Copied | Empty] = {}
 """How to multiply operands of these shapes, strides and dtypes."""
 MOST_PLANS = 4096
+precision.FOLLOWERS.append(PLANS.clear)
+SHORTENED = 1 << 20
+"""Multiply-adds of a matrix from which on float32 is rounded to bfloat16 where that is allowed."""
 LARGE = 1 << 24
 """Multiply-adds of one matrix of a batch from which on all threads are at work on it together."""
 DIRECT = 1 << 26
@@ -60,9 +63,10 @@ def _plan(left: np.ndarray, right: np.ndarray, result: np.dtype | None, threads:
     if batch:
         left = np.broadcast_to(left, (*batch, rows, depth))
         right = np.broadcast_to(right, (*batch, depth, columns))
-    if left.dtype in GROUPED:
+    work = rows * columns * depth
+    if left.dtype in GROUPED or (work >= SHORTENED and is_shortened(left.dtype)):
         return _grouped(left, right, shape, dtype, threads)
-    direct = depth <= kernels.DEPTH and rows * columns * depth <= DIRECT
+    direct = depth <= kernels.DEPTH and work <= DIRECT
     if not batch:
         if direct:
             return Direct(left, right, dtype, threads)

@@ -23,9 +23,9 @@ from flambeau._runtime.launch import Kernel, kernel
 UNITS = {1: np.dtype(np.int8), 4: np.dtype(np.int32), 8: np.dtype(np.float64)}
 """Memory for units of so many bytes."""
 DEPTH_BLOCK = {False: 384, True: 1024}
-"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for those
-of AMX (which rather have few blocks than near ones). The same for all processors, since the last
-bits of sums depend on it."""
+"""Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for
+those of AMX (which rather have few blocks than near ones). The same for all processors, since the
+last bits of sums depend on it."""
 SHARED = 1 << 24
 """Multiply-adds from which on both operands are packed whole, once for all threads."""
 SHARE = 1 << 17
@@ -63,9 +63,12 @@ class Sizes:
 
 
 def fitting(tile: Tile, rows: int) -> Tile:
-    """A tile whose height divides few rows well; many rows are cut as the tile is."""
-    high = parts(rows, parts(rows, tile.rows)) if 0 < rows <= 4 * tile.rows else tile.rows
-    return tile.with_rows(high)
+    """A tile whose height divides few rows well; many rows are cut as the tile is. Heights are even
+    but for 1: each has machine code of its own."""
+    if not 0 < rows <= 4 * tile.rows:
+        return tile
+    high = parts(rows, parts(rows, tile.rows))
+    return tile.with_rows(high if high == 1 else high + high % 2)
 
 
 @cache
@@ -145,10 +148,11 @@ class Panels:
 
     def _laid_out(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both operands, or row-major copies of those that cannot be packed as they lie."""
+        batch = self.shape[:-2]
         if self.copies[0]:
-            left = np.ascontiguousarray(left)
+            left = np.ascontiguousarray(np.broadcast_to(left, (*batch, *left.shape[-2:])))
         if self.copies[1]:
-            right = np.ascontiguousarray(right)
+            right = np.ascontiguousarray(np.broadcast_to(right, (*batch, *right.shape[-2:])))
         return left, right
 
     def _is_large(self) -> bool:

@@ -18,11 +18,13 @@ import numpy as np
 
 from flambeau._compiler.tiles import amx, dots
 from flambeau._compiler.types import Scalar, bf16, f32, f64, i8, i16, i32
+from flambeau._core.precision import bfloat16_will_do
 from flambeau._ops.products.kernels.tiles import matrices, vectors
 from flambeau._runtime import engine, processor
 
 CHUNK_BYTES = 64
 BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
+FLOAT32 = np.dtype(np.float32)
 GROUPED = frozenset({BFLOAT16, INT8})
 """Types that instructions take in groups."""
 UNSIGN = -0x7F7F7F80
@@ -77,8 +79,8 @@ class Tile:
         return replace(self, rows=count, how=(dot, shift, count, *rest))
 
 
-def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int, dot: Any, bits: int,
-               flip: int = 0) -> Tile:  # fmt: skip
+def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int, dot: Any,
+               bits: int, flip: int = 0) -> Tile:  # fmt: skip
     """A tile of vectors of so many bits: as many sums as there are registers, less what feeds
     them: of 16 registers 12 (x86 with AVX), of 32 28 (AVX-512) or 24 (NEON)."""
     rows, count = {512: (14, 2), 256: (6, 2)}.get(bits, (8, 3))
@@ -86,8 +88,8 @@ def of_vectors(name: str, number: Scalar, unit: Scalar, sums: Scalar, group: int
     if flip:  # registers for what is taken off again
         rows -= 2
     how = (dot, flip, rows, count, width, CHUNK_BYTES // unit.size)
-    return Tile(name, number, unit, sums, group, rows, count * width, width, vectors.vector_tile, how,
-                flip)  # fmt: skip
+    return Tile(name, number, unit, sums, group, rows, count * width, width, vectors.vector_tile,
+                how, flip)  # fmt: skip
 
 
 def of_amx(number: Scalar, sums: Scalar, group: int, product: str, cells: str) -> Tile:
@@ -138,10 +140,15 @@ def of_fma(unit: Scalar) -> Tile:
     return of_vectors(name, unit, unit, unit, 1, dots.multiply_add, engine.vector_bits())
 
 
-@cache
+def is_shortened(dtype: np.dtype) -> bool:
+    """Whether a type is rounded to bfloat16 for products: float32 where programs allow it
+    (`set_float32_matmul_precision("medium")`) and there is AMX."""
+    return dtype == FLOAT32 and bfloat16_will_do() and bool(every_bfloat16()[-1].cells)
+
+
 def tile_for(dtype: np.dtype) -> Tile:
     """What multiplies a type here."""
-    if dtype == BFLOAT16:
+    if dtype == BFLOAT16 or is_shortened(dtype):
         return every_bfloat16()[-1]
     if dtype == INT8:
         return every_int8()[-1]

@@ -76,7 +76,7 @@ def flipped(units, FLIP: static):
     return units
 
 
-@native
+@native(outline=True)
 def turn(source, by, step, count, left, each, target, apart, READ: static, KEEP: static,
          U: static, E: static, GROUP: static, FLIP: static, W: static, EDGE: static):  # fmt: skip
     """A transposed block: W vectors of READ, `by` numbers apart, become columns of `target`.
@@ -148,11 +148,11 @@ def pack_left(source, item, step, count, depth, target, E: static, GROUP: static
                     place = target + ((c * MR + FIRST) * CHUNK + v)
                     left = depth - c * NUMBERS - v * GROUP
                     if (c < whole) & (FIRST + W <= count):
-                        turn(from_, GROUP * step, step, 0, 0, 0, place, CHUNK, across, min(W, MR - FIRST),
-                             U, E, GROUP, FLIP, W, False)  # fmt: skip
+                        turn(from_, GROUP * step, step, 0, 0, 0, place, CHUNK, across,
+                             min(W, MR - FIRST), U, E, GROUP, FLIP, W, False)  # fmt: skip
                     else:
-                        turn(from_, GROUP * step, step, count - FIRST, left, GROUP, place, CHUNK, across,
-                             min(W, MR - FIRST), U, E, GROUP, FLIP, W, True)  # fmt: skip
+                        turn(from_, GROUP * step, step, count - FIRST, left, GROUP, place, CHUNK,
+                             across, min(W, MR - FIRST), U, E, GROUP, FLIP, W, True)  # fmt: skip
 
 
 @native
@@ -171,17 +171,19 @@ def pack_beside(source, step, count, depth, target, apart, E: static, GROUP: sta
                       across(line + (p * NR + v), step, 0, 0, U, E, GROUP, W, False))  # fmt: skip
     for k in range(depth // GROUP, units):
         line = source + k * GROUP * step
+        left = depth - k * GROUP
         for p in range(panels):
             for v in unroll(0, NR, W):
-                store(target + (p * apart + k * NR + v),
-                      across(line + (p * NR + v), step, NR, depth - k * GROUP, U, E, GROUP, W, True))  # fmt: skip
+                units_of_k = across(line + (p * NR + v), step, NR, left, U, E, GROUP, W, True)
+                store(target + (p * apart + k * NR + v), units_of_k)
     rest = count - panels * NR
     if rest > 0:
         for k in range(units):
             line = source + (k * GROUP * step + panels * NR)
+            left = depth - k * GROUP
             for v in unroll(0, NR, W):
-                store(target + (panels * apart + k * NR + v),
-                      across(line + v, step, rest - v, depth - k * GROUP, U, E, GROUP, W, True))  # fmt: skip
+                units_of_k = across(line + v, step, rest - v, left, U, E, GROUP, W, True)
+                store(target + (panels * apart + k * NR + v), units_of_k)
 
 
 @native(outline=True)
@@ -205,5 +207,5 @@ def pack_right(source, item, step, count, depth, target, E: static, GROUP: stati
                     if ((k + W) * GROUP <= depth) & (first + v + W <= count):
                         turn(from_, item, 1, 0, 0, 0, place, NR, along, W, U, E, GROUP, 0, W, False)
                     else:
-                        turn(from_, item, 1, count - first - v, depth - k * GROUP, 0, place, NR, along, W,
-                             U, E, GROUP, 0, W, True)  # fmt: skip
+                        turn(from_, item, 1, count - first - v, depth - k * GROUP, 0, place, NR,
+                             along, W, U, E, GROUP, 0, W, True)  # fmt: skip

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
-from flambeau._compiler.tiles.amx import LOOPS, TILE as TILE_BYTES, configure_tiles, release_tiles
+from flambeau._compiler.tiles.amx import LOOPS, configure_tiles, release_tiles
+from flambeau._compiler.tiles.amx import TILE as TILE_BYTES
 from flambeau._ops.products.kernels.finish import finish_tile
 from flambeau._ops.products.kernels.gemm import NO_BIAS
-from flambeau._ops.products.kernels.tiles.matrices import AHEAD
 from flambeau._ops.products.kernels.groups import pack_left, pack_right
+from flambeau._ops.products.kernels.tiles.matrices import AHEAD
 from flambeau._runtime.pool_kernels import wait_for
 
 SUMS = 1 << 17
@@ -25,9 +26,10 @@ SUMS = 1 << 17
 @native
 def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step, b_column,
                    first, last, from_, until, rows, columns, depth, depth_blocks, other_row, alpha,
-                   beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
-                   BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
-                   SHARED: static, MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                   beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
+                   UNIT: static, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                   SHARED: static, MR: static, NR: static, PANEL: static, W: static,
+                   CHUNK: static):  # fmt: skip
     """Row panels first to last and column panels from_ to until of C.
 
     SHARED: both operands lie in panels, one block of k after the other. Else panels_a is room for
@@ -92,8 +94,9 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
                 ahead = None
                 if SHARED:
                     ahead = right + (CHUNK * NR + (i - first) * (AHEAD * CHUNK)) * size
-                TILE(left, left_row if UNIT else CHUNK, left_chunk if UNIT else MR * CHUNK, right, units, height, kept, NR, block > 0, place,
-                     apart, ahead, tiles, *HOW)  # fmt: skip
+                TILE(left, left_row if UNIT else CHUNK, left_chunk if UNIT else MR * CHUNK, right,
+                     units, height, kept, NR, block > 0, place, apart, ahead, tiles,
+                     *HOW)  # fmt: skip
                 if ends & (direct == False):  # noqa: E712
                     finish_tile(kept, NR, c + (row * columns + column), columns, height, width, row,
                                 column, bias, other, other_row, alpha, beta, BIAS, SCALED, OTHER,
@@ -104,13 +107,13 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
 @native(apart=True)
 def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
                     other: pointer(O), panels_a: pointer(U), panels_b: pointer(U),
-                    packed: pointer(i64), lies: i64, a_row: i64, a_step: i64, b_step: i64, b_column: i64,
-                    rows: i64, columns: i64, depth: i64, depth_blocks: i64, row_blocks: i64,
-                    column_blocks: i64, shares: i64, other_row: i64, alpha: T, beta: T, task: i64,
-                    tasks: i64, S: static, E: static, U: static, T: static, O: static,
-                    GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static, BIAS: static,
-                    SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NR: static,
-                    PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    packed: pointer(i64), lies: i64, a_row: i64, a_step: i64, b_step: i64,
+                    b_column: i64, rows: i64, columns: i64, depth: i64, depth_blocks: i64,
+                    row_blocks: i64, column_blocks: i64, shares: i64, other_row: i64, alpha: T,
+                    beta: T, task: i64, tasks: i64, S: static, E: static, U: static, T: static,
+                    O: static, GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
+                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
+                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """A large product: the first `shares` units of work pack panels, the others are blocks of C and
     wait until `packed` counts all shares. (Units are begun in their order, so that somebody is at
     work on every share then.)"""
@@ -119,8 +122,8 @@ def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
     of_b = (columns + NR - 1) // NR
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         if unit < shares:
-            pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns,
-                       depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
+            pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows,
+                       columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
                        CHUNK)  # fmt: skip
             atomic_add(packed, 1)
         else:
@@ -136,9 +139,9 @@ def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
 
 
 @native
-def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns, depth,
-               depth_blocks, share, shares, E: static, GROUP: static, FLIP: static, MR: static,
-               NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns,
+               depth, depth_blocks, share, shares, E: static, GROUP: static, FLIP: static,
+               MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """A share of all panels, those of A first, for every block of k."""
     NUMBERS = CHUNK * GROUP
     of_a = (rows + MR - 1) // MR
@@ -160,21 +163,21 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
         if from_ < until:
             pack_right(b + (from_ * NR * b_column + begin * NUMBERS * b_step), b_column, b_step,
                        smaller(columns, until * NR) - from_ * NR, numbers,
-                       panels_b + (begin * of_b + from_ * size) * (NR * CHUNK), E, GROUP, PANEL, CHUNK,
-                       W)  # fmt: skip
+                       panels_b + (begin * of_b + from_ * size) * (NR * CHUNK), E, GROUP, PANEL,
+                       CHUNK, W)  # fmt: skip
 
 
 @native(apart=True)
 def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels: pointer(U), lies: i64, a_outer: i64, a_inner: i64, a_row: i64,
-                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    other: pointer(O), panels: pointer(U), lies: i64, a_outer: i64, a_inner: i64,
+                    a_row: i64, a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
                     depth_blocks: i64, row_blocks: i64, column_blocks: i64, room_a: i64,
                     room_b: i64, other_matrix: i64, other_row: i64, alpha: T, beta: T, task: i64,
                     tasks: i64, S: static, E: static, U: static, T: static, O: static,
-                    GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static, BIAS: static,
-                    SCALED: static, OTHER: static, ACTIVATION: static, MR: static, NR: static,
-                    PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
+                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
+                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """Small, thin or many products: units of work are blocks of each of `matrices`, in two dims of
     batches, and each packs what it reads, into room that its task has in `panels`."""
     units = matrices * row_blocks * column_blocks
@@ -187,10 +190,10 @@ def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
         matrix = unit // (column_blocks * row_blocks)
         outer = matrix // inner
         place = matrix % inner
-        multiply_block(a + (outer * a_outer + place * a_inner), b + (outer * b_outer + place * b_inner),
-                       c + matrix * rows * columns, bias, other + matrix * other_matrix, room,
-                       room + room_a, lies, a_row, a_step, b_step, b_column, of_a * i // row_blocks,
-                       of_a * (i + 1) // row_blocks, of_b * j // column_blocks,
-                       of_b * (j + 1) // column_blocks, rows, columns, depth, depth_blocks,
-                       other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT, BIAS, SCALED, OTHER,
-                       ACTIVATION, False, MR, NR, PANEL, W, CHUNK)  # fmt: skip
+        multiply_block(a + (outer * a_outer + place * a_inner),
+                       b + (outer * b_outer + place * b_inner), c + matrix * rows * columns, bias,
+                       other + matrix * other_matrix, room, room + room_a, lies, a_row, a_step,
+                       b_step, b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
+                       of_b * j // column_blocks, of_b * (j + 1) // column_blocks, rows, columns,
+                       depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT,
+                       BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W, CHUNK)  # fmt: skip

@@ -19,14 +19,14 @@ BYTES = 4
 @native
 def matrix_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_row, ahead, tiles,
                 PRODUCT: static, UNIT: static):  # fmt: skip
-    """As `vector_tile`, for panels of 16 columns whose last chunk is filled up; rows <= 16 cost half
-    of it."""
+    """As `vector_tile`, for panels of 16 columns whose last chunk is filled up; rows <= 16 cost
+    half of it."""
     if rows > HALF:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles, PRODUCT,
-                       UNIT, True)  # fmt: skip
+        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
+                       PRODUCT, UNIT, True)  # fmt: skip
     else:
-        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles, PRODUCT,
-                       UNIT, False)  # fmt: skip
+        multiply_tiles(a, a_row, a_chunk, b, units, sums, sums_row, add, to, to_row, ahead, tiles,
+                       PRODUCT, UNIT, False)  # fmt: skip
 
 
 @native

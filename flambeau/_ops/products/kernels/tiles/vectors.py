@@ -17,8 +17,8 @@ def vector_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_r
                 CHUNK: static):  # fmt: skip
     """to[i, j] = (sums[i, j] if `add` else 0) + dots of row i and column j, for i < MR, j < NV * W.
 
-    Unit u of row i lies at a + (u // CHUNK) * a_chunk + i * a_row + u % CHUNK, unit u of column j at
-    b + u * NV * W + j. SHIFT is a group of what was added to left numbers to make them unsigned:
+    Unit u of row i lies at a + (u // CHUNK) * a_chunk + i * a_row + u % CHUNK, unit u of column j
+    at b + u * NV * W + j. SHIFT is a group of what was added to left numbers to make them unsigned:
     what that adds to the sums is taken off again (0: nothing was).
     """
     T = to.type.element
@@ -30,7 +30,7 @@ def vector_tile(a, a_row, a_chunk, b, units, rows, sums, sums_row, add, to, to_r
         for i in unroll(MR):
             for v in unroll(NV):
                 total[i * NV + v] = load(sums + (i * sums_row + v * W), W)
-    for c in range(units // CHUNK):
+    for _ in range(units // CHUNK):
         for _ in range(CHUNK // STEPS):
             for u in unroll(STEPS):
                 for v in unroll(NV):
