@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flambeau._core.allocation import overflowed
-from flambeau._core.device import CUDA, Cuda, device
+from flambeau._core.device import CUDA, Cuda, Defaults, device
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime.cpu import _bytes, address, element_strides
 from flambeau._runtime.cuda import memory, pinned
@@ -250,6 +250,7 @@ def look() -> None:
     if found is None:
         return
     Cuda.count = found.device_count()
+    Defaults.elsewhere = True
     version = found.version()
     Cuda.version = f"{version // 1000}.{version % 1000 // 10}"
     from flambeau._tensor.tensor import constructors
