@@ -30,13 +30,13 @@ part() { # name, seconds, command
 named=$*
 wanted=${named:-driver kernels libraries training facts golden random operators products}
 script="python3 scripts/gpu_check"
-part driver 60 $script/driver.py --out "$out/driver.json"
-part kernels 90 $script/kernels.py --out "$out/kernels.json"
-part libraries 90 $script/libraries.py --out "$out/libraries.json"
-part training 110 $script/training.py --out "$out/training.json"
+part driver 45 $script/driver.py --out "$out/driver.json"
+part kernels 75 $script/kernels.py --out "$out/kernels.json"
+part libraries 75 $script/libraries.py --out "$out/libraries.json"
+part training 90 $script/training.py --out "$out/training.json"
 part facts 40 python3 tests/cuda/emulated.py
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
-part random 60 $script/random_streams.py --out "$out/random.json"
-part operators 150 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
+part random 50 $script/random_streams.py --out "$out/random.json"
+part operators 90 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
     --only devices --limit-samples 2 --dtypes float32 --jobs 8 --timeout 30 --out '$out/operators.json'"
-part products 90 $script/cpu_products.py --out "$out/products.json"
+part products 70 $script/cpu_products.py --out "$out/products.json"
