@@ -180,6 +180,11 @@ def start(todo, options):
     )
 
 
+def start_anew(options):
+    """The same in a worker that has not been given the list: it cannot be sent."""
+    return start(entries(options), options)
+
+
 # ---------------------------------------------------------------- the report
 
 
@@ -361,9 +366,11 @@ def main(arguments=None):
         if isinstance(dtypes, list)
         for dtype in dtypes
     ]
-    records = pool.run_all(
-        tasks, functools.partial(start, todo, options), options.jobs, options.timeout
-    )
+    if options.devices:
+        begin, method = functools.partial(start_anew, options), "spawn"
+    else:
+        begin, method = functools.partial(start, todo, options), "fork"
+    records = pool.run_all(tasks, begin, options.jobs, options.timeout, method)
     results = []
     for i, entry in enumerate(todo):
         done = {

@@ -29,8 +29,8 @@ def lost(size, failure):
 
 
 class Worker:
-    def __init__(self, start):
-        context = multiprocessing.get_context("fork")
+    def __init__(self, start, method):
+        context = multiprocessing.get_context(method)
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=work, args=(theirs, start), daemon=True)
         self.process.start()
@@ -57,12 +57,15 @@ class Worker:
             return f"crash: the process ended with exit code {self.process.exitcode}"
 
 
-def run_all(tasks, start, jobs, timeout):
-    """{task: record} for every task. start(), called in each worker, returns the function that runs one."""
+def run_all(tasks, start, jobs, timeout, method="fork"):
+    """{task: record} for every task. start(), called in each worker, returns the function that runs one.
+
+    A GPU that was in use before a fork is of no use after it: `method` "spawn".
+    """
     queue, results, workers, retried = list(reversed(tasks)), {}, [], set()
     while queue or workers:
         while queue and len(workers) < jobs:
-            workers.append(Worker(start))
+            workers.append(Worker(start, method))
             workers[-1].give(queue.pop())
         wait([w.pipe for w in workers], timeout=1)
         for worker in list(workers):
