@@ -29,6 +29,7 @@ MODULES = (
     "arranging",
     "channels",
     "pooling",
+    "scans",
 )
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention", "reshaping")
