@@ -70,7 +70,7 @@ def weights_of(scores: Any, log_sums: Any) -> Any:
 
 WIDEST = 128
 """The head size up to which cuDNN's engines keep scores on the chip."""
-PLANS: dict[Any, Forward | None] = {}
+PLANS: dict[Any, Any] = {}
 """All that a plan depends on -> the plan; None where there is no engine."""
 
 

@@ -151,7 +151,8 @@ def _planned(left: np.ndarray, right: np.ndarray, added: np.ndarray | None,
     out = contiguous(shape) if strides is None else Array(shape, strides)
     if 0 in shape or one.shape[-1] == 0:
         return Ready(None, out, dtype)
-    product = arranged(one, other, out, None if added is None else as_array(added))
+    conjugated = turned if left.dtype.kind == "c" else PLAIN
+    product = arranged(one, other, out, None if added is None else as_array(added), conjugated)
     plan = None if product is None else _plan_of(product, left.dtype.char, wish, turned)
     return None if plan is None else Ready(plan, out, dtype)
 
@@ -179,9 +180,15 @@ def in_rows(data: Any) -> Any:
 
 def _copied(left: Any, right: Any, added: Any, alpha: complex, beta: complex,
             **how: Any) -> Any:  # fmt: skip
-    """The same with operands that the library can read, if that is what it takes."""
+    """The same with operands that the library can read, if that is what it takes. What is to be
+    conjugated is transposed as well, from rows."""
     given = left, right, added
     found = in_rows(left), in_rows(right), added
+    if left.dtype.kind == "c":
+        found = (*(
+            device_array.contiguous(data) if turn and not data.flags.c_contiguous else data
+            for data, turn in zip(found, how["turned"], strict=False)
+        ), added)  # fmt: skip
     if added is not None and added.strides != element_bytes(added):
         found = *found[:2], device_array.contiguous(added)
     if all(one is other for one, other in zip(given, found, strict=True)):
