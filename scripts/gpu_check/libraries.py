@@ -779,10 +779,10 @@ def main() -> None:
     for name in FUSED:
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name), 25)
     report.run("attention", check_attention, 32)
+    report.run("cuFFT", check_fft, 40)
+    report.run("cuSOLVER", check_solver, 40)
     if REAL:
         times(report)
-    report.run("cuFFT", check_fft)
-    report.run("cuSOLVER", check_solver)
     for name in ("bfloat16", "float64"):
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name))
 
