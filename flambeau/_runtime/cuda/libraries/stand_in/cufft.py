@@ -56,7 +56,9 @@ class StandIn:
     @function
     def _execute(self, number: int, given: int, result: int, direction: int = 0) -> None:
         plan = self.plans[number]
-        put(plan.stream, lambda: _transform(plan, given, result, direction))
+        work = lambda: _transform(plan, given, result, direction)  # noqa: E731
+        overwritten = [given] if plan.types[1].startswith("float") else []
+        put(plan.stream, work, [given], [result, *overwritten])
 
 
 def _transform(plan: Plan, given: int, result: int, direction: int) -> None:

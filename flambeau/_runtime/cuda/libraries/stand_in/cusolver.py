@@ -77,7 +77,7 @@ class StandIn:
             matrix[mask] = lower[mask]
             _tell(spaces[4], failed)
 
-        put(self.stream, work)
+        put(self.stream, work, (), (a, spaces[0], spaces[4]))
 
     @function
     def cusolverDnXgetrf(self, _: int, __: int, m: int, n: int, kind: int, a: int, ld: int,
@@ -89,7 +89,7 @@ class StandIn:
             places = device_array(pivots, (min(m, n),), (1,), np.dtype(np.int64))
             _tell(spaces[4], _eliminate(matrix, places))
 
-        put(self.stream, work)
+        put(self.stream, work, (), (a, pivots, spaces[0], spaces[4]))
 
     @function
     def cusolverDnXgetrs(self, _: int, __: int, trans: int, n: int, columns: int, kind: int, a: int,
@@ -104,7 +104,7 @@ class StandIn:
             right[...] = np.linalg.solve(np.triu(factors), np.linalg.solve(lower, right))
             _tell(info, 0)
 
-        put(self.stream, work)
+        put(self.stream, work, (a, pivots), (b, info))
 
     @function
     def cusolverDnXsyevd(self, _: int, __: int, job: int, uplo: int, n: int, kind: int, a: int,
@@ -118,7 +118,7 @@ class StandIn:
             matrix[...] = vectors if job else np.nan
             _tell(spaces[4], 0)
 
-        put(self.stream, work)
+        put(self.stream, work, (), (a, w, spaces[0], spaces[4]))
 
     @function
     def cusolverDnXgesvd(self, _: int, __: int, jobu: int, jobv: int, m: int, n: int, kind: int,
@@ -138,7 +138,7 @@ class StandIn:
             _matrix(v, len(right), n, of_v, kind)[...] = right
             _tell(spaces[4], 0)
 
-        put(self.stream, work)
+        put(self.stream, work, (), (a, s, u, v, spaces[0], spaces[4]))
 
 
 def _cholesky(matrix: Any) -> tuple[Any, int]:
