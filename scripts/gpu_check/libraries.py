@@ -9,6 +9,7 @@ checks run on the emulated one, and no times are taken. The file is written afte
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -67,6 +68,7 @@ from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.cudnn import Convolution, Wishes, convolution
 from flambeau._runtime.cuda.libraries.cudnn_attention import Attention
 from flambeau._runtime.cuda.libraries.matrices import Array, arranged, contiguous
+from flambeau._runtime.cuda.libraries.workspaces import workspace
 from flambeau._runtime.cuda.memory import running
 
 TYPES = {
@@ -363,6 +365,42 @@ def check_others() -> dict[str, Any]:
     Plan(arranged(contiguous((64, 64)), b.array, out.array), Kind("float16", alignment=2)).run(  # type: ignore[arg-type]
         a.address + 2, b.address, out.address)  # fmt: skip
     found["two bytes"] = error(out.back(), wide(v[1:].reshape(64, 64)))
+    return found
+
+
+def check_row_order() -> dict[str, Any]:
+    """Whether the library takes row-major layouts with a bias for each row: what a convolution of
+    one tap over row-major images would need."""
+    lt, found = cublaslt.library(0), {}
+    rng = np.random.default_rng(10)
+    for name in ("float16", "bfloat16", "float32"):
+        dtype, tolerance = TYPES[name]
+        w, x, bias = (drawn(rng, s, dtype) for s in ((64, 32), (2, 32, 128), (64,)))
+        a, b, c, out = OnDevice(w), OnDevice(x), OnDevice(bias), poisoned((2, 64, 128), dtype)
+        kind = Kind(name, numbers.BIAS)
+        description = lt.description(kind, {"epilogue": numbers.BIAS, "bias": c.address})
+        layouts = []
+        for rows, columns, step in ((64, 32, 0), (32, 128, 32 * 128), (64, 128, 64 * 128)):
+            made = lt._made(
+                "cublasLtMatrixLayoutCreate", numbers.TYPES[name], rows, columns, columns
+            )
+            attributes = {"order": (1, ctypes.c_int32), **numbers.LAYOUT}
+            lt._put("MatrixLayout", made, attributes, {"order": 1, "batch": 2, "step": step})
+            layouts.append(made)
+        one, zero = cublaslt.scalar(name, 1)[1], cublaslt.scalar(name, 0)[1]
+        given = (layouts[0], layouts[1], layouts[2], layouts[2])
+        try:
+            algorithm = lt.algorithms(description, given, kind, 256)[0]
+            space = workspace(cublaslt.WORKSPACE)
+            lt.foreign.call("cublasLtMatmul", lt.handle, description, one, a.address, layouts[0],
+                            b.address, layouts[1], zero, out.address, layouts[2], out.address,
+                            layouts[2], cublaslt.addressof(algorithm), space, cublaslt.WORKSPACE,
+                            0)  # fmt: skip
+        except Exception as refusal:
+            found[name] = f"refused: {refusal}"
+            continue
+        wrong = error(out.back(), wide(w) @ wide(x) + wide(bias)[:, None])
+        found[name] = [wrong, "right" if wrong < tolerance * 8 else "WRONG"]
     return found
 
 
@@ -775,6 +813,8 @@ def main() -> None:
     report.run("epilogues", check_epilogues)
     report.run("other products", check_others)
     report.run("measuring", check_measuring)
+    if REAL:
+        report.run("bias by row", check_row_order)
     report.run("cuDNN", lambda: str(cudnn.library(0).handle is not None))
     for name in FUSED:
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name), 25)
