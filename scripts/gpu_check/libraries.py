@@ -9,6 +9,7 @@ checks run on the emulated one, and no times are taken. The file is written afte
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -54,12 +55,20 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._runtime.cuda.driver import driver
-from flambeau._runtime.cuda.libraries import cublaslt, cudnn, cudnn_attention, finding
+from flambeau._runtime.cuda.libraries import (
+    cublaslt,
+    cudnn,
+    cudnn_attention,
+    cufft,
+    cusolver,
+    finding,
+)
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.cudnn import Convolution, Wishes, convolution
 from flambeau._runtime.cuda.libraries.cudnn_attention import Attention
 from flambeau._runtime.cuda.libraries.matrices import Array, arranged, contiguous
+from flambeau._runtime.cuda.libraries.workspaces import workspace
 from flambeau._runtime.cuda.memory import running
 
 TYPES = {
@@ -359,6 +368,42 @@ def check_others() -> dict[str, Any]:
     return found
 
 
+def check_row_order() -> dict[str, Any]:
+    """Whether the library takes row-major layouts with a bias for each row: what a convolution of
+    one tap over row-major images would need."""
+    lt, found = cublaslt.library(0), {}
+    rng = np.random.default_rng(10)
+    for name in ("float16", "bfloat16", "float32"):
+        dtype, tolerance = TYPES[name]
+        w, x, bias = (drawn(rng, s, dtype) for s in ((64, 32), (2, 32, 128), (64,)))
+        a, b, c, out = OnDevice(w), OnDevice(x), OnDevice(bias), poisoned((2, 64, 128), dtype)
+        kind = Kind(name, numbers.BIAS)
+        description = lt.description(kind, {"epilogue": numbers.BIAS, "bias": c.address})
+        layouts = []
+        for rows, columns, step in ((64, 32, 0), (32, 128, 32 * 128), (64, 128, 64 * 128)):
+            made = lt._made(
+                "cublasLtMatrixLayoutCreate", numbers.TYPES[name], rows, columns, columns
+            )
+            attributes = {"order": (1, ctypes.c_int32), **numbers.LAYOUT}
+            lt._put("MatrixLayout", made, attributes, {"order": 1, "batch": 2, "step": step})
+            layouts.append(made)
+        one, zero = cublaslt.scalar(name, 1)[1], cublaslt.scalar(name, 0)[1]
+        given = (layouts[0], layouts[1], layouts[2], layouts[2])
+        try:
+            algorithm = lt.algorithms(description, given, kind, 256)[0]
+            space = workspace(cublaslt.WORKSPACE)
+            lt.foreign.call("cublasLtMatmul", lt.handle, description, one, a.address, layouts[0],
+                            b.address, layouts[1], zero, out.address, layouts[2], out.address,
+                            layouts[2], cublaslt.addressof(algorithm), space, cublaslt.WORKSPACE,
+                            0)  # fmt: skip
+        except Exception as refusal:
+            found[name] = f"refused: {refusal}"
+            continue
+        wrong = error(out.back(), wide(w) @ wide(x) + wide(bias)[:, None])
+        found[name] = [wrong, "right" if wrong < tolerance * 8 else "WRONG"]
+    return found
+
+
 def windows(x: np.ndarray, w: np.ndarray, padding: Any, stride: Any, dilation: Any) -> np.ndarray:
     """A convolution by its definition, one output position after the other."""
     x, w = wide(x), wide(w)
@@ -471,6 +516,74 @@ def check_attention() -> dict[str, Any]:
         totals = powers.sum(3, keepdims=True)
         wrong = [error(out.back(), powers / totals @ wide(v)), error(sums.back(), np.log(totals))]
         found[title] = [*wrong, "right" if max(wrong) < 3e-2 else "WRONG"]
+    return found
+
+
+def check_fft() -> dict[str, Any]:
+    """cuFFT: errors of transforms of one to three dims."""
+    found: dict[str, Any] = {}
+    rng = np.random.default_rng(13)
+    for sizes, double in product(((64,), (30,), (12, 10), (8, 6, 10)), (False, True)):
+        real, full = (np.float64, np.complex128) if double else (np.float32, np.complex64)
+        dims = tuple(range(1, len(sizes) + 1))
+        x, z = drawn(rng, (3, *sizes), real), drawn(rng, (3, *sizes), full)
+        half = np.fft.rfftn(x, axes=dims).astype(full)
+        count = np.prod(sizes)
+        for title, given, want, forward in (
+            ("c2c", z, np.fft.fftn(z, axes=dims), True),
+            ("inverse", z, np.fft.ifftn(z, axes=dims) * count, False),
+            ("r2c", x, np.fft.rfftn(x, axes=dims), True),
+            ("c2r", half, x.astype(np.float64) * count, False),
+        ):
+            kind = np.dtype(full if want.dtype.kind == "c" else real)
+            a, out = OnDevice(given), poisoned(want.shape, kind)
+            plan = cufft.transform(0, given.dtype.name, kind.name, sizes, 3)
+            plan.run(a.address, out.address, forward)
+            wrong = error(out.back(), want)
+            right = wrong < (1e-12 if double else 1e-5)
+            found[f"{title} {sizes} {kind.name}"] = [wrong, "right" if right else "WRONG"]
+    return found
+
+
+def check_solver() -> dict[str, Any]:
+    """cuSOLVER: errors of factors, solutions and spectra."""
+    found: dict[str, Any] = {}
+    rng = np.random.default_rng(14)
+    for name in cusolver.REAL:
+        dtype = TYPES.get(name, (np.dtype(name), 0))[0]
+        limit = 1e-10 if cusolver.REAL[name] == "float64" else 1e-3
+        library = cusolver.library(0)
+        n = 24
+        a = drawn(rng, (n, n), dtype)
+        h = a @ a.conj().T + n * np.eye(n, dtype=dtype)
+        info = poisoned((1,), np.int32)
+        columns = lambda m: OnDevice(np.asfortranarray(m))  # noqa: E731
+
+        held = columns(h)
+        library.cholesky(name, n, held.address, False, info.address)
+        lower = np.tril(wide(held.back()))
+        errors = {"cholesky": error(lower @ lower.conj().T, wide(h))}
+
+        factors, pivots, right = columns(a), poisoned((n,), np.int64), drawn(rng, (n, 3), dtype)
+        library.lu(name, n, n, factors.address, pivots.address, info.address)
+        b = columns(right)
+        library.solve(name, n, 3, factors.address, pivots.address, b.address, info.address)
+        errors["solve"] = error(wide(a) @ wide(b.back()), wide(right))
+
+        held, values = columns(h), poisoned((n,), np.dtype(cusolver.REAL[name]))
+        library.eigh(name, n, held.address, values.address, False, True, info.address)
+        vectors = wide(held.back())
+        errors["eigh"] = error((vectors * values.back()) @ vectors.conj().T, wide(h))
+
+        m = drawn(rng, (n + 5, n), dtype)
+        held = columns(m)
+        u, v = columns(np.zeros((n + 5, n), dtype)), columns(np.zeros((n, n), dtype))
+        library.svd(name, n + 5, n, held.address, values.address, u.address, v.address, False,
+                    info.address)  # fmt: skip
+        errors["svd"] = error((wide(u.back()) * values.back()) @ wide(v.back()), wide(m))
+        for title, wrong in errors.items():
+            found[f"{title} {name}"] = [wrong, "right" if wrong < limit else "WRONG"]
+        found[f"info {name}"] = int(info.back()[0])
     return found
 
 
@@ -700,10 +813,14 @@ def main() -> None:
     report.run("epilogues", check_epilogues)
     report.run("other products", check_others)
     report.run("measuring", check_measuring)
+    if REAL:
+        report.run("bias by row", check_row_order)
     report.run("cuDNN", lambda: str(cudnn.library(0).handle is not None))
     for name in FUSED:
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name), 25)
     report.run("attention", check_attention, 32)
+    report.run("cuFFT", check_fft, 40)
+    report.run("cuSOLVER", check_solver, 40)
     if REAL:
         times(report)
     for name in ("bfloat16", "float64"):

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler import expr as E
 from flambeau._core import dtype as dt
 from flambeau._core.attention_backends import Permitted, check_without_math
 from flambeau._ops.launching.memory_formats import are_in_rows, in_order_of
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.products.blas import matmul
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import composite, kernel, pointwise
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._runtime import choice
 from flambeau._tensor.tensor import on_device_of, wrap
@@ -176,6 +177,33 @@ def attention_backward(grad: np.ndarray, query: np.ndarray, key: np.ndarray, val
         narrow(r, source.dtype).reshape(source.shape)
         for r, source in zip(results, sources, strict=True)
     )
+
+
+# ---- between the products, where they are not one kernel with them
+
+BETWEEN: dict[str, Any] = {"dtypes": "float", "method": False, "function": False, "inplace": False}
+LOWEST = -3e38
+"""Below it lies the logarithm of the sum of a row in which every key is blocked."""
+
+
+@pointwise("_attention_weights(Tensor scores, Tensor log_sums) -> Tensor", **BETWEEN)
+def attention_weights(scores: Any, log_sums: Any) -> Any:
+    """The weights of keys: all are 0 where every key is blocked."""
+    return E.exp(scores - E.where(log_sums < LOWEST, 0, log_sums))
+
+
+@pointwise("_attention_open_weights(Tensor scores, Tensor log_sums, Tensor blocked) -> Tensor",
+           **BETWEEN)  # fmt: skip
+def attention_open_weights(scores: Any, log_sums: Any, blocked: Any) -> Any:
+    """The same from scores that hold no mask: blocked keys have a weight of 0."""
+    weights = E.exp(scores - E.where(log_sums < LOWEST, 0, log_sums))
+    return E.where(blocked, 0, weights)
+
+
+@pointwise("_attention_slope(Tensor weights, Tensor products, Tensor along) -> Tensor", **BETWEEN)
+def attention_slope(weights: Any, products: Any, along: Any) -> Any:
+    """The gradient of the scores, from that of the weights and its sum along the row."""
+    return weights * (products - along)
 
 
 # ---- scaled_dot_product_attention

@@ -60,17 +60,27 @@ def scores_of(query: Any, key: Any, mask: Any, is_causal: bool, scale: float) ->
     return ops.add(scores, mask.to(scores.dtype))
 
 
-def weights_of(scores: Any, log_sums: Any) -> Any:
-    """The weights of the keys; all are 0 where every key is blocked."""
-    sums = ops.masked_fill(log_sums, ops.isneginf(log_sums), 0.0)
-    return ops.exp(ops.sub(scores, ops.unsqueeze(sums, -1)))
+def weights_again(query: Any, key: Any, mask: Any, is_causal: bool, scale: float,
+                  log_sums: Any) -> Any:  # fmt: skip
+    """The weights of the keys, from the logarithms of the sums. Where nothing is added to scores,
+    blocked keys are left out at once."""
+    sums = ops.unsqueeze(log_sums, -1)
+    by_bool = mask is not None and mask._data.dtype.kind == "b"
+    if is_causal == by_bool or (mask is not None and not by_bool):
+        scores = scores_of(query, key, mask, is_causal, scale)
+        return ops._attention_weights(scores, sums)
+    if is_causal:
+        hidden = blocked(query._data.shape[2], key._data.shape[2], Current.device)
+    else:
+        hidden = ops.logical_not(mask)
+    return ops._attention_open_weights(scores_of(query, key, None, False, scale), sums, hidden)
 
 
 # ---- through cuDNN
 
 WIDEST = 128
 """The head size up to which cuDNN's engines keep scores on the chip."""
-PLANS: dict[Any, Forward | None] = {}
+PLANS: dict[Any, Any] = {}
 """All that a plan depends on -> the plan; None where there is no engine."""
 
 
@@ -139,7 +149,7 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
         if mask is None:
             weights = ops.softmax(scores, -1)
         else:
-            weights = weights_of(scores, log_sums)
+            weights = ops._attention_weights(scores, ops.unsqueeze(log_sums, -1))
         weights = weights.to(wrap(query).dtype)
         return times(weights, wrap(value), strides=strides)._data, log_sums._data
     except Unfit:
@@ -156,11 +166,11 @@ def attention_backward(grad: Any, query: Any, key: Any, value: Any, attn_mask: A
     mask = None if attn_mask is None else wrap(attn_mask)
     q, k, v, g = wrap(query), wrap(key), wrap(value), wrap(grad)
     try:
-        weights = weights_of(scores_of(q, k, mask, is_causal, scale), wrap(log_sums))
+        weights = weights_again(q, k, mask, is_causal, scale, wrap(log_sums))
         wide = weights.dtype
         along = ops.sum(ops.mul(g.to(wide), wrap(out).to(wide)), [-1], True)
-        slope = ops.mul(weights, ops.sub(times(g, v, turned=RIGHT, widened=True), along))
-        slope = slope.to(q.dtype)
+        products = times(g, v, turned=RIGHT, widened=True)
+        slope = ops._attention_slope(weights, products, along).to(q.dtype)
         of_value = times(weights.to(q.dtype), g, turned=LEFT)
         return (times(slope, k, alpha=scale)._data, times(slope, q, alpha=scale, turned=LEFT)._data,
                 of_value._data)  # fmt: skip

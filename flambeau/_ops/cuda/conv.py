@@ -29,7 +29,7 @@ from flambeau._tensor import device_array
 from flambeau._tensor.tensor import wrap
 
 LETTERS = {"f": "float32", "d": "float64", "e": "float16", "E": "bfloat16"}
-PLANS: dict[Any, Plan | None] = {}
+PLANS: dict[Any, Any] = {}
 """All that a plan depends on -> the plan; None where there is no engine."""
 SEVERAL = 4
 """Images from which on the gradient of a weight of single taps is left to cuDNN: products would be
@@ -106,7 +106,7 @@ def run(kind: str, x: Any, w: Any, y: Any, numbers: tuple[Any, ...], last: bool,
     if plan is None:
         return False
     place = ("data", "filter", "forward").index(kind)
-    plan.run(*places, scratch=(place, (x, w, y)[place].nbytes))  # type: ignore[union-attr]
+    plan.run(*places, scratch=(place, (x, w, y)[place].nbytes))
     return True
 
 

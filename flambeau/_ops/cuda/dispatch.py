@@ -166,7 +166,7 @@ def _changed(source: Any, copy: Any, place: device) -> Any:
 def expect_cuda() -> None:
     """From now on there may be tensors on GPUs."""
     import flambeau._ops.table.autocast  # noqa: F401  (precision is chosen before the place)
-    from flambeau._ops.cuda import attention, conv, products  # noqa: F401  (rows by libraries)
+    from flambeau._ops.cuda import attention, conv, fft, linalg, products  # noqa: F401
 
     if watch not in dispatch.WATCHERS:
         dispatch.WATCHERS.append(watch)

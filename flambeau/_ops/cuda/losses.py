@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._compiler.expr import absolute, exp, log1p, maximum, minimum, where
-from flambeau._compiler.fuse import Formula, amax, at, formula, total
+from flambeau._compiler.fuse import Formula, amax, at, formula, position, total
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._ops.cuda import fills, formulas, rows
@@ -286,16 +286,77 @@ def cross_entropy_backward(grad: Any, scores: Any, target: Any, weight: Any, row
     shape, dtype = scores.shape, scores.dtype
     scores, target, view = _scores(scores, target)
     compute, kept = rows.compute_type(dtype), working(dtype)
-    count: Any = 1.0
-    if reduction == MEAN:
-        count = fills.new((), None, kept, scores)
-        rows.run(how_many, rows.compute_type(target.dtype), (target, ignored), (count,),
-                 rows.matrix(1, view.count))  # fmt: skip
-    factor = fills.new((view.count,), None, kept, scores)
-    grad = fills.plain(grad).reshape(-1) if grad.ndim else grad
-    apply(row_factor, (target.reshape(-1), grad, count, float(ignored)), factor)
+    factor = _factors(target, grad, reduction, ignored, view, kept)
     out = fills.new(shape, None, dtype, scores)
     peaks, weights = (fills.plain(row_data[k]).reshape(-1) for k in range(2))
     rows.run(shared.cross_entropy_backward, compute,
              (scores, target.reshape(-1), peaks, weights, factor), (out,), view)  # fmt: skip
     return out
+
+
+# ---- negative log-likelihood
+
+
+@formula(x="full", target="index", ignored="number")
+def picked_loss(x: Any, target: Any, ignored: Any) -> Any:
+    """Minus the score of each row's class, 0 for those to be ignored, and 1 if it counts."""
+    return where(target == ignored, 0, -at(x, target)), where(target == ignored, 0, 1)
+
+
+@formula(size="full", target="index", factor="row")
+def picked_slope(size: Any, target: Any, factor: Any) -> Any:
+    """Minus a factor at each row's class, else 0; `size` is not looked at."""
+    return where(position() == target, -factor, 0)
+
+
+@on_gpu("nll_loss", "nll_loss2d")
+@checked
+def nll_loss(scores: Any, target: Any, weight: Any = None, reduction: int = MEAN,
+             ignored: int = -100) -> Any:  # fmt: skip
+    """Minus the score of each target's class."""
+    if not _plain_classes(scores, target, weight):
+        return NotImplemented
+    dtype, shape = scores.dtype, () if scores.ndim == 1 else target.shape
+    scores, target, view = _scores(scores, target)
+    compute = rows.compute_type(dtype)
+    found = fills.new((2, view.count), None, working(dtype), scores)
+    rows.run(picked_loss, compute, (scores, target, float(ignored)), (found[0], found[1]), view)
+    if reduction == NONE:
+        out = fills.new(shape, None, dtype, scores)
+        return fills.done(fills.copy(out, found[0].reshape(shape)), out)
+    out = fills.new((), None, dtype, scores)
+    line = rows.matrix(1, view.count)
+    if reduction == MEAN:
+        rows.run(mean_that_counts, compute, (found[0], found[1]), (out,), line)
+    else:
+        rows.run(shared.sum_of, compute, (found[0],), (out,), line)
+    return out
+
+
+@on_gpu("nll_loss_backward")
+@checked
+def nll_loss_backward(grad: Any, target: Any, weight: Any, size: Any, reduction: int,
+                      ignored: int) -> Any:  # fmt: skip
+    """Zero but at each target's class."""
+    if weight is not None or not isinstance(grad, DeviceArray) or not isinstance(
+        target, DeviceArray) or not target.size or not _floats(grad.dtype):  # fmt: skip
+        return NotImplemented
+    out = fills.new(tuple(size), None, grad.dtype, grad)
+    _, target, view = _scores(out, target)
+    factor = _factors(target, grad, reduction, ignored, view, working(grad.dtype))
+    rows.run(picked_slope, rows.compute_type(grad.dtype), (out, target.reshape(-1), factor), (out,),
+             view)  # fmt: skip
+    return out
+
+
+def _factors(target: Any, grad: Any, reduction: int, ignored: int, view: rows.Rows,
+             kept: np.dtype[Any]) -> Any:  # fmt: skip
+    """What the gradient of each row is multiplied by."""
+    count: Any = 1.0
+    if reduction == MEAN:
+        count = fills.new((), None, kept, grad)
+        rows.run(how_many, rows.compute_type(target.dtype), (target, ignored), (count,),
+                 rows.matrix(1, view.count))  # fmt: skip
+    grad = fills.plain(grad).reshape(-1) if grad.ndim else grad
+    factor = fills.new((view.count,), None, kept, grad)
+    return apply(row_factor, (target.reshape(-1), grad, count, float(ignored)), factor)

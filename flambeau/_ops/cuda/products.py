@@ -22,7 +22,7 @@ from flambeau._runtime.cpu import address, element_strides
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.matrices import Array, Product, arranged, contiguous, stored
-from flambeau._runtime.cuda.memory import Current, running
+from flambeau._runtime.cuda.memory import Block, Current, running
 from flambeau._tensor import device_array
 
 FLOAT32 = np.dtype(np.float32)
@@ -41,10 +41,16 @@ class Ready:
     """A product that was planned: where its result lies, and the library's plan. `plan` is None
     where nothing is multiplied: the result has no elements, or is a sum of none."""
 
-    __slots__ = ("dtype", "plan", "shape", "strides")
+    __slots__ = ("dtype", "kind", "nbytes", "plan", "shape", "steps")
 
     def __init__(self, plan: Plan | None, out: Array, dtype: np.dtype[Any]) -> None:
-        self.plan, self.shape, self.strides, self.dtype = plan, out.shape, out.strides, dtype
+        self.plan, self.shape, self.dtype = plan, out.shape, dtype
+        self.steps = tuple([step * dtype.itemsize for step in out.strides])
+        self.kind = device_array.class_of(Current.device)
+        self.nbytes = 0
+        if 0 not in out.shape:
+            reach = sum([(n - 1) * step for n, step in zip(out.shape, self.steps, strict=True)])
+            self.nbytes = reach + dtype.itemsize
 
 
 PLANS: dict[Any, Any] = {}
@@ -93,9 +99,10 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     if ready is None:
         return _copied(left, right, added, alpha, beta, turned=turned, epilogue=epilogue,
                        bias=bias, aux=aux, tf32=tf32, widened=widened, strides=strides)  # fmt: skip
-    out = device_array.empty(ready.shape, ready.strides, ready.dtype, Current.device)
+    block = Block(ready.nbytes, Current.device)
+    out = device_array.over_block(block, ready.kind, ready.shape, ready.dtype, ready.steps)
     if ready.plan is not None:
-        ready.plan.run(at_left, at_right, address(out), at_added, alpha, beta,
+        ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta,
                        0 if bias is None else address(bias),
                        0 if aux is None else address(aux))  # fmt: skip
     elif out.size:
@@ -151,7 +158,8 @@ def _planned(left: np.ndarray, right: np.ndarray, added: np.ndarray | None,
     out = contiguous(shape) if strides is None else Array(shape, strides)
     if 0 in shape or one.shape[-1] == 0:
         return Ready(None, out, dtype)
-    product = arranged(one, other, out, None if added is None else as_array(added))
+    conjugated = turned if left.dtype.kind == "c" else PLAIN
+    product = arranged(one, other, out, None if added is None else as_array(added), conjugated)
     plan = None if product is None else _plan_of(product, left.dtype.char, wish, turned)
     return None if plan is None else Ready(plan, out, dtype)
 
@@ -179,9 +187,15 @@ def in_rows(data: Any) -> Any:
 
 def _copied(left: Any, right: Any, added: Any, alpha: complex, beta: complex,
             **how: Any) -> Any:  # fmt: skip
-    """The same with operands that the library can read, if that is what it takes."""
+    """The same with operands that the library can read, if that is what it takes. What is to be
+    conjugated is transposed as well, from rows."""
     given = left, right, added
     found = in_rows(left), in_rows(right), added
+    if left.dtype.kind == "c":
+        found = (*(
+            device_array.contiguous(data) if turn and not data.flags.c_contiguous else data
+            for data, turn in zip(found, how["turned"], strict=False)
+        ), added)  # fmt: skip
     if added is not None and added.strides != element_bytes(added):
         found = *found[:2], device_array.contiguous(added)
     if all(one is other for one, other in zip(given, found, strict=True)):

@@ -92,8 +92,8 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
         given: further parameters of `whole` (numbers), and of `begin` what it has of them.
         last: further parameters of `end`.
     """
+    out = _like(data, shape_of(data, axes, keepdim), dtype)
     data, view = _in_order(data, axes)
-    out = _like(data, shape_of_rows(data, axes, keepdim, view), dtype)
     computed = compute or rows.compute_type(data.dtype)
     parts = rows.parts_for(view) if begin is not None and end is not None else 1
     if parts == 1:
@@ -105,12 +105,6 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
     rows.run(begin, computed, (data, *more), (pieces,), view, parts=parts)
     rows.run(end, computed, (pieces, *last), (out,), rows.matrix(view.count, parts))
     return out
-
-
-def shape_of_rows(data: Any, axes: tuple[int, ...], keepdim: bool, view: Rows) -> tuple[int, ...]:
-    """As `shape_of`, checked against the rows."""
-    shape = shape_of(data, axes, keepdim)
-    return shape if math.prod(shape) == view.count else (view.count,)
 
 
 # ---- rows
@@ -210,9 +204,9 @@ def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> An
     found = _extreme(data, axes, keepdim, largest)
     if found is NotImplemented:
         return found
+    place = _like(data, found.shape, INT64)
     data, view = _in_order(data, axes)
     parts = rows.parts_for(view)
-    place = _like(data, found.shape, INT64)
     compute = rows.compute_type(data.dtype)
     if parts == 1:
         rows.run(formulas.place_of, compute, (data, found), (place,), view)
@@ -335,12 +329,11 @@ def _moments(data: DeviceArray, dim: Any, correction: Any, keepdim: bool, root: 
     freedom = count - (1 if correction is None else correction)
     if data.dtype.kind not in "fV" or not data.size or freedom <= 0:
         return NotImplemented
-    data, view = _in_order(data, axes)
-    shape = shape_of_rows(data, axes, keepdim, view)
     compute = rows.compute_type(data.dtype)
     middle = reduce(data, axes, keepdim, WORKING[compute.name], formulas.mean_of, shared.sum_of,
                     formulas.mean_of, given=(float(count),), last=(float(count),))  # fmt: skip
-    out = _like(data, shape, data.dtype)
+    out = _like(data, shape_of(data, axes, keepdim), data.dtype)
+    data, view = _in_order(data, axes)
     parts = rows.parts_for(view)
     if parts == 1:
         formula = formulas.deviation_about if root else formulas.variance_about

@@ -20,7 +20,17 @@ from flambeau._ops.table.op import REGISTRY, Op
 
 Kernel = Callable[..., Any]
 Made = TypeVar("Made", bound=Kernel)
-MODULES = ("fills", "reductions", "softmaxes", "losses", "indexing", "arranging", "channels")
+MODULES = (
+    "fills",
+    "reductions",
+    "softmaxes",
+    "losses",
+    "indexing",
+    "arranging",
+    "channels",
+    "pooling",
+    "scans",
+)
 """The modules of this package whose functions are kernels of rows."""
 LATER = ("products", "conv", "attention", "reshaping")
 """The same; each is there if its libraries are."""

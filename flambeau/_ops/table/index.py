@@ -42,7 +42,8 @@ native_channel_shuffle nn.functional.native_channel_shuffle nn.functional.one_ho
 pixel_unshuffle repeat repeat_interleave roll rot90 tile tril triu
 """,
     "attention.dot_product": """
-_attention _attention_backward nn.functional.scaled_dot_product_attention
+_attention _attention_backward _attention_open_weights _attention_slope _attention_weights
+nn.functional.scaled_dot_product_attention
 """,
     "attention.fast": "_native_multi_head_attention",
     "attention.heads": "nn.functional.multi_head_attention_forward",
@@ -528,19 +529,20 @@ ALIASES = {
 }
 
 ELEMENTWISE = """
-_celu _clamp_both _clamp_both_tensors _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor
-_complex _conj_physical _div_floor _div_trunc _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope
-_log_sigmoid_slope _logit _logit_eps _mish_slope _polar _polygamma _prelu_kernel _relu_grad
-_rrelu_even _sigmoid_slope _silu_slope _softplus_slope _tanh_slope _threshold_grad abs acos acosh
-add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not
-bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min clone copysign cos
-cosh deg2rad digamma div elu eq erf erfc erfinv exp exp2 expm1 floor floor_divide fmax fmin fmod
-frac full_like gcd ge gelu gt hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 igamma
-igammac isfinite isinf isnan isneginf isposinf isreal lcm le leaky_relu lerp lgamma log log10
-log1p log2 log_sigmoid logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit
-lt maximum minimum mish mul nan_to_num ne neg nextafter ones_like pow rad2deg reciprocal relu
-relu6 remainder round rsqrt rsub selu sgn sigmoid sign signbit silu sin sinc sinh softplus
-softshrink special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+_attention_open_weights _attention_slope _attention_weights _celu _clamp_both _clamp_both_tensors
+_clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor _complex _conj_physical _div_floor
+_div_trunc _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _logit _logit_eps
+_mish_slope _polar _polygamma _prelu_kernel _relu_grad _rrelu_even _sigmoid_slope _silu_slope
+_softplus_slope _tanh_slope _threshold_grad abs acos acosh add addcdiv addcmul angle asin asinh
+atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+bitwise_xor ceil celu clamp clamp_max clamp_min clone copysign cos cosh deg2rad digamma div elu eq
+erf erfc erfinv exp exp2 expm1 floor floor_divide fmax fmin fmod frac full_like gcd ge gelu gt
+hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 igamma igammac isfinite isinf isnan
+isneginf isposinf isreal lcm le leaky_relu lerp lgamma log log10 log1p log2 log_sigmoid logaddexp
+logaddexp2 logical_and logical_not logical_or logical_xor logit lt maximum minimum mish mul
+nan_to_num ne neg nextafter ones_like pow rad2deg reciprocal relu relu6 remainder round rsqrt rsub
+selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink special_airy_ai
+special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
 special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
 special_chebyshev_polynomial_w special_entr special_erfcx special_hermite_polynomial_h
 special_hermite_polynomial_he special_i0e special_i1 special_i1e special_laguerre_polynomial_l

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._runtime.cuda.driver import NOT_CAPTURING
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
 from flambeau._runtime.cuda.libraries.timing import fastest
 from flambeau._runtime.cuda.libraries.workspaces import workspace
-from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._runtime.cuda.memory import Block, Current, running
 
 WORKSPACE = 32 << 20
 CANDIDATES = 8
@@ -170,6 +171,7 @@ class Plan:
         self.found = self.lt.algorithms(self.description, placed, kind, self._alignment())
         self.chosen = addressof(self.found[0])
         self.settled = len(self.found) == 1 or not kind.measured or work(product) < MEASURED
+        self.alone = len(product.outer) == 1
 
     def _alignment(self) -> int:
         """What all addresses of all calls are multiples of."""
@@ -201,15 +203,14 @@ class Plan:
         lt, (of_b, of_a, of_c, of_d) = self.lt, self.layouts
         _, at_alpha = scalar(self.kind.dtype, alpha)
         _, at_beta = scalar(self.kind.dtype, beta)
-        outer = self.product.outer
-        space = workspace(WORKSPACE)
-        for corner in outer:
-            a, b, d, c = left, right, out, added or out
-            if corner is not outer[0]:
-                a, b, d, c = self._moved(corner, left, right, out, added)
+        space, stream = workspace(WORKSPACE), Current.stream
+        places = [(left, right, out, added or out)]
+        if not self.alone:
+            corners = self.product.outer
+            places = [self._moved(corner, left, right, out, added) for corner in corners]
+        for a, b, d, c in places:
             status = lt.matmul(lt.handle, self.description, at_alpha, b, of_b, a, of_a, at_beta, c,
-                               of_c, d, of_d, self.chosen, space, WORKSPACE,
-                               Current.stream)  # fmt: skip
+                               of_c, d, of_d, self.chosen, space, WORKSPACE, stream)  # fmt: skip
             if status:
                 raise lt.foreign.error("cublasLtMatmul", status)
 
@@ -251,7 +252,7 @@ class Plan:
 
 def capturing() -> bool:
     """Whether the current stream's work goes into a graph: nothing may be waited for then."""
-    return bool(getattr(Current, "capturing", False))
+    return running().capture_status(Current.stream) != NOT_CAPTURING
 
 
 @cache

@@ -45,14 +45,18 @@ def contiguous(shape: Ints) -> Array:
     return Array(shape, tuple(reversed(strides)))
 
 
-def stored(array: Array) -> Stored | None:
-    """How a matrix lies; None where neither its rows nor its columns are contiguous."""
+def stored(array: Array, adjoint: bool = False) -> Stored | None:
+    """How a matrix lies; None where neither its rows nor its columns are contiguous. `adjoint`: it
+    is to be conjugated, which is done together with transposing, so that is preferred."""
     (rows, columns), (down, along) = array.shape[-2:], array.strides[-2:]
+    found: list[Stored] = []
     if (along == 1 or columns == 1) and (down >= columns or rows == 1):
-        return Stored(max(down if rows > 1 else columns, columns, 1), False)
+        found.append(Stored(max(down if rows > 1 else columns, columns, 1), False))
     if (down == 1 or rows == 1) and (along >= rows or columns == 1):
-        return Stored(max(along if columns > 1 else rows, rows, 1), True)
-    return None
+        found.append(Stored(max(along if columns > 1 else rows, rows, 1), True))
+    if not found:
+        return None
+    return found[-1] if adjoint else found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,11 @@ class _Dim(NamedTuple):
     steps: Ints
 
 
-def arranged(left: Array, right: Array, out: Array, added: Array | None = None) -> Product | None:
+def arranged(left: Array, right: Array, out: Array, added: Array | None = None,
+             adjoint: tuple[bool, bool] = (False, False)) -> Product | None:  # fmt: skip
     """The calls for `out = left @ right`, to which `added` may be added. Batches broadcast to that
-    of `out`; `added` has the shape of `out`. None where an array has to be copied first."""
+    of `out`; `added` has the shape of `out`. `adjoint`: factors that are to be conjugated. None
+    where an array has to be copied first."""
     arrays = [left, right, out, out if added is None else added]
     dims = _collapsed(_dims(arrays))
     rows = left.shape[-2]
@@ -89,7 +95,8 @@ def arranged(left: Array, right: Array, out: Array, added: Array | None = None) 
     if folded is not None:
         dims, rows, left, out, added = folded
         arrays = [left, right, out, out if added is None else added]
-    found = [stored(array) for array in arrays]
+    found = [stored(array, *turn) for array, turn in zip(
+        arrays, ((adjoint[0],), (adjoint[1],), (), ()), strict=True)]  # fmt: skip
     if None in found or found[2].transposed or found[3].transposed:  # type: ignore[union-attr]
         return None
     inner = max(dims, key=lambda dim: dim.size) if dims else _Dim(1, (0, 0, 0, 0))

@@ -80,8 +80,9 @@ def test_adjoint_factors(device, side):
     chosen[side] = chosen[side].swapaxes(1, 2)
     a, b = OnDevice(chosen[0]), OnDevice(chosen[1])
     out = OnDevice(np.zeros((3, 4, 4), np.complex64))
-    product = arranged(a.array, b.array, out.array)
-    Plan(product, Kind("complex64", conjugated=(side == 0, side == 1))).run(
+    adjoint = (side == 0, side == 1)
+    product = arranged(a.array, b.array, out.array, None, adjoint)
+    Plan(product, Kind("complex64", conjugated=adjoint)).run(
         a.address, b.address, out.address)  # fmt: skip
     chosen[side] = chosen[side].conj()
     close(out.back(), np.matmul(wide(chosen[0]), wide(chosen[1])), 1e-5)

@@ -150,7 +150,15 @@ class StandIn:
         values = dict(how.values)
         self.launches.append((number, how["epilogue"]))
         settled = Description(how.compute, how.scale, values)
-        put(stream, lambda: _multiply(settled, layouts, (a, b, c, d), factors))
+        reads, writes = [a, b, workspace], [d]
+        reads += [c] if factors[1] != 0 else []
+        epilogue = how["epilogue"]
+        if epilogue in numbers.WITH_BIAS:
+            (writes if epilogue == numbers.BGRADB else reads).append(how["bias"])
+        if epilogue in numbers.WITH_AUX:
+            (reads if epilogue == numbers.DGELU else writes).append(how["aux"])
+        work = lambda: _multiply(settled, layouts, (a, b, c, d), factors)  # noqa: E731
+        put(stream, work, reads, writes)
 
 
 def _check(how: Description, a: Layout, b: Layout, c: Layout, d: Layout) -> None:

@@ -29,6 +29,8 @@ READ_ONLY = frozenset({"results", "notes", "engine"})
 ENGINES = ((numbers.TENSOR_CORE,), (), (numbers.NONDETERMINISTIC,))
 """The notes of the engines that are proposed. The first one computes float32 in TF32."""
 WORKSPACE = 4096
+RESULTS = {"forward": "y", "data": "x", "filter": "w", "apply": "y", "reduce": "y", "multiply": "c"}
+"""Which attribute of an operation is its result."""
 function = guarded(numbers.INTERNAL_ERROR)
 
 
@@ -136,7 +138,7 @@ class StandIn:
         notes = config.values["engine"][0].values["notes"]
         operations = [self.handles[one] for one in graph.values["operations"]]
         run = Run(self.handles, places, numbers.TENSOR_CORE in notes)
-        put(self.stream, lambda: run.all(operations))
+        put(self.stream, lambda: run.all(operations), *run.touched(operations))
 
 
 def _named(node: Node, number: int) -> tuple[str, int]:
@@ -158,6 +160,23 @@ class Run:
     def __init__(self, handles: Handles, places: dict[int, int], tf32: bool) -> None:
         self.handles, self.places, self.tf32 = handles, places, tf32
         self.between: dict[int, Any] = {}
+
+    def touched(self, operations: list[Node]) -> tuple[list[int], list[int]]:
+        """The addresses that operations read, and those that they write."""
+        reads: set[int] = set()
+        writes: set[int] = set()
+        for operation in operations:
+            result = RESULTS[operation.kind]
+            for name, (_, form) in KINDS[operation.kind][1].items():
+                tensors = operation.values.get(name, ()) if form == numbers.DESCRIPTOR else ()
+                for tensor in (self.handles[one] for one in tensors):
+                    inside = tensor.kind == "tensor" and not {"virtual", "by_value"} & set(
+                        tensor.values
+                    )
+                    if inside:
+                        place = self.places[tensor["number"]]
+                        (writes if name == result else reads).add(place)
+        return sorted(reads), sorted(writes)
 
     def all(self, operations: list[Node]) -> None:
         """Run them."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 
 from flambeau._runtime.cuda.driver import driver
+from flambeau._runtime.cuda.fake_queues import Access
 
 
 class Refusal(Exception):
@@ -94,28 +95,13 @@ def tf32(values: np.ndarray) -> np.ndarray:
     return rounded.astype(np.uint32).view(np.float32)
 
 
-class Queue:
-    """Work of libraries in the streams of a driver: a kernel whose argument says which."""
-
-    def __init__(self, fake: Any) -> None:
-        self.fake, self.works = fake, {}  # type: ignore[var-annotated]
-        self.function = fake.register(self._run)
-
-    def put(self, stream: int, work: Callable[[], None]) -> None:
-        """Put work into a stream. It is kept: a graph may repeat it."""
-        number = len(self.works)
-        self.works[number] = work
-        self.fake.launch(self.function, (1, 1, 1), 1, 0, stream, number.to_bytes(8, "little"))
-
-    def _run(self, grid: Any, threads: int, shared: int, packed: bytes) -> None:
-        self.works[int.from_bytes(packed[:8], "little")]()
-
-
-@cache
-def _queue(fake: Any) -> Queue:
-    return Queue(fake)
-
-
-def put(stream: int | None, work: Callable[[], None]) -> None:
-    """Put work into a stream of the fake device."""
-    _queue(driver()).put(stream or 0, work)
+def put(stream: int | None, work: Callable[[], None], reads: Iterable[int] = (),
+        writes: Iterable[int] = ()) -> None:  # fmt: skip
+    """Put work into a stream of the fake device; `reads` and `writes` are addresses, each said to
+    reach to the end of its block."""
+    fake: Any = driver()
+    accesses = []
+    if fake.checks is not None:
+        for addresses, writing in ((reads, False), (writes, True)):
+            accesses += [Access(at, fake.checks.room(at), writing) for at in addresses if at]
+    fake.put(stream or 0, work, accesses)
