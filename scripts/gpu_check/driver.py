@@ -511,7 +511,8 @@ print(torch.cuda.get_per_process_memory_fraction())
     "streams": """
 s = torch.cuda.Stream(); d = torch.cuda.default_stream(); c = torch.cuda.current_stream()
 print(c == d, s == d, d.cuda_stream, s.query(), s.device, s.priority, hash(d) == hash(c))
-print(torch.cuda.Stream.priority_range(), [torch.cuda.Stream(priority=p).priority for p in (-1, -9)])
+print(torch.cuda.Stream.priority_range())
+print([torch.cuda.Stream(priority=p).priority for p in (-1, -9)])
 print(re.sub('0x[0-9a-f]+', 'X', repr(s)), s.device_index, s.device_type)
 """,
     "events": """
