@@ -164,6 +164,13 @@ def over_block(block: Any, kind: Any, shape: Any, numpy_dtype: Any, steps: Any) 
     return result
 
 
+def block_of(data: DeviceArray) -> memory.Block:
+    """The memory that an array lies in."""
+    while isinstance(data.base, DeviceArray):
+        data = data.base
+    return data.block
+
+
 def filled(shape: Any, strides: Any, numpy_dtype: Any, index: int, number: Any) -> Any:
     """A new dense array on a device whose elements are one number (an ndarray of no dims, or what
     NumPy makes one of); None leaves them undefined."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.device import Cuda, thread
+from flambeau._core.device import device, thread
 from flambeau._core.layout import is_dense
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._runtime.cuda import pinned
@@ -35,16 +35,14 @@ def pinned_copy(data: np.ndarray) -> np.ndarray:
     return result
 
 
-def wanted(data: Any) -> Any:
-    """An array for the tensor that is being made, pinned where that was asked for
+def wanted(data: Any, place: device | None) -> Any:
+    """An array for the tensor that is being made on a device, None for the CPU, in pinned memory
     (`refuse_pinned`).
 
     Raises:
         RuntimeError: it is one of a GPU.
     """
-    if not thread.pins:
-        return data
     thread.pins = False
-    if data.__class__ is not np.ndarray or not Cuda.devices():
+    if place is not None or data.__class__ is not np.ndarray:
         raise RuntimeError("Only dense CPU tensors can be pinned")
     return pinned_copy(data)

@@ -228,8 +228,8 @@ def without_memory(data: np.ndarray) -> Meta:
 def placed(data: np.ndarray) -> Any:
     """An array for the tensor that is being made, on the device that was asked for (`prepare`)."""
     place = made_on()
-    if thread.pins and place is None:
-        return wanted(data)
+    if thread.pins:
+        return wanted(data, place)
     if place is None or data.__class__ is not np.ndarray:
         return data
     return without_memory(data) if place is META else from_host(data, place)

@@ -156,7 +156,8 @@ def _replaying(found: _Passes) -> Any:
                     own.copy_(given)
             if found.backward is not None:
                 found.backward.replay()
-            return tuple(g.detach() if g is not None else None for g in found.gradients)
+            # copies: a leaf keeps the first gradient that it gets, and the next replay writes here
+            return tuple(g.clone() if g is not None else None for g in found.gradients)
 
     return Graphed
 

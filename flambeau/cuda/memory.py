@@ -278,7 +278,7 @@ def caching_allocator_enable(value: bool = True) -> None:
     """Keep memory for reuse, or give every block back to the driver at once."""
     if Cuda.devices():
         for index in range(Cuda.devices()):
-            runtime.allocator(index).keeps = value
+            runtime.keep(index, value)
 
 
 @contextmanager

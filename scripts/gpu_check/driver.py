@@ -109,12 +109,17 @@ AGAIN:
 NAMES = ("nothing", "add", "wait", "far")
 MIB = 1 << 20
 RESULTS: dict[str, Any] = {}
-OUT = Path()
+
+
+class Places:
+    """Where the results go."""
+
+    out = Path()
 
 
 def write() -> None:
-    if OUT.name:
-        OUT.write_text(json.dumps(RESULTS, indent=1), encoding="utf-8")
+    if Places.out.name:
+        Places.out.write_text(json.dumps(RESULTS, indent=1), encoding="utf-8")
 
 
 def item(function: Any) -> Any:
@@ -184,7 +189,20 @@ class Kernels:
         self.driver.launch(getattr(self, name), (blocks,), threads, shared, stream, packed)
 
 
-K: Any = None
+class Loaded:
+    """The kernels, once they are loaded."""
+
+    kernels: Any = None
+
+
+class Lazy:
+    """Stands for them before."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(Loaded.kernels, name)
+
+
+K: Any = Lazy()
 
 
 def taken(address: int, count: int, stream: int = 0) -> np.ndarray:
@@ -198,9 +216,8 @@ def taken(address: int, count: int, stream: int = 0) -> np.ndarray:
 
 
 def devices() -> dict[str, Any]:
-    global K
     d = running(0)
-    K = Kernels()
+    Loaded.kernels = Kernels()
     least, greatest = d.stream_priorities()
     same((least, greatest <= -1), (0, True))
     free, total = d.memory_info()
@@ -210,7 +227,8 @@ def devices() -> dict[str, Any]:
     properties = flambeau.cuda.get_device_properties(0)
     same((properties.major, properties.minor), capability)
     return {"name": d.device_name(0), "capability": capability, "version": d.version(),
-            "multiprocessors": d.attribute(0, 16), "fake": d.fake, "repr": repr(properties)}  # fmt: skip
+            "multiprocessors": d.attribute(0, 16), "fake": d.fake,
+            "repr": repr(properties)}  # fmt: skip
 
 
 def copies() -> None:
@@ -473,7 +491,8 @@ counts(); del xs[1::2]; counts()
 """,
     "peak": """
 torch.cuda.reset_peak_memory_stats(); b = torch.cuda.memory_allocated()
-x = torch.empty(2**20, device='cuda'); y = torch.empty_like(x); z = [torch.empty_like(x) for _ in 'ab']
+x = torch.empty(2**20, device='cuda'); y = torch.empty_like(x)
+z = [torch.empty_like(x) for _ in 'ab']
 print((torch.cuda.max_memory_allocated() - b) / 2**20); del y, z
 print((torch.cuda.memory_allocated() - b) / 2**20); torch.cuda.reset_peak_memory_stats()
 print((torch.cuda.max_memory_allocated() - b) / 2**20)
@@ -491,8 +510,9 @@ print(torch.cuda.get_per_process_memory_fraction())
 """,
     "streams": """
 s = torch.cuda.Stream(); d = torch.cuda.default_stream(); c = torch.cuda.current_stream()
-print(c == d, s == d, d.cuda_stream, s.query(), s.device, s.priority, torch.cuda.Stream(priority=-1).priority)
-print(torch.cuda.Stream.priority_range(), torch.cuda.Stream(priority=-9).priority, hash(d) == hash(c))
+print(c == d, s == d, d.cuda_stream, s.query(), s.device, s.priority, hash(d) == hash(c))
+print(torch.cuda.Stream.priority_range())
+print([torch.cuda.Stream(priority=p).priority for p in (-1, -9)])
 print(re.sub('0x[0-9a-f]+', 'X', repr(s)), s.device_index, s.device_type)
 """,
     "events": """
@@ -505,7 +525,8 @@ for a, b in ((torch.cuda.Event(), e), (torch.cuda.Event(enable_timing=True), e))
 """,
     "stream pools": """
 torch.cuda.empty_cache(); x = torch.empty(1000, device='cuda'); p = x.data_ptr(); del x
-with torch.cuda.stream(torch.cuda.Stream()): y = torch.empty(1000, device='cuda'); print(y.data_ptr() == p)
+with torch.cuda.stream(torch.cuda.Stream()): y = torch.empty(1000, device='cuda')
+print(y.data_ptr() == p)
 z = torch.empty(1000, device='cuda'); print(z.data_ptr() == p)
 """,
     "properties": """
@@ -517,7 +538,8 @@ g = torch.cuda.CUDAGraph(); x = torch.zeros(4, device='cuda'); s = torch.cuda.St
 with torch.cuda.stream(s): y = x * 2 + 1
 torch.cuda.current_stream().wait_stream(s)
 with torch.cuda.graph(g): y = x * 2 + 1
-print(torch.cuda.is_current_stream_capturing()); x.fill_(3); g.replay(); print(y.tolist(), type(g.pool()))
+print(torch.cuda.is_current_stream_capturing()); x.fill_(3); g.replay()
+print(y.tolist(), type(g.pool()))
 try: torch.cuda.CUDAGraph().replay()
 except RuntimeError as e: print(str(e).splitlines()[0])
 """,
@@ -711,10 +733,9 @@ ITEMS = (
 
 
 def main() -> None:
-    global OUT
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path())
-    OUT = parser.parse_args().out
+    Places.out = parser.parse_args().out
     for function in ITEMS:
         item(function)
     failed = [name for name, found in RESULTS.items() if not found["ok"]]

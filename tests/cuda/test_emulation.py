@@ -16,12 +16,13 @@ import flambeau as torch
 pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
 
 HERE = Path(__file__).parent
-PROGRAM = HERE / "emulated.py"
+PROGRAMS = ("emulated.py", "emulated_memory.py")
 
 
-def run(*arguments: str, emulate: bool) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, emulate: bool, **variables: str) -> subprocess.CompletedProcess[str]:
     """A Python process with or without the emulation."""
     environment = {k: v for k, v in os.environ.items() if k != "FLAMBEAU_EMULATE_CUDA"}
+    environment |= variables
     if emulate:
         environment["FLAMBEAU_EMULATE_CUDA"] = "1"
     command = [sys.executable, "-W", "error", *arguments]
@@ -30,23 +31,52 @@ def run(*arguments: str, emulate: bool) -> subprocess.CompletedProcess[str]:
                           timeout=120, check=False)  # fmt: skip
 
 
-def names() -> list[str]:
-    """The facts, read off the file: importing it would need the emulation."""
-    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
-    found = [line[4 : line.index("(")] for line in lines if line.startswith("def ")]
-    return [name for name in found if name not in ("message", "devices", "main")]
+def names() -> list[tuple[str, str]]:
+    """The facts, read off the files: importing them would need the emulation."""
+    found = []
+    for program in PROGRAMS:
+        lines = (HERE / program).read_text(encoding="utf-8").splitlines()
+        facts = [line[4 : line.index("(")] for line in lines if line.startswith("def ")]
+        found += [(program, name) for name in facts if name not in ("message", "devices", "main")]
+    return found
 
 
 @cache
-def failures() -> dict[str, str]:
-    done = run(str(PROGRAM), emulate=True)
+def failures(program: str) -> dict[str, str]:
+    done = run(str(HERE / program), emulate=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("name", names())
-def test_emulated(name: str) -> None:
-    assert failures().get(name) is None, failures()[name]
+@pytest.mark.parametrize(("program", "name"), names())
+def test_emulated(program: str, name: str) -> None:
+    assert failures(program).get(name) is None, failures(program)[name]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_streams_in_an_order_of_their_own_change_nothing(program: str) -> None:
+    """The facts again, every launch checked for races and uses after free."""
+    done = run(str(HERE / program), emulate=True, FLAMBEAU_CUDA_SEED="5")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout).keys() == failures(program).keys()
+
+
+def test_races_of_programs_are_found() -> None:
+    program = """
+import flambeau as torch
+x = torch.ones(300, device="cuda")
+s = torch.cuda.Stream()
+y = x + 1
+with torch.cuda.stream(s):
+    {wait}
+    print((y * 2).sum())
+"""
+    wait = "s.wait_stream(torch.cuda.default_stream())"
+    assert (
+        run("-c", program.format(wait=wait), emulate=True, FLAMBEAU_CUDA_SEED="1").returncode == 0
+    )
+    broken = run("-c", program.format(wait="pass"), emulate=True, FLAMBEAU_CUDA_SEED="1")
+    assert broken.returncode == 1 and "Fault: race: a read in stream" in broken.stderr
 
 
 def test_it_can_be_switched_on_late() -> None:

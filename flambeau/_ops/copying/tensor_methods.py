@@ -19,6 +19,7 @@ from flambeau._runtime.cpu import element_strides
 from flambeau._tensor import overriding
 from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.bits import set_bits, writes
+from flambeau._tensor.device_array import block_of
 from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
 from flambeau.autograd.history import bump, check_inplace, view_of
@@ -43,6 +44,17 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
                            "can be pinned")  # fmt: skip
     check_pin(device)
     return self if is_pinned(self._data) else wrap(pinned_copy(self._data))
+
+
+@method
+def record_stream(self: Tensor, s: Any) -> None:
+    """Keep the memory from being reused, when it is given back, until the work that is then in a
+    stream of the GPU is done. Raises NotImplementedError for a tensor on the CPU."""
+    if not self.is_cuda:
+        raise NotImplementedError(
+            "Could not run 'aten::record_stream' with arguments from the 'CPU' backend."
+        )
+    block_of(self._data).record_stream(s.cuda_stream)
 
 
 # ---- a Python function for every element

@@ -342,7 +342,7 @@ fill_ float half int is_contiguous long short to zero zero_
     "copying.tensor_methods": """
 apply_ as_subclass ccol_indices coalesce col_indices const_data_ptr crow_indices dense_dim
 dim_order indices ipu is_coalesced is_distributed map2_ map_ module_load mtia pin_memory
-row_indices sparse_dim to_dense type_as values volatile xpu
+record_stream row_indices sparse_dim to_dense type_as values volatile xpu
 """,
     "elementwise.arithmetic": """
 _div_floor _div_floor_ _div_trunc _div_trunc_ add add_ div div_ divide divide_ floor_divide
@@ -559,7 +559,7 @@ SETTABLE = "imag real"
 
 MISSING = """
 chalf dequantize eig grad_dtype index int_repr lstsq q_per_channel_axis q_per_channel_scales
-q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
+q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize resize_as
 resize_as_sparse_ slice_inverse smm solve sparse_resize_and_clear_ sspaddmm symeig to_mkldnn
 to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr
 """

@@ -146,9 +146,12 @@ class Allocator:
         self.requests += 1
         arena.join()
         piece = arena.best(size) or self.grow(arena, size, nbytes)
+        count, nbytes_split = (-1, -piece.size) if piece.is_split else (0, 0)
         rest = piece.size - size
         if self.is_cut(piece, size, rest):
             self.cut(piece, size)
+            count, nbytes_split = count + 1, nbytes_split + rest
+        self.statistics.count_split(piece.segment.small, count, nbytes_split)
         return piece
 
     def rounded(self, nbytes: int) -> int:
@@ -191,12 +194,18 @@ class Allocator:
         piece = self.pieces[address]
         arena = piece.segment.arena
         before, after = piece.before, piece.after
+        count, nbytes = 0, 0
         if before is not None and before.is_hole:
+            count, nbytes = count - 1, nbytes - before.size
             arena.remove(before)
             piece = self.absorb(before, piece)
         if after is not None and after.is_hole:
+            count, nbytes = count - 1, nbytes - after.size
             arena.remove(after)
             piece = self.absorb(piece, after)
+        if piece.is_split:
+            count, nbytes = count + 1, nbytes + piece.size
+        self.statistics.count_split(piece.segment.small, count, nbytes)
         piece.segment.age = self.requests
         arena.add(piece)
         if not self.keeps and not piece.is_split:
@@ -300,16 +309,6 @@ class Allocator:
         for arena in self.arenas.values():
             arena.join()
         self.statistics.settle()
-        split = {(small, kind): 0 for small in (True, False) for kind in (0, 1)}
-        for arena in self.arenas.values():
-            for small, holes in arena.holes.items():
-                for size, address in holes:
-                    if self.pieces[address].is_split:
-                        split[small, 0] += 1
-                        split[small, 1] += size
-        for small in (True, False):
-            self.statistics.set_current("inactive_split", small, split[small, 0])
-            self.statistics.set_current("inactive_split_bytes", small, split[small, 1])
 
 
 def segment_size(size: int) -> int:

@@ -398,7 +398,8 @@ class FakeDriver(Driver):
         """Put the nodes into a stream as one piece of work."""
         nodes = self.graphs[executable]
         accesses = [access for node in nodes for access in node.accesses]
-        self.put(stream, lambda: self.queues.run_graph(nodes), accesses)
+        run = lambda: self.queues.run_graph(nodes)  # noqa: E731
+        self.queues.put(stream, run, accesses, replays=True)
 
     def graph_nodes(self, graph: int) -> int:
         """How many nodes a graph has."""

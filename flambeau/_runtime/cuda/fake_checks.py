@@ -73,8 +73,9 @@ class Checks:
 
     # ---- clocks
 
-    def put(self, stream: int, work: Work, accesses: Iterable[Access]) -> None:
-        """Work is put into a stream: check what it touches."""
+    def put(self, stream: int, work: Work, accesses: Iterable[Access], replays: bool) -> None:
+        """Work is put into a stream: check what it touches. What a graph repeats may be memory of
+        its own that no block is in."""
         if not self.is_poisoning:
             self.raise_late()
         clock = self.clocks.setdefault(stream, {})
@@ -85,9 +86,15 @@ class Checks:
         work.clock = dict(clock)
         for access in accesses:
             if access.nbytes:
-                if not self.is_poisoning:
+                if not self.is_poisoning and not replays:
                     self.check_use(access)
                 self.check_races(stream, clock, access)
+
+    def noted(self, accesses: Iterable[Access]) -> None:
+        """Work is noted for a graph."""
+        for access in accesses:
+            if access.nbytes and not self.is_poisoning:
+                self.check_use(access)
 
     def waited(self, stream: int, last: Work | None) -> None:
         """The host waited for a stream."""

@@ -122,7 +122,7 @@ class Queues:
         return found
 
     def put(self, stream: int, run: Run | None, accesses: Iterable[Access] = (),
-            waits: tuple[Work, ...] = ()) -> Work:  # fmt: skip
+            waits: tuple[Work, ...] = (), replays: bool = False) -> Work:  # fmt: skip
         """Put work into a stream; it is noted for a graph where the stream is captured."""
         with self.lock:
             queue = self.queue(stream)
@@ -131,7 +131,7 @@ class Queues:
                 self._note(queue, run, tuple(accesses))
                 return work
             if self.checks is not None:
-                self.checks.put(stream, work, accesses)
+                self.checks.put(stream, work, accesses, replays)
             queue.last = work
             if self.random is None:
                 work.do()
@@ -144,6 +144,8 @@ class Queues:
     def _note(self, queue: Queue, run: Run | None, accesses: tuple[Access, ...]) -> None:
         if run is None or queue.capture is None:
             return
+        if self.checks is not None:
+            self.checks.noted(accesses)
         node = Node(run, queue.tail, accesses)
         queue.capture.nodes.append(node)
         queue.tail = frozenset((node,))

@@ -57,7 +57,10 @@ class Kernel:
 
         pointers = tuple(letter == "Q" for letter in self.letters)
         run = emulator.launcher(self.native, self.statics, pointers, driver.distance)
-        return self._through(driver, driver.register(run))
+        names = [parameter.name for parameter in self.native.parameters if not parameter.static]
+        places = [place for place, is_pointer in enumerate(pointers) if is_pointer]
+        writes = [place for place in places if names[place] not in self.shape.reads]
+        return self._through(driver, driver.register(run, writes, places))
 
     def _loaded(self, driver: Driver, device: int) -> Go:
         from flambeau._runtime.cuda import assemble, trampoline

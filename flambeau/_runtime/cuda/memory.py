@@ -172,7 +172,7 @@ def search(block: Block) -> None:
     piece = owner.find(where, nbytes)
     block.address = piece.address
     block.code = owner.statistics.code(nbytes, piece.size)
-    if owner.watchers:
+    if owner.watchers or not owner.keeps:
         block.kept, block.streams = where.watched, set()
     elif block.code == nbytes:
         block.kept = where.bins.setdefault(-(-nbytes // GRAIN), [])
@@ -212,6 +212,9 @@ def give_back(block: Block) -> None:
         where.log.append(-block.code)
         for watcher in owner.watchers:
             watcher.freed(block)
+        if not owner.keeps:
+            with lock:
+                where.join()
         return
     with lock:
         owner.driver.use(owner.index)
@@ -290,13 +293,26 @@ def watch(device: int, watcher: Any) -> None:
     owner = allocator(device)
     with lock:
         owner.watchers.append(watcher)
-        for where in owner.arenas.values():
-            where.join()
-            where.bins.clear()
-            where.odd.clear()
-        for block in blocks():
-            if block.device == device and block.address:
-                block.streams, block.kept = block.streams or set(), block.arena.watched
+        look_at_all(owner)
+
+
+def look_at_all(owner: Allocator) -> None:
+    """Let every block, those that are in use too, take the long way back."""
+    for where in owner.arenas.values():
+        where.join()
+        where.bins.clear()
+        where.odd.clear()
+    for block in blocks():
+        if block.device == owner.index and block.address:
+            block.streams, block.kept = block.streams or set(), block.arena.watched
+
+
+def keep(device: int, keeps: bool) -> None:
+    """Keep what is given back for reuse, or give it to the driver as soon as it is a segment."""
+    owner = allocator(device)
+    with lock:
+        owner.keeps = keeps
+        look_at_all(owner)
 
 
 def unwatch(device: int, watcher: Any) -> None:

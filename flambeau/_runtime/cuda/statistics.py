@@ -122,11 +122,12 @@ class Statistics:
         self.change("active", small, -1)
         self.change("active_bytes", small, -self.size(code))
 
-    def set_current(self, name: str, small: bool, value: int) -> None:
-        """Count what is known as a whole, by how it differs from before."""
-        delta = value - int(self.current[ROWS[name], 2 if small else 1])
-        if delta:
-            self.change(name, small, delta)
+    def count_split(self, small: bool, count: int, nbytes: int) -> None:
+        """So many more holes are parts of segments, of so many bytes."""
+        if count:
+            self.change("inactive_split", small, count)
+        if nbytes:
+            self.change("inactive_split_bytes", small, nbytes)
 
     def reset_peaks(self) -> None:
         """Let the peaks begin again at what is in use now."""

@@ -274,7 +274,7 @@ def test_words_of_the_settings(plug: Any, monkeypatch: Any) -> None:
 def test_nothing_is_kept_where_that_is_not_wanted(plug: Any) -> None:
     driver = plug()
     owner = memory.allocator(0)
-    owner.keeps = False
+    memory.keep(0, False)
     Block(30 * MIB, 0)
     owner.settle()
     assert not driver.sizes
