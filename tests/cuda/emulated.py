@@ -110,6 +110,24 @@ def mixtures_are_refused_in_torch_words() -> None:
     image = torch.ones(1, 1, 3, 3)
     assert message(RuntimeError, lambda: F.conv2d(image, image.cuda())) == (
         "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same"
+        " or input should be a MKLDNN tensor and weight is a dense tensor"
+    )
+    assert message(RuntimeError, lambda: torch.nn.LSTM(2, 2).cuda()(torch.ones(1, 1, 2))) == (
+        "Input and parameter tensors are not at the same device, found input tensor at cpu and "
+        "parameter tensor at cuda:0"
+    )
+    x = torch.ones(2, device="cuda")
+    assert message(RuntimeError, lambda: x.masked_fill(torch.tensor([True, False]), 1.0)) == (
+        "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0"
+    )
+    bounded = message(RuntimeError, lambda: x.clamp(max=torch.tensor(0.5)))
+    assert "got max is on cpu" in bounded and bounded.endswith("wrapper_CUDA_clamp_Tensor)")
+    assert message(RuntimeError, lambda: torch.addcmul(x, torch.tensor(2.0), x)).startswith(
+        "CPU Scalar support for tensor1 argument is not supported when calling addcmul"
+    )
+    assert torch.addcmul(x, x, torch.tensor(2.0)).tolist() == [3, 3]
+    assert "wrapper_CUDA_Tensor_searchsorted" in message(
+        RuntimeError, lambda: torch.searchsorted(x, torch.ones(1))
     )
 
 

@@ -126,6 +126,7 @@ def _written_by_kernel(op: Op, values: tuple[Any, ...]) -> bool:
 
 def on_host(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call of a composite that looks at numbers: see `by_the_host`."""
+    check(op, args, _name_of_place)
     return by_the_host(op.full_name, op.body, args, kwargs)
 
 

@@ -18,8 +18,8 @@ FREE = frozenset("""
 """Operators that may get tensors of several devices: they copy, or ask for sizes alone."""
 
 ITERATED = frozenset("""
-    where _where lerp clamp clip addcmul addcdiv masked_fill fill fill_ pow isclose
-    mse_loss smooth_l1_loss huber_loss allclose
+    where _where lerp addcmul addcdiv fill fill_ pow isclose
+    mse_loss smooth_l1_loss huber_loss allclose masked_fill
 """.split())  # fmt: skip
 """Operators that, like the pointwise ones, read 0-dim CPU tensors on a GPU as numbers."""
 
@@ -31,8 +31,13 @@ METHODS = {
     "layer_norm": "_native_layer_norm", "native_layer_norm": "_native_layer_norm",
     "gather": "gather", "scatter": "scatter_src", "scatter_add": "scatter_add",
     "softmax": "_softmax", "stack": "cat", "dot": "_dot", "log_softmax": "_log_softmax", "matmul": "mm",
+    "equal": "_equal", "native_batch_norm": "_native_batch_norm",
+    "searchsorted": "Tensor_searchsorted", "bucketize": "Tensor_bucketize",
 }  # fmt: skip
 """Operators whose check PyTorch makes in a kernel of another name."""
+
+ASKED = frozenset("searchsorted bucketize".split())
+"""Composites whose tensors PyTorch looks at before any kernel does."""
 
 Asked = Callable[[Tensor], str]
 
@@ -43,14 +48,58 @@ def check(op: Op, values: tuple[Any, ...], place_of: Asked) -> None:
     places = [place_of(tensor) for _, tensor in given]
     if len(set(places)) < 2 or op.name in FREE:
         return
+    if op.name in OF_THEIR_OWN:
+        OF_THEIR_OWN[op.name](dict(given), place_of)
     if op.name in ("index", "index_put"):
         _check_indices(op, values, place_of)
     elif op.name.startswith(("conv", "_convolution")):
         _check_weights(given, places)
     elif op.kind == "pointwise" or op.name in ITERATED:
         _check_iterated(given, places)
-    elif op.kind != "composite" or op.backward:
+    elif op.kind != "composite" or op.backward or op.name in ASKED:
         _check_all(op, given, place_of)
+
+
+def _check_attention(given: dict[str, Tensor], place_of: Asked) -> None:
+    query, key, value = (place_of(given[name]) for name in ("query", "key", "value"))
+    if not query == key == value:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same device type, but got query.device: "
+            f"{query} key.device: {key} and value.device: {value} instead."
+        )
+
+
+def _check_mask(given: dict[str, Tensor], place_of: Asked) -> None:
+    place, mask = place_of(given["self"]), place_of(given["mask"])
+    if place != mask:
+        raise RuntimeError("expected self and mask to be on the same device, but got mask on "
+                           f"{mask} and self on {place}")  # fmt: skip
+
+
+def _check_first_factor(given: dict[str, Tensor], place_of: Asked) -> None:
+    factor = given["tensor1"]
+    if place_of(factor) == "cpu" and factor.ndim == 0:
+        raise RuntimeError(
+            "CPU Scalar support for tensor1 argument is not supported when calling addcmul on CUDA "
+            "tensors. However, CPU Scalar support for tensor2 is supported, please swap your "
+            "tensor1 and tensor2 terms."
+        )
+
+
+def _check_bounds(given: dict[str, Tensor], place_of: Asked) -> None:
+    common = place_of(given["self"])
+    for name in ("min", "max"):
+        if name in given and place_of(given[name]) != common:
+            raise _apart(name, place_of(given[name]), common, "clamp_Tensor")
+
+
+OF_THEIR_OWN: dict[str, Callable[[dict[str, Tensor], Asked], None]] = {
+    "scaled_dot_product_attention": _check_attention, "masked_fill": _check_mask,
+    "_attention": _check_attention, "addcmul": _check_first_factor,
+    "_clamp_low_tensor": _check_bounds, "_clamp_high_tensor": _check_bounds,
+    "_clamp_both_tensors": _check_bounds,
+}  # fmt: skip
+"""Operators that look at their tensors themselves, with words of their own."""
 
 
 def _named(op: Op, values: tuple[Any, ...]) -> Iterator[tuple[str, Tensor]]:
@@ -73,7 +122,7 @@ def _check_iterated(given: list[tuple[str, Tensor]], places: list[str]) -> None:
 def _check_all(op: Op, given: list[tuple[str, Tensor]], place_of: Asked) -> None:
     """The first tensor says the device, in the order of the kernel that PyTorch calls."""
     method = METHODS.get(op.name, op.full_name.replace(".", "_"))
-    if op.name in ("linear", "_linear"):
+    if op.name in ("linear", "_linear", "_linear_nd", "_linear_nd_no_bias"):
         given = sorted(
             ((LINEAR[name], tensor) for name, tensor in given),
             key=lambda pair: ("self", "mat1", "mat2").index(pair[0]),
@@ -89,11 +138,18 @@ def _check_all(op: Op, given: list[tuple[str, Tensor]], place_of: Asked) -> None
     for name, tensor in given:
         place = place_of(tensor)
         if place != common:
-            raise RuntimeError(
-                f"Expected all tensors to be on the same device, but got {name} is on {place}, "
-                f"different from other tensors on {common} (when checking argument in method "
-                f"wrapper_CUDA_{method})"
-            )
+            raise _apart(name, place, common, method)
+
+
+def _apart(name: str, place: str, common: str, method: str) -> RuntimeError:
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but got {name} is on {place}, "
+        f"different from other tensors on {common} (when checking argument in method "
+        f"wrapper_CUDA_{method})"
+    )
+
+
+OR_ELSE = " or input should be a MKLDNN tensor and weight is a dense tensor"
 
 
 def _check_weights(given: list[tuple[str, Tensor]], places: list[str]) -> None:
@@ -101,8 +157,9 @@ def _check_weights(given: list[tuple[str, Tensor]], places: list[str]) -> None:
     kinds = [tensor.type() for _, tensor in given]  # type: ignore[attr-defined]
     for (name, _), kind, place in zip(given[1:], kinds[1:], places[1:], strict=True):
         if place != places[0]:
+            more = "" if name != "weight" or places[0] != "cpu" else OR_ELSE
             raise RuntimeError(f"Input type ({kinds[0]}) and {name} type ({kind}) should be the "
-                               "same")  # fmt: skip
+                               f"same{more}")  # fmt: skip
 
 
 def _check_indices(op: Op, values: tuple[Any, ...], place_of: Asked) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._core.autocast import settings as autocast
+from flambeau._core.device import Defaults
 from flambeau._core.settings import warn_once
 from flambeau._ops.recurrent.layers import is_one_operator
 from flambeau._ops.table.namespace import ops
@@ -314,6 +315,8 @@ class RNNBase(Module):
             for suffix in suffixes:
                 direction = Direction(self.mode, self._weights(layer, suffix), single=single)
                 start = tuple(value[len(last)] for value in state)
+                if Defaults.elsewhere:
+                    direction.check_places(input, start)
                 backwards = bool(suffix)
                 if batch_sizes is None:
                     output, end = direction.run(input, start, backwards)

@@ -19,6 +19,18 @@ class Direction:
         self.bias_ih, self.bias_hh = weights.bias_ih, weights.bias_hh
         self.weight_hr = weights.weight_hr
 
+    def check_places(self, input: Tensor, state: State) -> None:
+        """Raise torch's error where states or weights lie on another device than the input."""
+        for kind, tensor in (
+            *[("hidden", value) for value in state],
+            ("parameter", self.weight_ih),
+        ):
+            if str(tensor.device) != str(input.device):
+                raise RuntimeError(
+                    f"Input and {kind} tensors are not at the same device, found input tensor at "
+                    f"{input.device} and {kind} tensor at {tensor.device}"
+                )
+
     def advance(self, from_input: Tensor, state: State) -> State:
         """The state after one step."""
         from_hidden = F.linear(state[0], self.weight_hh, self.bias_hh)
