@@ -106,23 +106,26 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
 
 @native(apart=True)
 def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels_a: pointer(U), panels_b: pointer(U),
-                    packed: pointer(i64), lies: i64, a_row: i64, a_step: i64, b_step: i64,
-                    b_column: i64, rows: i64, columns: i64, depth: i64, depth_blocks: i64,
-                    row_blocks: i64, column_blocks: i64, shares: i64, other_row: i64, alpha: T,
-                    beta: T, task: i64, tasks: i64, S: static, E: static, U: static, T: static,
-                    O: static, GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
+                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
+                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, shares: i64,
+                    room_a: i64, room_b: i64, lies: i64, other_matrix: i64, other_row: i64,
+                    alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static, U: static,
+                    T: static, O: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
+                    UNIT: static, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                    MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """A large product: the first `shares` units of work pack panels, the others are blocks of C and
-    wait until `packed` counts all shares. (Units are begun in their order, so that somebody is at
-    work on every share then.)"""
+    wait until the word behind all panels counts all shares. (Units are begun in their order, so
+    that somebody is at work on every share then.)"""
+    panels_b = panels + room_a
+    packed = cast(pointer(i64), panels_b + room_b)
     units = shares + row_blocks * column_blocks
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         if unit < shares:
-            pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows,
+            pack_share(a, b, panels, panels_b, lies, a_row, a_step, b_step, b_column, rows,
                        columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
                        CHUNK)  # fmt: skip
             atomic_add(packed, 1)
@@ -130,7 +133,7 @@ def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
             wait_for(packed, shares)
             i = (unit - shares) % row_blocks
             j = (unit - shares) // row_blocks
-            multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step,
+            multiply_block(a, b, c, bias, other, panels, panels_b, lies, a_row, a_step, b_step,
                            b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
                            of_b * j // column_blocks, of_b * (j + 1) // column_blocks, rows,
                            columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP,
@@ -169,15 +172,15 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
 
 @native(apart=True)
 def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels: pointer(U), lies: i64, a_outer: i64, a_inner: i64,
-                    a_row: i64, a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
+                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
-                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, room_a: i64,
-                    room_b: i64, other_matrix: i64, other_row: i64, alpha: T, beta: T, task: i64,
-                    tasks: i64, S: static, E: static, U: static, T: static, O: static,
-                    GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, shares: i64,
+                    room_a: i64, room_b: i64, lies: i64, other_matrix: i64, other_row: i64,
+                    alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static, U: static,
+                    T: static, O: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
+                    UNIT: static, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
+                    MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
     """Small, thin or many products: units of work are blocks of each of `matrices`, in two dims of
     batches, and each packs what it reads, into room that its task has in `panels`."""
     units = matrices * row_blocks * column_blocks
