@@ -38,6 +38,8 @@ def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int
     work, size = "gemm", matrices * rows * depth * columns
     if dtype in HALVES:
         work = "gemm halves"
+    elif 1 < rows < THIN <= columns and choice.compiled("gemm few rows", size):
+        work = "gemm few rows"
     elif rows < THIN or columns < THIN:
         work, size = "gemm thin", size * (get_num_threads() - 1)
     return products() if choice.compiled(work, size) else None

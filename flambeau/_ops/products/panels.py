@@ -60,6 +60,11 @@ class Sizes:
         """Multiply-adds."""
         return self.matrices * self.rows * self.columns * self.depth
 
+    @property
+    def numbers(self) -> int:
+        """Of all operands."""
+        return self.matrices * (self.rows + self.columns) * self.depth
+
 
 def fitting(tile: Tile, rows: int) -> Tile:
     """A tile whose height divides few rows well; many rows are cut as the tile is. Heights are even
@@ -132,7 +137,11 @@ class Panels:
         block = DEPTH_BLOCK[bool(tile.cells)] // tile.chunk
         self.depth_blocks = max(1, parts(chunks, block))
         self.longest = parts(chunks, self.depth_blocks)
-        threads = max(1, min(threads, self.sizes.work // WORK[bool(tile.cells)]))
+        amx = bool(tile.cells)
+        work = self.sizes.work + PACKING[amx] * self.sizes.numbers
+        threads = max(1, min(threads, work // WORK[amx]))
+        few = rows <= FEW * tile.rows and self.right[0] == 1
+        self.beside = BESIDE if few and columns >= BESIDE * tile.columns else 1
         self.shared = self.sizes.matrices == 1 and self._is_large()
         self.row_blocks, self.column_blocks = cut(self.sizes, tile, self.depth_blocks, threads,
                                                   not self.shared)  # fmt: skip
@@ -152,7 +161,7 @@ class Panels:
         high, wide = parts(sizes.rows, tile.rows), parts(sizes.columns, tile.columns)
         deep, copies = self.chunks * tile.chunk, 1
         if not self.shared:
-            high, wide, copies = parts(high, self.row_blocks), 1, self.tasks
+            high, wide, copies = parts(high, self.row_blocks), self.beside, self.tasks
             deep = self.longest * tile.chunk
         room_a, room_b = high * tile.rows * deep, wide * tile.columns * deep
         self.room = copies * (room_a + room_b) * tile.unit.size + (COUNTER if self.shared else 0)
@@ -162,7 +171,7 @@ class Panels:
         (outer, inner), of_a, of_b = batch
         self.numbers = (*of_a, *self.left, *of_b, *self.right[::-1], outer * inner, inner,
                         sizes.rows, sizes.columns, sizes.depth, self.depth_blocks, self.row_blocks,
-                        self.column_blocks, self.shares, room_a, room_b)  # fmt: skip
+                        self.column_blocks, self.shares, self.beside, room_a, room_b)  # fmt: skip
         self.head = struct.pack(f"{len(self.numbers)}q", *self.numbers)
         self.factor = float if tile.sums.is_float else int
         self.tail = struct.Struct("3q2d" if tile.sums.is_float else "5q").pack
@@ -222,6 +231,9 @@ class Panels:
 
 
 _POINTERS = struct.Struct("6Q").pack
+FEW, BESIDE = 2, 4
+"""Panels of rows up to which so many panels of row-major columns are packed side by side: what
+reading costs is what the product costs then, and long rows are read faster."""
 COUNTER, LINE = 64, 64
 SPARE_BYTES, MOST_SPARE = 1 << 19, 8
 SPARE: list[np.ndarray] = []
