@@ -44,6 +44,7 @@ def report() -> str:
         ("threads", threads()),
         ("engine", engine()),
         ("kernels for", kernels_for()),
+        ("products by", products_by()),
         ("memory", memory()),
         ("kernel cache", kernel_cache()),
     ]
@@ -113,6 +114,23 @@ def kernels_for() -> str:
     except ValueError as error:
         return str(error)
     return f"{cpu}, {engine.vector_bits()} bits (FLAMBEAU_CPU={processor.CHOSEN})"
+
+
+def products_by() -> str:
+    """The register tile of each type; "BLAS" where there are no kernels of products."""
+    from ._runtime import choice
+
+    if choice.ENGINE == "numpy" or not choice.available():
+        return "NumPy's BLAS"
+    try:
+        from ._ops.products import gemm_tiles, tiles
+
+        usable = gemm_tiles.usable()
+    except ValueError as error:
+        return str(error)
+    if not usable:
+        return "NumPy's BLAS"
+    return ", ".join(f"{dtype.name} {tiles.tile_for(dtype).name}" for dtype in tiles.SHOWN)
 
 
 def memory() -> str:

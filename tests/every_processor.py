@@ -54,8 +54,18 @@ def of_numpy(cpu: str) -> dict[str, str]:
     """What tells NumPy and OpenBLAS to do with the features of a level."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-    core = {"baseline": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}.get(cpu)
-    known = {"baseline": (), "avx2": ("X86_V3",), "avx512": ("X86_V3", "X86_V4")}.get(cpu)
+    core = {
+        "baseline": "Nehalem",
+        "avx2": "Haswell",
+        "avx512": "SkylakeX",
+        "avx512bf16": "SkylakeX",
+    }.get(cpu)
+    known = {
+        "baseline": (),
+        "avx2": ("X86_V3",),
+        "avx512": ("X86_V3", "X86_V4"),
+        "avx512bf16": ("X86_V3", "X86_V4"),
+    }.get(cpu)
     if core is None or known is None or not __cpu_features__.get("SSE2"):
         return {}
     more = [name for name in __cpu_dispatch__ if __cpu_features__[name] and name not in known]

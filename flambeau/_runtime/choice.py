@@ -51,6 +51,7 @@ LIMITS: dict[str, int] = {
     "optimizer of matrices": 256,
     "gemm": (1 << 18) + 1,  # up to there OpenBLAS multiplies in one thread
     "gemm thin": 1 << 25,  # times the threads that can help; one of BLAS's is faster than ours
+    "gemm few rows": 1 << 20,  # beside a large matrix, which BLAS reads at half the speed
     "gemm halves": 4096,
     "gemv": 200_000,  # OpenBLAS is as fast: see _ops/products/gemv.py
     "attention": 65536,

@@ -15,6 +15,7 @@ from flambeau._runtime import choice
 from flambeau._runtime.blas_threads import alone
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+INT8 = np.dtype(np.int8)
 PLAIN = np.ndarray
 FLOATS = frozenset({FLOAT32, FLOAT64, *HALVES})
 SMALL = min(choice.LIMITS["gemm"], 200_000)
@@ -37,6 +38,8 @@ def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int
     work, size = "gemm", matrices * rows * depth * columns
     if dtype in HALVES:
         work = "gemm halves"
+    elif 1 < rows < THIN <= columns and choice.compiled("gemm few rows", size):
+        work = "gemm few rows"
     elif rows < THIN or columns < THIN:
         work, size = "gemm thin", size * (get_num_threads() - 1)
     return products() if choice.compiled(work, size) else None
@@ -150,6 +153,10 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         kernels = compiled(dtype, rows, depth, columns, matrices)
         if kernels is not None and right.shape[-2] == depth:
             return kernels.gemm(left, right)  # type: ignore[no-any-return]
+    if dtype == INT8 == right.dtype and left.ndim > 1 < right.ndim:
+        from flambeau._ops.products.integers import of_bytes
+
+        return of_bytes(left, right, INT8)
     return np.asarray(multiply(left, right)).astype(dtype, copy=False)
 
 

@@ -164,7 +164,8 @@ def _units(matrices: int, shape: tuple[int, int, int], packed: tuple[bool, bool,
         high = min(high, kernels.PACKED // packed[2])
     least = parts(row_panels, max(1, high // tile.rows))
     work = matrices * rows * columns * depth
-    if threads == 1 or work < threads * SHARE:
+    threads = min(threads, work // SHARE)
+    if threads <= 1:
         return least, 1, 1
     if matrices >= 4 * threads:
         return least, 1, min(matrices * least, 4 * threads)

@@ -4,6 +4,7 @@ picture."""
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,12 +17,11 @@ from flambeau._ops.products.gemm_finish import FINISH, Finish, extras
 from flambeau._ops.products.gemm_tiles import aligned, parts, strides
 from flambeau._ops.products.kernels import panels as kernels
 from flambeau._ops.products.tiles import Tile
-from flambeau._runtime import processor
+from flambeau._runtime import processor, threads
 from flambeau._runtime.cpu import address
-from flambeau._runtime.launch import Kernel, kernel
+from flambeau._runtime.launch import CHECKED, Kernel, kernel
 
-UNITS = {1: np.dtype(np.int8), 4: np.dtype(np.int32), 8: np.dtype(np.float64)}
-"""Memory for units of so many bytes."""
+UNIT = np.dtype(np.uint8)
 DEPTH_BLOCK = {False: 384, True: 1024}
 """Units in a block of k, for tiles of vectors (a panel of columns fits the first cache) and for
 those of AMX (which rather have few blocks than near ones). The same for all processors, since the
@@ -36,7 +36,6 @@ PACKING = {False: 16, True: 64}
 """What it costs to pack a number, in multiply-adds."""
 THIN = 128
 """Columns up to which rows of A are read where they lie though each may take two cache lines."""
-LINE = 64
 TAIL = 0.25
 """The part of a unit that a thread waits for others in the end."""
 
@@ -60,6 +59,11 @@ class Sizes:
     def work(self) -> int:
         """Multiply-adds."""
         return self.matrices * self.rows * self.columns * self.depth
+
+    @property
+    def numbers(self) -> int:
+        """Of all operands."""
+        return self.matrices * (self.rows + self.columns) * self.depth
 
 
 def fitting(tile: Tile, rows: int) -> Tile:
@@ -119,7 +123,7 @@ class Panels:
         self.tile = tile = fitting(tile, rows)
         self.sizes = Sizes(math.prod(left.shape[:-2]), rows, columns, depth)
         a, b = in_place(left), in_place(right.swapaxes(-1, -2))
-        self.copies = a is None, b is None
+        self.copies = (a is None) + 2 * (b is None)
         left, right = self._laid_out(left, right)
         self.left = a if a is not None else (depth, 1)
         self.right = b if b is not None else (1, columns)
@@ -133,25 +137,51 @@ class Panels:
         block = DEPTH_BLOCK[bool(tile.cells)] // tile.chunk
         self.depth_blocks = max(1, parts(chunks, block))
         self.longest = parts(chunks, self.depth_blocks)
-        self.batch = folded(left, right) if left.ndim > 2 else ((1, 1), (0, 0), (0, 0))
-        threads = max(1, min(threads, self.sizes.work // WORK[bool(tile.cells)]))
+        amx = bool(tile.cells)
+        work = self.sizes.work + PACKING[amx] * self.sizes.numbers
+        threads = max(1, min(threads, work // WORK[amx]))
+        few = rows <= FEW * tile.rows and self.right[0] == 1
+        self.beside = BESIDE if few and columns >= BESIDE * tile.columns else 1
         self.shared = self.sizes.matrices == 1 and self._is_large()
         self.row_blocks, self.column_blocks = cut(self.sizes, tile, self.depth_blocks, threads,
                                                   not self.shared)  # fmt: skip
         units = self.sizes.matrices * self.row_blocks * self.column_blocks
         self.chunks, self.threads = chunks, threads
         self.tasks = 1 if threads == 1 else min(units, 4 * threads)
+        self.shares = 0
         if self.shared:
             self.shares = max(1, min((rows + columns) * depth // SHARE, 4 * threads))
             self.tasks = 1 if threads == 1 else self.shares + units
+        self._number(left, right)
         self.kernels: dict[Any, Kernel] = {}
+
+    def _number(self, left: np.ndarray, right: np.ndarray) -> None:
+        """What the kernel is told besides pointers and what is done to the sums."""
+        tile, sizes = self.tile, self.sizes
+        high, wide = parts(sizes.rows, tile.rows), parts(sizes.columns, tile.columns)
+        deep, copies = self.chunks * tile.chunk, 1
+        if not self.shared:
+            high, wide, copies = parts(high, self.row_blocks), self.beside, self.tasks
+            deep = self.longest * tile.chunk
+        room_a, room_b = high * tile.rows * deep, wide * tile.columns * deep
+        self.room = copies * (room_a + room_b) * tile.unit.size + (COUNTER if self.shared else 0)
+        batch: Any = ((1, 1), (0, 0), (0, 0))
+        if left.ndim > 2:  # noqa: PLR2004
+            batch = folded(left, right)
+        (outer, inner), of_a, of_b = batch
+        self.numbers = (*of_a, *self.left, *of_b, *self.right[::-1], outer * inner, inner,
+                        sizes.rows, sizes.columns, sizes.depth, self.depth_blocks, self.row_blocks,
+                        self.column_blocks, self.shares, self.beside, room_a, room_b)  # fmt: skip
+        self.head = struct.pack(f"{len(self.numbers)}q", *self.numbers)
+        self.factor = float if tile.sums.is_float else int
+        self.tail = struct.Struct("3q2d" if tile.sums.is_float else "5q").pack
 
     def _laid_out(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both operands, or row-major copies of those that cannot be packed as they lie."""
         batch = self.shape[:-2]
-        if self.copies[0]:
+        if self.copies & 1:
             left = np.ascontiguousarray(np.broadcast_to(left, (*batch, *left.shape[-2:])))
-        if self.copies[1]:
+        if self.copies & 2:
             right = np.ascontiguousarray(np.broadcast_to(right, (*batch, *right.shape[-2:])))
         return left, right
 
@@ -173,39 +203,54 @@ class Panels:
 
     def run(self, left: np.ndarray, right: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """One launch."""
-        left, right = self._laid_out(left, right)
-        bias, other, other_matrix, other_row = extras(finish, out)
-        lies = int(self.lies and (self.thin or address(left) % LINE == 0))
-        run = self.shared_run if self.shared else self.blocks_run
-        run(left, right, out, lies, bias, other, other_matrix, other_row, finish)
+        if self.copies:
+            left, right = self._laid_out(left, right)
+        bias, other, *steps = extras(finish, out)
+        panels, lies = borrowed(self.room), int(self.lies and self._fits(left))
+        if self.shared:  # what counts the packed shares lies behind them
+            panels[self.room - COUNTER : self.room] = 0
+        run = self.kernel(finish)
+        factors = self.factor(finish.alpha), self.factor(finish.beta)
+        arrays = left, right, out, bias, other, panels
+        if CHECKED:
+            run.parallel(self.tasks, *arrays, *self.numbers, lies, *steps, *factors)
+        else:
+            # most numbers are packed already: benchmarks/matmul.py "128"
+            packed = (
+                _POINTERS(*map(address, arrays)) + self.head + self.tail(lies, *steps, *factors)
+            )
+            if self.tasks == 1:
+                run.entry(packed, 0, 1)
+            else:
+                threads.run(run, packed, self.tasks)
+        give_back(panels)
 
-    def shared_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any, _: int,
-                   other_row: int, finish: Finish) -> None:  # fmt: skip
-        """Panels of both operands, then blocks."""
-        tile, sizes = self.tile, self.sizes
-        factor = float if tile.sums.is_float else int
-        deep = self.chunks * tile.chunk
-        memory = UNITS[tile.unit.size]
-        panels_a = aligned(parts(sizes.rows, tile.rows) * tile.rows * deep, memory)
-        panels_b = aligned(parts(sizes.columns, tile.columns) * tile.columns * deep, memory)
-        self.kernel(finish).parallel(
-            self.tasks, left, right, out, bias, other, panels_a, panels_b, np.zeros(1, np.int64),
-            lies, *self.left, *self.right[::-1], sizes.rows, sizes.columns, sizes.depth,
-            self.depth_blocks, self.row_blocks, self.column_blocks, self.shares, other_row,
-            factor(finish.alpha), factor(finish.beta))  # fmt: skip
+    def _fits(self, left: np.ndarray) -> bool:
+        """Whether rows of A are cache lines where they lie, or too few tiles read them to mind."""
+        return self.thin or address(left) % LINE == 0
 
-    def blocks_run(self, left: Any, right: Any, out: Any, lies: int, bias: Any, other: Any,
-                   other_matrix: int, other_row: int, finish: Finish) -> None:  # fmt: skip
-        """Blocks that pack for themselves."""
-        tile, sizes = self.tile, self.sizes
-        factor = float if tile.sums.is_float else int
-        (outer, inner), (a_outer, a_inner), (b_outer, b_inner) = self.batch
-        deep = self.longest * tile.chunk
-        room_a = parts(parts(sizes.rows, tile.rows), self.row_blocks) * tile.rows * deep
-        room_b = tile.columns * deep
-        panels = aligned(self.tasks * (room_a + room_b), UNITS[tile.unit.size])
-        self.kernel(finish).parallel(
-            self.tasks, left, right, out, bias, other, panels, lies, a_outer, a_inner, *self.left,
-            b_outer, b_inner, *self.right[::-1], outer * inner, inner, sizes.rows, sizes.columns,
-            sizes.depth, self.depth_blocks, self.row_blocks, self.column_blocks, room_a, room_b,
-            other_matrix, other_row, factor(finish.alpha), factor(finish.beta))  # fmt: skip
+
+_POINTERS = struct.Struct("6Q").pack
+FEW, BESIDE = 2, 4
+"""Panels of rows up to which so many panels of row-major columns are packed side by side: what
+reading costs is what the product costs then, and long rows are read faster."""
+COUNTER, LINE = 64, 64
+SPARE_BYTES, MOST_SPARE = 1 << 19, 8
+SPARE: list[np.ndarray] = []
+"""Room for the panels of small products that is not in use."""
+
+
+def borrowed(size: int) -> np.ndarray:
+    """Bytes for panels, from the start of a cache line."""
+    if size > SPARE_BYTES:
+        return aligned(size, UNIT)
+    try:
+        return SPARE.pop()
+    except IndexError:
+        return aligned(SPARE_BYTES, UNIT)
+
+
+def give_back(panels: np.ndarray) -> None:
+    """Room that another small product may have."""
+    if panels.size == SPARE_BYTES and len(SPARE) < MOST_SPARE:
+        SPARE.append(panels)

@@ -27,6 +27,8 @@ BFLOAT16, INT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
 FLOAT32 = np.dtype(np.float32)
 GROUPED = frozenset({BFLOAT16, INT8})
 """Types that instructions take in groups."""
+SHOWN = (FLOAT32, np.dtype(np.float64), BFLOAT16, INT8)
+"""Types whose tiles `flambeau env` shows."""
 UNSIGN = -0x7F7F7F80
 """What makes four signed bytes unsigned: 128 more each."""
 

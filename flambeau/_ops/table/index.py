@@ -231,6 +231,7 @@ linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 """,
     "products.einsum": "einsum",
     "products.grouped": "nn.functional.grouped_mm",
+    "products.integers": "_int_mm",
     "products.linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear

@@ -109,9 +109,10 @@ def turn(source, by, step, count, left, each, target, apart, READ: static, KEEP:
 
 @native(outline=True)
 def pack_left(source, item, step, count, depth, target, E: static, GROUP: static, FLIP: static,
-              MR: static, CHUNK: static, W: static):  # fmt: skip
+              MR: static, CHUNK: static, W: static, CLEAN: static):  # fmt: skip
     """One panel: target[(c * MR + i) * CHUNK + u] is unit c * CHUNK + u of row i; i < count <= MR
-    are rows `item` apart, k < depth numbers `step` apart. Rows from count on are 0."""
+    are rows `item` apart, k < depth numbers `step` apart. Rows from count on are 0 if CLEAN, else
+    anything: their sums go nowhere, and tiles of AMX take as long for any number."""
     U = target.type.element
     NUMBERS = CHUNK * GROUP
     chunks = (depth + NUMBERS - 1) // NUMBERS
@@ -137,9 +138,10 @@ def pack_left(source, item, step, count, depth, target, E: static, GROUP: static
                                 along(from_ + v * GROUP, 1, 1, left, U, E, GROUP, W, True), FLIP
                             ),
                         )
-        for i in range(count, MR):
-            for c in range(chunks):
-                zero_memory(target + (c * MR + i) * CHUNK, CHUNK)
+        if CLEAN:
+            for i in range(count, MR):
+                for c in range(chunks):
+                    zero_memory(target + (c * MR + i) * CHUNK, CHUNK)
     else:
         for c in range(chunks):
             for v in unroll(0, CHUNK, W):

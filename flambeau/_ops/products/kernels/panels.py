@@ -25,16 +25,17 @@ SUMS = 1 << 17
 
 @native
 def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step, b_column,
-                   first, last, from_, until, rows, columns, depth, depth_blocks, other_row, alpha,
-                   beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
+                   first, last, from_, until, beside, rows, columns, depth, depth_blocks, other_row,
+                   alpha, beta, E: static, GROUP: static, FLIP: static, TILE: static, HOW: static,
                    UNIT: static, BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static,
                    SHARED: static, MR: static, NR: static, PANEL: static, W: static,
                    CHUNK: static):  # fmt: skip
     """Row panels first to last and column panels from_ to until of C.
 
     SHARED: both operands lie in panels, one block of k after the other. Else panels_a is room for
-    this block's rows and one block of k, panels_b for a panel of columns. `lies`: whole panels of A
-    are read where they lie (AMX takes rows of any distance; k is a number of whole chunks then).
+    this block's rows and one block of k, panels_b for `beside` panels of columns. `lies`: whole
+    panels of A are read where they lie (AMX takes rows of any distance; k is a number of whole
+    chunks then).
     """
     U = panels_a.type.element
     T = alpha.type
@@ -58,16 +59,17 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
                 pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
                           smaller(rows - i * MR, MR), numbers,
                           panels_a + (i - first) * size * (MR * CHUNK), E, GROUP, FLIP, MR, CHUNK,
-                          W)  # fmt: skip
+                          W, not UNIT)  # fmt: skip
         for j in range(from_, until):
             column = j * NR
             width = smaller(columns - column, NR)
-            right = panels_b
+            right = panels_b + (j - from_) % beside * size * (CHUNK * NR)
             if SHARED:
                 right = panels_b + (begin * of_b + j * size) * (CHUNK * NR)
-            else:
+            elif (j - from_) % beside == 0:
                 pack_right(b + (column * b_column + begin * NUMBERS * b_step), b_column, b_step,
-                           width, numbers, panels_b, E, GROUP, PANEL, CHUNK, W)  # fmt: skip
+                           smaller(columns, smaller(until, j + beside) * NR) - column, numbers,
+                           right, E, GROUP, PANEL, CHUNK, W)  # fmt: skip
             for i in range(first, last):
                 row = i * MR
                 height = smaller(rows - row, MR)
@@ -106,33 +108,37 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
 
 @native(apart=True)
 def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels_a: pointer(U), panels_b: pointer(U),
-                    packed: pointer(i64), lies: i64, a_row: i64, a_step: i64, b_step: i64,
-                    b_column: i64, rows: i64, columns: i64, depth: i64, depth_blocks: i64,
-                    row_blocks: i64, column_blocks: i64, shares: i64, other_row: i64, alpha: T,
-                    beta: T, task: i64, tasks: i64, S: static, E: static, U: static, T: static,
-                    O: static, GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
+                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
+                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, shares: i64,
+                    beside: i64, room_a: i64, room_b: i64, lies: i64, other_matrix: i64,
+                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static,
+                    U: static, T: static, O: static, GROUP: static, FLIP: static, TILE: static,
+                    HOW: static, UNIT: static, BIAS: static, SCALED: static, OTHER: static,
+                    ACTIVATION: static, MR: static, NR: static, PANEL: static, W: static,
+                    CHUNK: static):  # fmt: skip
     """A large product: the first `shares` units of work pack panels, the others are blocks of C and
-    wait until `packed` counts all shares. (Units are begun in their order, so that somebody is at
-    work on every share then.)"""
+    wait until the word behind all panels counts all shares. (Units are begun in their order, so
+    that somebody is at work on every share then.)"""
+    panels_b = panels + room_a
+    packed = cast(pointer(i64), panels_b + room_b)
     units = shares + row_blocks * column_blocks
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
         if unit < shares:
-            pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows,
+            pack_share(a, b, panels, panels_b, lies, a_row, a_step, b_step, b_column, rows,
                        columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
-                       CHUNK)  # fmt: skip
+                       CHUNK, not UNIT)  # fmt: skip
             atomic_add(packed, 1)
         else:
             wait_for(packed, shares)
             i = (unit - shares) % row_blocks
             j = (unit - shares) // row_blocks
-            multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step, b_step,
+            multiply_block(a, b, c, bias, other, panels, panels_b, lies, a_row, a_step, b_step,
                            b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
-                           of_b * j // column_blocks, of_b * (j + 1) // column_blocks, rows,
+                           of_b * j // column_blocks, of_b * (j + 1) // column_blocks, beside, rows,
                            columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP,
                            TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, True, MR, NR, PANEL, W,
                            CHUNK)  # fmt: skip
@@ -141,7 +147,8 @@ def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
 @native
 def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns,
                depth, depth_blocks, share, shares, E: static, GROUP: static, FLIP: static,
-               MR: static, NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+               MR: static, NR: static, PANEL: static, W: static, CHUNK: static,
+               CLEAN: static):  # fmt: skip
     """A share of all panels, those of A first, for every block of k."""
     NUMBERS = CHUNK * GROUP
     of_a = (rows + MR - 1) // MR
@@ -159,7 +166,7 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
             pack_left(a + (i * MR * a_row + begin * NUMBERS * a_step), a_row, a_step,
                       smaller(rows - i * MR, MR), numbers,
                       panels_a + (begin * of_a + i * size) * (MR * CHUNK), E, GROUP, FLIP, MR,
-                      CHUNK, W)  # fmt: skip
+                      CHUNK, W, CLEAN)  # fmt: skip
         if from_ < until:
             pack_right(b + (from_ * NR * b_column + begin * NUMBERS * b_step), b_column, b_step,
                        smaller(columns, until * NR) - from_ * NR, numbers,
@@ -169,15 +176,16 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
 
 @native(apart=True)
 def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels: pointer(U), lies: i64, a_outer: i64, a_inner: i64,
-                    a_row: i64, a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
+                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
+                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
-                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, room_a: i64,
-                    room_b: i64, other_matrix: i64, other_row: i64, alpha: T, beta: T, task: i64,
-                    tasks: i64, S: static, E: static, U: static, T: static, O: static,
-                    GROUP: static, FLIP: static, TILE: static, HOW: static, UNIT: static,
-                    BIAS: static, SCALED: static, OTHER: static, ACTIVATION: static, MR: static,
-                    NR: static, PANEL: static, W: static, CHUNK: static):  # fmt: skip
+                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, shares: i64,
+                    beside: i64, room_a: i64, room_b: i64, lies: i64, other_matrix: i64,
+                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static,
+                    U: static, T: static, O: static, GROUP: static, FLIP: static, TILE: static,
+                    HOW: static, UNIT: static, BIAS: static, SCALED: static, OTHER: static,
+                    ACTIVATION: static, MR: static, NR: static, PANEL: static, W: static,
+                    CHUNK: static):  # fmt: skip
     """Small, thin or many products: units of work are blocks of each of `matrices`, in two dims of
     batches, and each packs what it reads, into room that its task has in `panels`."""
     units = matrices * row_blocks * column_blocks
@@ -194,6 +202,7 @@ def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                        b + (outer * b_outer + place * b_inner), c + matrix * rows * columns, bias,
                        other + matrix * other_matrix, room, room + room_a, lies, a_row, a_step,
                        b_step, b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
-                       of_b * j // column_blocks, of_b * (j + 1) // column_blocks, rows, columns,
-                       depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT,
-                       BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W, CHUNK)  # fmt: skip
+                       of_b * j // column_blocks, of_b * (j + 1) // column_blocks, beside, rows,
+                       columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE,
+                       HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W,
+                       CHUNK)  # fmt: skip
