@@ -21,6 +21,7 @@ all of them, and then looks among the holes.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from heapq import heappop
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,6 +91,17 @@ class Arena:
             while addresses:
                 self.allocator.make_hole(addresses.pop())
 
+    def offer(self, size: int) -> None:
+        """Make a hole of a piece that was given back, where it fits better than all holes; the
+        others go on waiting for requests of their own size."""
+        holes = self.holes[is_small(size)]
+        place = bisect_left(holes, (size, 0))
+        fits = [have for have, addresses in self.bins.items()
+                if addresses and have * GRAIN >= size
+                and self.allocator.pieces[addresses[0]].segment.small == is_small(size)]  # fmt: skip
+        if fits and (place == len(holes) or min(fits) * GRAIN < holes[place][0]):
+            self.allocator.make_hole(heappop(self.bins[min(fits)]))
+
     def best(self, size: int) -> Piece | None:
         """The smallest hole for a size, of the lowest address; it is one no more."""
         holes = self.holes[is_small(size)]
@@ -144,8 +156,11 @@ class Allocator:
         """A piece for a request. Raises torch.OutOfMemoryError."""
         size = self.rounded(nbytes)
         self.requests += 1
-        arena.join()
-        piece = arena.best(size) or self.grow(arena, size, nbytes)
+        arena.offer(size)
+        piece = arena.best(size)
+        if piece is None:  # pieces that wait for requests of their own size stay whole till now
+            arena.join()
+            piece = arena.best(size) or self.grow(arena, size, nbytes)
         count, nbytes_split = (-1, -piece.size) if piece.is_split else (0, 0)
         rest = piece.size - size
         if self.is_cut(piece, size, rest):
