@@ -37,26 +37,90 @@ def place_in(values: Any) -> device | None:
     return None
 
 
+class Way:
+    """What is known of a row before it is called."""
+
+    __slots__ = ("is_made_of_rows", "is_pointwise", "is_view", "kernel", "lists", "make", "record")
+
+    def __init__(self, op: Op) -> None:
+        self.is_made_of_rows = op.kind == "composite" and op.shape is None
+        self.is_view, self.is_pointwise = op.kind == "view", op.kind == "pointwise"
+        self.kernel = KERNELS.get(op.full_name)
+        self.lists = op.schema.return_types[0].endswith("[]")
+        self.make = tuple if self.lists else dispatch.result_type(op)
+        self.record = batching.recorder(op).call if op.backward else None
+
+
+WAYS: dict[Op, Way] = {}
+
+
+class Found:
+    """What a look at the arguments of a call finds."""
+
+    __slots__ = ("learns", "mixed", "place")
+
+    def __init__(self) -> None:
+        self.place: Any = None  # the first tensor's device that is none of the CPU's
+        self.mixed = False  # whether others lie elsewhere
+        self.learns = False
+
+    def array(self, tensor: Tensor) -> Any:
+        """A tensor as kernels get it; a number for a single one of the host."""
+        data: Any = tensor._data
+        if tensor._requires_grad:
+            self.learns = True
+        if isinstance(data, DeviceArray):
+            if self.place is not data.place:
+                self.mixed = self.mixed or self.place is not None
+                self.place = self.place or data.place
+            return data
+        self.mixed = True
+        return data if data.ndim or data.__class__ is not np.ndarray else data[()]
+
+    def argument(self, value: Any) -> Any:
+        """An argument as kernels get it: arrays for tensors."""
+        if isinstance(value, Tensor):
+            return value if isinstance(value, SparseTensor) else self.array(value)
+        if isinstance(value, (list, tuple)):
+            return [self.argument(item) for item in value]
+        return value
+
+
 def watch(
     op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
 ) -> Any:
     """A row's call with tensors on a GPU; NotImplemented where there are none."""
-    place = place_in(values)
+    look = Found()
+    arrays = [look.array(value) if value.__class__ is Tensor else look.argument(value)
+              for value in values]  # fmt: skip
+    place = look.place or place_in(values)
     if place is None:
         return NotImplemented
-    check(op, values, _name_of_place)
-    if op.kind == "composite" and op.shape is None:
+    if look.mixed:
+        check(op, values, _name_of_place)
+    way = WAYS.get(op)
+    if way is None:
+        way = WAYS[op] = Way(op)
+    if way.is_made_of_rows:
         return plain(*values)
-    if op.kind == "view":
+    if way.is_view:
         return _views(plain(*values), place)
     if functional is False:
         return _in_place(op, plain, values, place)
-    result = _result(op, plain, values, place)
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    if not any(isinstance(part, Tensor) for part in results):
-        return result
-    batching.record(op, values, results)
-    return batching.as_returned(op, results)
+    found = NotImplemented if way.kernel is None else way.kernel(*arrays)
+    if found is NotImplemented:
+        result = host.compute(op, plain, values, place)
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        if not any(isinstance(part, Tensor) for part in results):
+            return result
+    elif found.__class__ is tuple:
+        results = [None if part is None else wrap(part) for part in found]
+    else:
+        results = [wrap(found)]
+    if look.learns and modes.grad.enabled and way.record is not None:
+        given = batching.as_recorded(op, values) if way.is_pointwise else values
+        way.record(*given, *([tuple(results)] if way.lists else results))
+    return way.make(results) if way.lists or len(results) > 1 else results[0]
 
 
 def _name_of_place(tensor: Tensor) -> str:
@@ -86,18 +150,6 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_arrays(item) for item in value]
     return value
-
-
-def _result(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: device) -> Any:
-    """What a row gives, as tensors without history."""
-    kernel = KERNELS.get(op.full_name)
-    if kernel is not None:
-        found = kernel(*map(_arrays, values))
-        if found is not NotImplemented:
-            if not isinstance(found, tuple):
-                return wrap(found)
-            return tuple([None if part is None else wrap(part) for part in found])
-    return host.compute(op, plain, values, place)
 
 
 def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: device) -> Any:
@@ -174,5 +226,6 @@ def expect_cuda() -> None:
         dispatch.WITHOUT_NUMBERS.append(on_host)
         modes.watch.active += 1
         modes.watch.devices += 1
+        dispatch.ALONE.append(watch)
         modes.watch.results += 1
         generators.start()

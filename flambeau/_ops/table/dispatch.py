@@ -151,6 +151,8 @@ CONVERTED: dict[str, Plain] = {}
 Watcher = Callable[[Op, Callable[..., Any], tuple[Any, ...], bool | None], Any]
 WATCHERS: list[Watcher] = []
 """What stands between a call and its operator: each returns NotImplemented or the result."""
+ALONE: list[Watcher] = []
+"""The watcher of tensors on devices, for calls that no mode looks at."""
 WITHOUT_NUMBERS: list[Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]] = []
 """The same for composites that look at numbers, which some tensors do not have at hand."""
 
@@ -162,6 +164,10 @@ def watched(
 
     `functional` says that the result is new memory: False in place, None with `out=`.
     """
+    watch = modes.watch
+    if watch.active == watch.devices and ALONE:  # no mode: only that tensors may lie on devices
+        result = ALONE[0](op, plain, values, functional)
+        return plain(*values) if result is NotImplemented else result
     observers = modes.stacks.observers
     if not observers:
         return taken_over(op, plain, values, functional)
