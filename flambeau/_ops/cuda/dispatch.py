@@ -106,7 +106,7 @@ def watch(
     if way.is_view:
         return _views(plain(*values), place)
     if functional is False:
-        return _in_place(op, plain, values, place)
+        return _in_place(op, plain, values, arrays, place)
     found = NotImplemented if way.kernel is None else way.kernel(*arrays)
     if found is NotImplemented:
         result = host.compute(op, plain, values, place)
@@ -152,28 +152,42 @@ def _arrays(value: Any) -> Any:
     return value
 
 
-def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], place: device) -> Any:
+class Write:
+    """What is known of a row's form in place."""
+
+    __slots__ = ("kernel", "record", "uses_self", "written")
+
+    def __init__(self, op: Op) -> None:
+        self.written = op.written
+        self.kernel = WRITING.get(op.full_name)
+        self.record = bool(self.written.backward)
+        self.uses_self = self.record and Plan(self.written).uses_self()
+
+
+WRITES: dict[Op, Write] = {}
+
+
+def _in_place(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], arrays: list[Any],
+              place: device) -> Any:  # fmt: skip
     """A write to the first argument."""
-    target, *rest = values
-    written = op.written
-    recorded = bool(written.backward) and pointwise.wants_grad(values)
+    target = values[0]
+    way = WRITES.get(op)
+    if way is None:
+        way = WRITES[op] = Write(op)
+    recorded = way.record and pointwise.wants_grad(values)
     check_inplace(target, recorded)
-    before = snapshot(target) if recorded and Plan(written).uses_self() else target
-    if not _written_by_kernel(op, values):
+    before = snapshot(target) if recorded and way.uses_self else target
+    written = NotImplemented
+    if way.kernel is not None and isinstance(arrays[0], DeviceArray):
+        written = way.kernel(*arrays)
+    if written is NotImplemented:
         host.compute_in_place(op, plain, values, place)
     if recorded:
-        recorder = batching.recorder(written)
-        recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
+        recorder = batching.recorder(way.written)
+        recorder.inplace(*batching.as_recorded(op, (before, *values[1:])), target)
     else:
         bump(target)
     return target
-
-
-def _written_by_kernel(op: Op, values: tuple[Any, ...]) -> bool:
-    kernel = WRITING.get(op.full_name)
-    if kernel is None or not isinstance(values[0]._data, DeviceArray):
-        return False
-    return kernel(*map(_arrays, values)) is not NotImplemented
 
 
 def on_host(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
