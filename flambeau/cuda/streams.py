@@ -201,7 +201,7 @@ class Event(streams.Event):
         return made
 
     def ipc_handle(self) -> bytes:
-        """64 bytes by which another process opens this event, which was made with `interprocess`."""
+        """64 bytes by which another process opens this event, if it is an `interprocess` one."""
         use = running()
         if not self.cuda_event:
             self._make(use, current_stream().device)
