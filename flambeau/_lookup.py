@@ -35,6 +35,7 @@ FILES = {
     "_core.precision": "get_float32_matmul_precision set_float32_matmul_precision",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
     "_core.device": "AcceleratorError OutOfMemoryError",
+    "_core.streams": "Stream Event",
     "_ops.random.draws": "Generator",
     "_tensor.interop": "from_dlpack to_dlpack",
     "_tensor.typed_storage": (

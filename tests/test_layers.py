@@ -25,8 +25,9 @@ LAYERS = [
     {"_tensor"},
     {"autograd"},
     {"_ops"},
+    {"cuda"},
     {
-        "nn", "optim", "amp", "utils", "serialization", "cuda", "testing", "distributed",
+        "nn", "optim", "amp", "utils", "serialization", "testing", "distributed",
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "library", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
@@ -59,6 +60,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("autograd/profiler_util.py", "profiler.event_list"): "an older name of torch.profiler",
     ("autograd/profiler_util.py", "profiler.function_event"): "an older name of torch.profiler",
     ("cpu/amp/__init__.py", "amp.old_names"): "torch.cpu.amp is an old name of torch.amp",
+    (
+        "cuda/graphed_callables.py",
+        "utils._pytree",
+    ): "arguments and results of what becomes a graph are trees",
     ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",
 }
 

@@ -251,12 +251,27 @@ def made_on() -> device | None:
 class AcceleratorError(RuntimeError):
     """An error that a device reports; `torch.AcceleratorError`."""
 
+    __module__ = "torch"
     error_code = 0
     """The device's own number for it."""
+
+    def __reduce__(self) -> Any:
+        return (_error, (type(self).__name__, self.args))
+
+
+def _error(name: str, args: tuple[Any, ...]) -> Exception:
+    """An error of this file that was pickled, where `torch` may be nobody's name."""
+    made: Exception = {"AcceleratorError": AcceleratorError}.get(name, OutOfMemoryError)(*args)
+    return made
 
 
 class OutOfMemoryError(RuntimeError):
     """A device has no more memory; `torch.OutOfMemoryError`."""
+
+    __module__ = "torch"
+
+    def __reduce__(self) -> Any:
+        return (_error, (type(self).__name__, self.args))
 
 
 ADVICE = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NoReturn
+from typing import Any
 
+from flambeau._core import streams
 from flambeau._core.device import Cuda
 from flambeau._core.device import device as Device
 from flambeau._runtime.cuda import sync_mode
@@ -47,7 +48,7 @@ def _driver() -> Driver:
     return found
 
 
-class Stream:
+class Stream(streams.Stream):
     """A queue of work of a device, whose work is done in order.
 
     Args:
@@ -60,6 +61,9 @@ class Stream:
 
     __module__ = "torch.cuda.streams"
     device_type = CUDA_TYPE
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(cls)
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         if not Cuda.devices():
@@ -74,8 +78,13 @@ class Stream:
         self.cuda_stream: int = handle
 
     @property
-    def stream_id(self) -> int:
+    def stream_id(self) -> int:  # type: ignore[override]
         """The number of the stream; 0 for the default one."""
+        return self.cuda_stream
+
+    @property
+    def native_handle(self) -> int:
+        """The driver's handle."""
         return self.cuda_stream
 
     @property
@@ -149,13 +158,13 @@ class ExternalStream(Stream):
         super().__init__(device, stream_ptr=stream_ptr)
 
 
-class Event:
+class Event(streams.Event):
     """A mark in a stream; with `enable_timing`, the time between two of them is known.
 
     Args:
         enable_timing: measure time.
         blocking: let threads that wait sleep.
-        interprocess: for other processes, which flambeau does not serve.
+        interprocess: other processes may open it; it measures no time.
         external: keep it an event when a graph is made of the stream.
 
     Raises:
@@ -163,6 +172,9 @@ class Event:
     """
 
     __module__ = "torch.cuda.streams"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(cls)
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False,
                  interprocess: bool = False, external: bool = False) -> None:  # fmt: skip
@@ -172,16 +184,32 @@ class Event:
         self.interprocess, self.external = interprocess, external
         self.cuda_event = 0
         """The driver's number, 0 as long as it was not recorded."""
-        self.device: Any = None
+        self.device = None
+
+    @property
+    def event_id(self) -> int:  # type: ignore[override]
+        """The driver's number."""
+        return self.cuda_event
 
     @classmethod
-    def from_ipc_handle(cls, device: Any, handle: bytes) -> NoReturn:
-        """An event of another process. Raises NotImplementedError."""
-        raise NotImplementedError("flambeau shares no GPU events among processes")
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+        """An event of another process, by what its `ipc_handle` says."""
+        made = cls(interprocess=True)
+        made.device = Device("cuda", index_of(device))
+        made.cuda_event = running(made.device.index).open_event(handle)
+        running()
+        return made
 
     def ipc_handle(self) -> bytes:
-        """What another process needs of this event. Raises NotImplementedError."""
-        raise NotImplementedError("flambeau shares no GPU events among processes")
+        """64 bytes by which another process opens this event, if it is an `interprocess` one."""
+        use = running()
+        if not self.cuda_event:
+            self._make(use, current_stream().device)
+        return use.event_handle(self.cuda_event)
+
+    def _make(self, use: Driver, place: Any) -> None:
+        self.cuda_event = use.new_event(self.enable_timing, self.blocking, self.interprocess)
+        self.device = place
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark into a stream, by default the current one.
@@ -192,8 +220,7 @@ class Event:
         stream = current_stream() if stream is None else stream
         use = running(stream.device_index)
         if not self.cuda_event:
-            self.cuda_event = use.new_event(self.enable_timing, self.blocking)
-            self.device = stream.device
+            self._make(use, stream.device)
         elif self.device != stream.device:
             raise RuntimeError(f"Event device {self.device.index} does not match recording "
                                f"stream's device {stream.device_index}.")  # fmt: skip
@@ -216,7 +243,7 @@ class Event:
         if self.cuda_event:
             _driver().synchronize_event(self.cuda_event)
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, end_event: Any) -> float:  # type: ignore[override]
         """Milliseconds from this event to another one.
 
         Raises:
@@ -237,6 +264,10 @@ class Event:
     def __repr__(self) -> str:
         state = f"{self.cuda_event:#x}" if self.cuda_event else "uninitialized"
         return f"<torch.cuda.Event {state}>"
+
+
+streams.Stream.of_kind["cuda"] = Stream
+streams.Event.of_kind["cuda"] = Event
 
 
 def default_stream(device: Any = None) -> Stream:

@@ -72,7 +72,11 @@ def events_order_streams() -> None:
     assert x[0].item() == 3 and s.record_event().query() in (True, False)
     e.synchronize()
     assert e.query() and e.cuda_event and e.device == torch.device("cuda:0")
-    assert "shares no GPU events" in message(NotImplementedError, e.ipc_handle)
+    shared = cuda.Event(interprocess=True)
+    shared.record()
+    assert len(shared.ipc_handle()) == 64
+    assert isinstance(s, torch.Stream) and isinstance(torch.Stream("cuda"), cuda.Stream)
+    assert isinstance(torch.Event(), cuda.Event) and not torch.Stream("cpu").device_type
     late = cuda.Event(enable_timing=True)
     both = "Both events must be recorded before calculating elapsed time."
     assert message(ValueError, lambda: late.elapsed_time(late)) == both

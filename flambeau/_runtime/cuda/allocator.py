@@ -14,15 +14,15 @@ can be taken again before the device has come that far. So has every graph (a pr
 addresses must stay its own.
 
 A piece that is given back stays cut as long as nothing else is needed (`Arena.bins`): the next
-request of its size takes it with a look into a dict. A request that finds no such piece first joins
-all of them, and then looks among the holes.
+request of its size takes it with a look into a dict. A request that finds no such piece looks among
+the holes (`Arena.offer`), and joins all pieces before a new segment is asked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from heapq import heappop
 from collections.abc import Iterator
+from heapq import heappop
 from typing import Any
 
 from flambeau._runtime.cuda import errors, settings, statistics
@@ -35,6 +35,8 @@ LARGE_SEGMENT = 20 * MIB
 OWN_SEGMENT = 10 * MIB
 """Requests from this size on get a segment of their own."""
 SEGMENT_GRAIN = 2 * MIB
+FEW = 16
+"""So many pieces are joined at once, as PyTorch always does."""
 
 PoolId = tuple[int, int]
 """What tells a private pool from others."""
@@ -92,15 +94,22 @@ class Arena:
                 self.allocator.make_hole(addresses.pop())
 
     def offer(self, size: int) -> None:
-        """Make a hole of a piece that was given back, where it fits better than all holes; the
-        others go on waiting for requests of their own size."""
-        holes = self.holes[is_small(size)]
+        """Make holes for a request of all pieces that were given back, if they are few, else of the
+        one that fits better than all holes: the others wait for requests of their own size."""
+        waiting = [(have, addresses) for have, addresses in self.bins.items() if addresses]
+        if self.watched or sum([len(addresses) for _, addresses in waiting]) <= FEW:
+            self.join()
+            return
+        holes, small = self.holes[is_small(size)], is_small(size)
         place = bisect_left(holes, (size, 0))
-        fits = [have for have, addresses in self.bins.items()
-                if addresses and have * GRAIN >= size
-                and self.allocator.pieces[addresses[0]].segment.small == is_small(size)]  # fmt: skip
+        fits = [have for have, addresses in waiting
+                if have * GRAIN >= size and self.is_small_at(addresses[0]) == small]  # fmt: skip
         if fits and (place == len(holes) or min(fits) * GRAIN < holes[place][0]):
             self.allocator.make_hole(heappop(self.bins[min(fits)]))
+
+    def is_small_at(self, address: int) -> bool:
+        """Whether a piece lies in the small pool."""
+        return self.allocator.pieces[address].segment.small
 
     def best(self, size: int) -> Piece | None:
         """The smallest hole for a size, of the lowest address; it is one no more."""

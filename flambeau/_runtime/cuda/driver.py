@@ -145,8 +145,19 @@ class Driver:
 
     # ---- events
 
-    def new_event(self, timing: bool = False, blocking: bool = False) -> int:
-        """A mark to put into streams; `blocking` lets waiting threads sleep."""
+    def new_event(
+        self, timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> int:
+        """A mark to put into streams; `blocking` lets waiting threads sleep, `interprocess` ones
+        may be opened by other processes."""
+        raise NotImplementedError
+
+    def event_handle(self, event: int) -> bytes:
+        """64 bytes by which other processes open an event."""
+        raise NotImplementedError
+
+    def open_event(self, handle: bytes) -> int:
+        """An event of another process."""
         raise NotImplementedError
 
     def free_event(self, event: int) -> None:

@@ -35,6 +35,7 @@ CONTEXT = 545_259_520
 GRAIN = 512
 NO_RESERVE = 0x4000
 """Linux: memory is found when it is written to."""
+LARGE = 2 << 20
 POISON = 0xFF
 
 ATTRIBUTES = {
@@ -180,14 +181,15 @@ class FakeDriver(Driver):
         device = self.thread.device
         if wanted > self.memory_info()[0]:
             raise errors.error(errors.OUT_OF_MEMORY)
-        address = self.next[device]
+        is_large = wanted % LARGE == 0  # these follow one another, as a real driver lays them
+        address = -(-self.next[device] // LARGE) * LARGE if is_large else self.next[device]
         if address + wanted > self.base + SPAN * (device + 1):
             before = self.freed.get((device, wanted))
             if not before:
                 raise errors.error(errors.OUT_OF_MEMORY)
             address = before.pop(0)
         else:
-            self.next[device] += wanted + GRAIN
+            self.next[device] = address + wanted + (0 if is_large else GRAIN)
         self.sizes[address] = wanted
         insort(self.starts, address)
         return address
@@ -299,7 +301,20 @@ class FakeDriver(Driver):
         """Let later work of a stream wait for an event."""
         self.queues.wait(stream, event)
 
-    def new_event(self, timing: bool = False, blocking: bool = False) -> int:
+    def event_handle(self, event: int) -> bytes:
+        """The event's number, which this process alone understands."""
+        self.queues.event(event)
+        return event.to_bytes(64, "little")
+
+    def open_event(self, handle: bytes) -> int:
+        """The event of a handle of this process. Raises CudaError for any other."""
+        event = int.from_bytes(handle, "little")
+        self.queues.event(event)
+        return event
+
+    def new_event(
+        self, timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> int:
         """A new mark."""
         event = next(self.queues.numbers)
         self.queues.events[event] = Event(timing)

@@ -16,9 +16,16 @@ PLAIN_SHARED = 48 << 10
 """Bytes of shared memory that a kernel gets without asking."""
 MORE_SHARED = 8
 """CUDA's number for the attribute of a kernel that says how much it may get."""
-NON_BLOCKING_STREAM, BLOCKING_EVENT, NO_TIMING, EXTERNAL_RECORD = 1, 1, 2, 1
+NON_BLOCKING_STREAM, BLOCKING_EVENT, NO_TIMING, INTERPROCESS, EXTERNAL_RECORD = 1, 1, 2, 4, 1
 RELAXED = 2
 """CUDA's number for captures that refuse nothing."""
+
+
+class EventHandle(ctypes.Structure):
+    """CUDA's handle of an event for other processes, which is handed over by value."""
+
+    _fields_ = [("reserved", ctypes.c_ubyte * 64)]  # noqa: RUF012
+
 
 OUT = c_void_p
 """A place that a function writes its result to."""
@@ -65,6 +72,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventRecordWithFlags": (c_void_p, c_void_p, c_uint),
     "cuEventSynchronize": (c_void_p,),
     "cuEventElapsedTime": (OUT, c_void_p, c_void_p),
+    "cuIpcGetEventHandle": (OUT, c_void_p),
+    "cuIpcOpenEventHandle": (OUT, EventHandle),
     "cuModuleLoadData": (OUT, c_char_p),
     "cuModuleUnload": (c_void_p,),
     "cuModuleGetFunction": (OUT, c_void_p, c_char_p),
@@ -321,10 +330,22 @@ class LibCuda(Driver):
 
     # ---- events
 
-    def new_event(self, timing: bool = False, blocking: bool = False) -> int:
+    def new_event(
+        self, timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> int:
         """A mark to put into streams."""
         flags = (BLOCKING_EVENT if blocking else 0) | (0 if timing else NO_TIMING)
-        return self.handle("cuEventCreate", flags)
+        return self.handle("cuEventCreate", flags | (INTERPROCESS if interprocess else 0))
+
+    def event_handle(self, event: int) -> bytes:
+        """64 bytes by which other processes open an event."""
+        place = EventHandle()
+        self.call("cuIpcGetEventHandle", byref(place), event)
+        return bytes(place)
+
+    def open_event(self, handle: bytes) -> int:
+        """An event of another process."""
+        return self.handle("cuIpcOpenEventHandle", EventHandle.from_buffer_copy(handle))
 
     def free_event(self, event: int) -> None:
         """Destroy an event."""
