@@ -118,6 +118,7 @@ def gradients(dtype: Any, t: dict[str, Any]) -> None:
         ("batch_norm backward", lambda: F.batch_norm(leaf(t["image"]), None, None, training=True)),
         ("max_pool2d backward", lambda: F.max_pool2d(leaf(t["image"]), 3, 2, 1)),
     ):  # fmt: skip
+        Recorded.title = title.replace("backward", "forward")
         result = function()
         noted(title, lambda r=result: r.backward(torch.empty_like(r)))
     parameter = torch.nn.Parameter(t["g"])
