@@ -91,9 +91,9 @@ class GroupWriter(Writer):
 class LoopWriter(GroupWriter):
     """Every pass goes through memory, U elements of a thread at a time."""
 
-    sizes = ("rows", "inner", "outer_step", "inner_step", "segments", "n", "segment_step", "step",
-             "parts", "share")  # fmt: skip
-    extra = ("U", "ACROSS", "CELLS", "SEGMENTS", "INNER", "PARTS")
+    sizes = ("rows", "inner", "outer_step", "inner_step", "segments", "n", "n_magic", "n_shift",
+             "segment_step", "step", "parts", "share")  # fmt: skip
+    extra = ("U", "ACROSS", "CELLS", "SEGMENTS", "INNER", "PARTS", "BIG")
 
     def write(self, name: str) -> str:
         """The text of the kernel."""
@@ -150,16 +150,18 @@ class LoopWriter(GroupWriter):
         """All that a pass does for one element."""
         name = self.name()
         i, at = f"i{name}", f"at{name}"
+        segment = f"seg{name}"
         self.line(f"{i} = {place}")
-        self.line(f"{at} = base + ({i} // n * segment_step + {i} % n * step if SEGMENTS "
-                  f"else {i} * step)")  # fmt: skip
+        self.line(f"{segment} = divided({i}, n, n_magic, n_shift, BIG) if SEGMENTS else i64(0)")
+        self.line(f"{at} = base + ({segment} * segment_step + ({i} - {segment} * n) * step "
+                  f"if SEGMENTS else {i} * step)")  # fmt: skip
 
         def leaf(node: Node) -> str | None:
             kind = self.kind(node)
             if kind in ("full", "along"):
                 return f"A({node.name}[{at if kind == 'full' else i}])"
             if kind == "segment":
-                return f"A({node.name}[row % period * segments + {i} // n])"
+                return f"A({node.name}[row % period * segments + {segment}])"
             if kind == "position":
                 return f"A({i})"
             if kind in ("number", "length"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler import fuse
+from flambeau._compiler.gpu.pointwise_text import divided, divisor
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.gpu.row_text import LoopWriter, RegisterWriter
 from flambeau._compiler.gpu.words import WORDS
@@ -40,7 +41,7 @@ BLOCKS = 1056
 BUSY = 1 << 18
 """Threads that do so."""
 SCOPE = {**WORDS, **{name: value for name, value in vars(joining).items() if name[:1] != "_"},
-         "INF": math.inf, "NAN": math.nan}  # fmt: skip
+         "INF": math.inf, "NAN": math.nan, "divided": divided}  # fmt: skip
 LOW = {"f": -math.inf, "i": -(1 << 63)}
 HIGH = {"f": math.inf, "i": (1 << 63) - 1}
 
@@ -189,10 +190,10 @@ def _in_loops(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, part
     made = kernel(
         native, form, **statics, G=group, ROWS=count, U=2 * UNROLL if halves else UNROLL, ACROSS=across,
         CELLS=group * count if across else max(group * count // 32, 1),
-        SEGMENTS=rows.segments > 1 or segmented, INNER=rows.inner > 1, PARTS=parts > 1,
+        SEGMENTS=rows.segments > 1 or segmented, INNER=rows.inner > 1, PARTS=parts > 1, BIG=rows.length >= 1 << 31,
     )  # fmt: skip
-    sizes = (rows.count, rows.inner, rows.outer_step, rows.inner_step, rows.segments, rows.n,
-             rows.segment_step, rows.step, parts, share)  # fmt: skip
+    sizes = (rows.count, rows.inner, rows.outer_step, rows.inner_step, rows.segments,
+             *divisor(max(rows.n, 1)), rows.segment_step, rows.step, parts, share)  # fmt: skip
     return Ready(made, -(-rows.count * parts // count), sizes, segmented)
 
 

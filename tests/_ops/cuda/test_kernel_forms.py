@@ -1,0 +1,79 @@
+"""Our kernels assemble for every architecture, without what makes kernels slow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("kernel_forms.py")
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
+TABLES = ("sin", "cos", "tan")
+"""Rows that look up constants."""
+HOT = ("exp", "add", "mul", "gelu", "tanh", "sigmoid", "relu", "softmax", "layer_norm", "sum",
+       "cross_entropy", "mse_loss", "adamw", "embedding", "transposed", "to", "where")  # fmt: skip
+FEW = ("add", "mul", "relu", "neg", "abs", "floor", "sqrt", "reciprocal", "exp", "exp2", "sigmoid")
+"""Rows whose half types take no more than 36 instructions an element: memory is their limit."""
+
+
+@cache
+def forms(arch: str) -> dict[str, Any]:
+    root = str(PROGRAM.parents[3])
+    environment = {**os.environ, "FLAMBEAU_EMULATE_CUDA": "1", "PYTHONPATH": root}
+    done = subprocess.run([sys.executable, str(PROGRAM), arch], env=environment, text=True,
+                          capture_output=True, cwd=root, timeout=600, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def chosen(arch: str, words: tuple[str, ...]) -> dict[str, Any]:
+    return {name: it for name, it in forms(arch).items() if name.split()[0].rstrip(":") in words}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_form_assembles(arch: str) -> None:
+    found = forms(arch)
+    assert len(found) > 400
+    assert {name: it["failed"] for name, it in found.items() if "failed" in it} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_llvm_knows_which_memory_is_meant(arch: str) -> None:
+    unclear = {name for name, it in forms(arch).items() if it["generic"]}
+    assert {name for name in unclear if name.split()[0] not in TABLES} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_registers_suffice(arch: str) -> None:
+    assert all(it["spilled"] <= 64 for it in forms(arch).values())
+    hot = chosen(arch, HOT)
+    assert len(hot) > 60
+    assert {name: it["spilled"] for name, it in hot.items() if it["spilled"] > 0} == {}
+
+
+@pytest.mark.slow
+def test_elements_that_follow_each_other_are_read_together() -> None:
+    names = ("exp", "add", "gelu", "relu", "softmax", "layer_norm", "transposed")
+    some = {name: it for name, it in chosen("sm_90a", names).items()
+            if it["aligned"] and " odd" not in name and " long" not in name
+            and "apart" not in name and "down" not in name}  # fmt: skip
+    assert len(some) > 20
+    assert {name for name, it in some.items() if it["wide"] < it["narrow"]} == set()
+
+
+@pytest.mark.slow
+def test_half_types_take_few_instructions() -> None:
+    halves = {name: it["instructions"] / (it["each"] + 1)
+              for name, it in chosen("sm_90a", FEW).items()
+              if "float16:" in name and len(name.split()) == 3}  # fmt: skip
+    assert len(halves) == 2 * len(FEW)
+    assert {name: count for name, count in halves.items() if count > 36} == {}
