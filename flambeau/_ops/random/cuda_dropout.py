@@ -8,10 +8,12 @@ import numpy as np
 
 from flambeau._compiler import types
 from flambeau._compiler.gpu.ptx import Shape
+from flambeau._core.philox import InGraph
 from flambeau._core.philox_sample import dense_order, lanes_of
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.random.philox_kernels import THREADS, drop_on_gpu
+from flambeau._ops.random.philox_launch import signed
 from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray, contiguous, empty
 from flambeau._tensor.tensor import wrap
@@ -39,7 +41,8 @@ def _launch(data: Any, result: Any, mask: Any, keep: float, lanes: int) -> None:
     threads = stream.grid.threads(data.size)
     seed, offset = stream.reserve(4 * stream.grid.rounds(data.size, 4))
     shape = Shape(threads=THREADS, aligned=False, reads=("x",))
-    run = kernel(drop_on_gpu, shape, T=types.OF_NUMPY[data.dtype.name], LANES=lanes)
-    signed = (seed + (1 << 63)) % (1 << 64) - (1 << 63)
-    run(threads // THREADS, data, result, mask.view(np.uint8), data.size, signed, offset // 4,
-        threads, keep, 0.0 if keep == 0 else 1 / keep)  # fmt: skip
+    run = kernel(drop_on_gpu, shape, T=types.OF_NUMPY[data.dtype.name], LANES=lanes,
+                 IN_GRAPH=isinstance(seed, InGraph))  # fmt: skip
+    state = int(seed) if isinstance(seed, InGraph) else result
+    run(threads // THREADS, data, result, mask.view(np.uint8), state, data.size, signed(seed),
+        offset // 4, threads, keep, 0.0 if keep == 0 else 1 / keep)  # fmt: skip
