@@ -37,6 +37,8 @@ class CudaGenerator(PhiloxGenerator, Generator):
 
     def set_state(self, state: Any) -> CudaGenerator:
         """Go to a state that `get_state` gave. Returns self."""
+        if isinstance(state, Tensor) and state.is_cuda:
+            raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(state._data if isinstance(state, Tensor) else state)
         return self
 

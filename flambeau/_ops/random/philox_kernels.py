@@ -328,8 +328,8 @@ def thread_numbers(out, n, seed, counter, threads, me, p, q, r, NUMBER: static, 
 
 @native
 def fill_on_gpu(out: pointer(T), state: pointer(i64), n: i64, seed: i64, counter: i64,
-                threads: i64, p: P, q: P, r: P, NUMBER: static, UNROLL: static, T: static, P: static,
-                IN_GRAPH: static):  # fmt: skip
+                threads: i64, p: P, q: P, r: P, NUMBER: static, UNROLL: static, T: static,
+                P: static, IN_GRAPH: static):  # fmt: skip
     """Blocks of 256 threads, threads / 256 of them. IN_GRAPH: the seed, and a counter that
     `counter` is added to, stand in `state`."""
     me = block() * THREADS + thread()
@@ -342,8 +342,8 @@ def fill_on_gpu(out: pointer(T), state: pointer(i64), n: i64, seed: i64, counter
 
 @native
 def drop_on_gpu(x: pointer(T), out: pointer(T), mask: pointer(u8), state: pointer(i64), n: i64,
-                seed: i64, counter: i64, threads: i64, keep: f64, scale: f64, T: static, LANES: static,
-                IN_GRAPH: static):  # fmt: skip
+                seed: i64, counter: i64, threads: i64, keep: f64, scale: f64, T: static,
+                LANES: static, IN_GRAPH: static):  # fmt: skip
     """Dropout of dense arrays: a thread serves LANES neighbours with words that follow each other,
     then those `threads` * LANES further on. `mask` says what was kept, `out` is that times scale.
     IN_GRAPH: see `fill_on_gpu`.

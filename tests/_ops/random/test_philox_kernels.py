@@ -89,7 +89,8 @@ def test_machine_code_for_gpus(arch: str) -> None:
         whole, wide = number.startswith("integers"), number.endswith("64")
         statics = {
             "NUMBER": getattr(kernels, number), "UNROLL": 2 if wide else 4,
-            "T": i64 if whole else f64 if wide else f16, "P": i64 if whole else f64, "IN_GRAPH": wide,
+            "T": i64 if whole else f64 if wide else f16, "P": i64 if whole else f64,
+            "IN_GRAPH": wide,
         }  # fmt: skip
         shape = Shape(threads=kernels.THREADS, aligned=False)
         found = assemble.report(kernels.fill_on_gpu, statics, shape, arch)
