@@ -24,6 +24,7 @@ from flambeau._tensor.device_array import DeviceArray, written
 
 GRAIN = 4096
 """Numbers that are worth a task."""
+SHAPE = Shape(threads=kernels.THREADS, aligned=False)
 Filler = Callable[[int, int, int], None]
 
 
@@ -39,8 +40,18 @@ def filler(out: np.ndarray, draw: Draw) -> Filler | None:
 
 def _fits(out: np.ndarray, draw: Draw) -> bool:
     """Whether there is a kernel for these numbers, and the array is row-major."""
-    known = hasattr(kernels, draw.kernel) and out.dtype.name in types.OF_NUMPY
-    return known and out.flags.c_contiguous
+    return out.flags.c_contiguous and _known(draw.kernel, out.dtype)
+
+
+@cache
+def _known(name: str, dtype: np.dtype[Any]) -> bool:
+    return hasattr(kernels, name) and dtype.name in types.OF_NUMPY
+
+
+@cache
+def _gpu_kernel(name: str, dtype: np.dtype[Any], unroll: int, in_graph: bool) -> Any:
+    statics = _statics(name, dtype, unroll)
+    return cuda_launch.kernel(kernels.fill_on_gpu, SHAPE, **statics, IN_GRAPH=in_graph)
 
 
 @cache
@@ -75,12 +86,9 @@ def _on_cpu(out: np.ndarray, draw: Draw) -> Filler:
 
 
 def _on_gpu(out: np.ndarray, draw: Draw) -> Filler:
-    shape = Shape(threads=kernels.THREADS, aligned=False)
-    statics = _statics(draw.kernel, out.dtype, draw.unroll)
-
     def fill(seed: int, counter: int, threads: int) -> None:
         in_graph = isinstance(seed, InGraph)
-        run = cuda_launch.kernel(kernels.fill_on_gpu, shape, **statics, IN_GRAPH=in_graph)
+        run = _gpu_kernel(draw.kernel, out.dtype, draw.unroll, in_graph)
         state = int(seed) if in_graph else out
         run(threads // kernels.THREADS, out, state, out.size, signed(seed), counter, threads,
             *_parameters(draw))  # fmt: skip
