@@ -35,6 +35,11 @@ Words = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """The four words of some blocks: uint64 arrays of one shape whose numbers have 32 bits."""
 
 
+class InGraph(int):
+    """In place of a seed, while work is noted for a graph: the address on the device where seed and
+    counter stand, when the graph is launched. Offsets are then those inside the graph."""
+
+
 class Grid(NamedTuple):
     """How many threads a card runs at a time. The default is an H100's."""
 

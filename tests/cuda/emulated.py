@@ -457,6 +457,77 @@ FACTS = {
 }  # fmt: skip
 
 
+def random_numbers_are_those_of_an_h100() -> None:
+    stream = torch.cuda.default_generators[0]
+
+    def begun(seed: int, offset: int = 0) -> None:
+        torch.manual_seed(seed)
+        stream.set_offset(offset)
+
+    begun(1, 8)
+    assert torch.rand(3, device="cuda").tolist() == [
+        0.24740147590637207, 0.4890846908092499, 0.5778692960739136,
+    ]  # fmt: skip
+    begun(3)
+    assert torch.randperm(5, device="cuda").tolist() == [1, 3, 0, 4, 2]
+    assert stream.get_offset() == 12
+    begun(1234)
+    half = torch.randn(5, device="cuda", dtype=torch.half)
+    assert half.tolist() == [-1.6162109375, 0.568359375, -0.51025390625, -0.9111328125,
+                             -1.1552734375]  # fmt: skip
+    begun(1234)
+    kept = F.dropout(torch.ones(1000, device="cuda", dtype=torch.float64), 0.4)[:6] > 0
+    assert kept.tolist() == [True, False, False, True, True, False]
+    begun(5)
+    weights = torch.tensor([[0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 3.0]], device="cuda")
+    assert torch.multinomial(weights, 6, replacement=True).tolist() == [
+        [3, 2, 3, 1, 3, 2], [0, 3, 0, 3, 3, 0]
+    ]  # fmt: skip
+    assert torch.multinomial(weights[0], 3).tolist() == [3, 2, 1]
+    begun(5)
+    x = torch.zeros(6, 8, device="cuda")
+    x[:, ::2].uniform_()
+    assert x[0, :4].tolist() == [0.7659821510314941, 0.0, 0.3874756097793579, 0.0]
+    begun(1234)
+    drawn = torch.empty(5, device="cuda").cauchy_(0.5, 2.0).tolist()
+    recorded = [-4.235254764556885, 3.581204652786255, 0.7782296538352966, 1.6001559495925903]
+    assert all(abs(a - b) <= 1e-6 * abs(b) for a, b in zip(drawn, recorded, strict=False))
+
+
+def states_of_random_streams() -> None:
+    stream = torch.Generator("cuda")
+    assert isinstance(stream, torch.Generator) and str(stream.device) == "cuda:0"
+    assert stream.manual_seed(42).get_state().tolist() == [42, *[0] * 15]
+    first = torch.rand(1000, device="cuda", generator=stream)
+    assert stream.get_offset() == 4
+    copied = pickle.loads(pickle.dumps(stream))
+    assert copied.get_state().equal(stream.get_state()) and copied.device == stream.device
+    stream.set_offset(0)
+    assert torch.rand(1000, device="cuda", generator=stream).equal(first)
+    wrong = message(RuntimeError, lambda: torch.rand(3, device="cuda", generator=torch.Generator()))
+    assert wrong == "Expected a 'cuda' device type for generator but found 'cpu'"
+    wrong = message(RuntimeError, lambda: torch.rand(3, generator=stream))
+    assert wrong == "Expected a 'cpu' device type for generator but found 'cuda'"
+    assert message(RuntimeError, lambda: torch.Generator().get_offset()).startswith("CPU Generator")
+
+
+def graphs_go_on_where_the_stream_is() -> None:
+    x, mask = torch.zeros(5, device="cuda"), torch.ones(400, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x.uniform_()
+        dropped = F.dropout(mask, 0.5)
+    assert torch.cuda.default_generators[0].get_offset() % 4 == 0
+    torch.manual_seed(7)
+    wanted = [(torch.rand(5, device="cuda").tolist(), F.dropout(mask, 0.5).tolist())
+              for _ in range(3)]  # fmt: skip
+    torch.manual_seed(7)
+    for numbers, kept in wanted:
+        graph.replay()
+        assert x.tolist() == numbers and dropped.tolist() == kept
+    assert torch.cuda.default_generators[0].get_offset() == 24
+
+
 def main() -> None:
     failures = {}
     for name, fact in FACTS.items():

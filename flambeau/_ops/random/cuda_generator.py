@@ -6,8 +6,9 @@ from typing import Any
 
 from flambeau._core.philox import Grid
 from flambeau._core.philox_generator import PhiloxGenerator
-from flambeau._ops.random import cuda_dropout, philox_launch  # noqa: F401  (kernels)
+from flambeau._ops.random import cuda_dropout, graph_streams, philox_launch  # noqa: F401
 from flambeau._ops.random.draws import Generator
+from flambeau._runtime.cuda import graphs
 from flambeau._tensor.tensor import Tensor, wrap
 
 GRIDS: dict[int, Grid] = {}
@@ -23,12 +24,21 @@ class CudaGenerator(PhiloxGenerator, Generator):
         super().__init__(device)
         self.grid = GRIDS.get(self.device.index or 0, self.grid)
 
+    def reserve(self, count: int) -> tuple[int, int]:
+        """The seed, or where it will stand when the graph is launched that is being made, and the
+        offset where `count` words a thread begin."""
+        if graphs.capturing and graphs.is_capturing():
+            return graph_streams.reserve(graphs.capturing[-1], self, count)
+        return super().reserve(count)
+
     def get_state(self) -> Any:
         """The seed and the offset as a uint8 tensor of the CPU, shape (16,)."""
         return wrap(super().get_state())
 
     def set_state(self, state: Any) -> CudaGenerator:
         """Go to a state that `get_state` gave. Returns self."""
+        if isinstance(state, Tensor) and state.is_cuda:
+            raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(state._data if isinstance(state, Tensor) else state)
         return self
 

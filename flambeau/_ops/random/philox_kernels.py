@@ -327,20 +327,37 @@ def thread_numbers(out, n, seed, counter, threads, me, p, q, r, NUMBER: static, 
 
 
 @native
-def fill_on_gpu(out: pointer(T), n: i64, seed: i64, counter: i64, threads: i64, p: P, q: P, r: P,
-                NUMBER: static, UNROLL: static, T: static, P: static):  # fmt: skip
-    """Blocks of 256 threads, threads / 256 of them."""
+def fill_on_gpu(out: pointer(T), state: pointer(i64), n: i64, seed: i64, counter: i64,
+                threads: i64, p: P, q: P, r: P, NUMBER: static, UNROLL: static, T: static,
+                P: static, IN_GRAPH: static):  # fmt: skip
+    """Blocks of 256 threads, threads / 256 of them. IN_GRAPH: the seed, and a counter that
+    `counter` is added to, stand in `state`."""
     me = block() * THREADS + thread()
-    thread_numbers(out, n, seed, counter, threads, me, p, q, r, NUMBER, UNROLL, T, False)
+    if IN_GRAPH:
+        thread_numbers(out, n, state[0], counter + state[1], threads, me, p, q, r, NUMBER, UNROLL,
+                       T, False)  # fmt: skip
+    else:
+        thread_numbers(out, n, seed, counter, threads, me, p, q, r, NUMBER, UNROLL, T, False)
 
 
 @native
-def drop_on_gpu(x: pointer(T), out: pointer(T), mask: pointer(u8), n: i64, seed: i64, counter: i64,
-                threads: i64, keep: f64, scale: f64, T: static, LANES: static):  # fmt: skip
+def drop_on_gpu(x: pointer(T), out: pointer(T), mask: pointer(u8), state: pointer(i64), n: i64,
+                seed: i64, counter: i64, threads: i64, keep: f64, scale: f64, T: static,
+                LANES: static, IN_GRAPH: static):  # fmt: skip
     """Dropout of dense arrays: a thread serves LANES neighbours with words that follow each other,
     then those `threads` * LANES further on. `mask` says what was kept, `out` is that times scale.
+    IN_GRAPH: see `fill_on_gpu`.
     """
     me = block() * THREADS + thread()
+    if IN_GRAPH:
+        drop(x, out, mask, n, state[0], counter + state[1], threads, me, keep, scale, T, LANES)
+    else:
+        drop(x, out, mask, n, seed, counter, threads, me, keep, scale, T, LANES)
+
+
+@native
+def drop(x, out, mask, n, seed, counter, threads, me, keep, scale, T: static, LANES: static):
+    """What one thread does of it."""
     for start in range(me * LANES, n, threads * LANES):
         first = (start - me * LANES) // threads
         for BLOCK in unroll(max(1, LANES // 4)):

@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._compiler import types
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._core import philox_fill, settings
+from flambeau._core.philox import InGraph
 from flambeau._core.philox_fill import Draw
 from flambeau._ops.random import philox_kernels as kernels
 from flambeau._runtime import choice
@@ -23,6 +24,7 @@ from flambeau._tensor.device_array import DeviceArray, written
 
 GRAIN = 4096
 """Numbers that are worth a task."""
+SHAPE = Shape(threads=kernels.THREADS, aligned=False)
 Filler = Callable[[int, int, int], None]
 
 
@@ -38,8 +40,18 @@ def filler(out: np.ndarray, draw: Draw) -> Filler | None:
 
 def _fits(out: np.ndarray, draw: Draw) -> bool:
     """Whether there is a kernel for these numbers, and the array is row-major."""
-    known = hasattr(kernels, draw.kernel) and out.dtype.name in types.OF_NUMPY
-    return known and out.flags.c_contiguous
+    return out.flags.c_contiguous and _known(draw.kernel, out.dtype)
+
+
+@cache
+def _known(name: str, dtype: np.dtype[Any]) -> bool:
+    return hasattr(kernels, name) and dtype.name in types.OF_NUMPY
+
+
+@cache
+def _gpu_kernel(name: str, dtype: np.dtype[Any], unroll: int, in_graph: bool) -> Any:
+    statics = _statics(name, dtype, unroll)
+    return cuda_launch.kernel(kernels.fill_on_gpu, SHAPE, **statics, IN_GRAPH=in_graph)
 
 
 @cache
@@ -54,10 +66,11 @@ def _parameters(draw: Draw) -> list[Any]:
     given = [*draw.parameters, 0, 0, 0][:3]
     if not draw.kernel.startswith("integers"):
         return [float(value) for value in given]
-    return [_signed(int(value)) for value in given]
+    return [signed(int(value)) for value in given]
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """A 64-bit number as the signed one of the same bits."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -66,20 +79,18 @@ def _on_cpu(out: np.ndarray, draw: Draw) -> Filler:
     tasks = max(1, min(2 * settings.get_num_threads(), out.size // GRAIN))
 
     def fill(seed: int, counter: int, threads: int) -> None:
-        run.parallel(tasks, out.reshape(-1), out.size, _signed(seed), counter, threads,
+        run.parallel(tasks, out.reshape(-1), out.size, signed(seed), counter, threads,
                      *_parameters(draw))  # fmt: skip
 
     return fill
 
 
 def _on_gpu(out: np.ndarray, draw: Draw) -> Filler:
-    shape = Shape(threads=kernels.THREADS, aligned=False)
-    run = cuda_launch.kernel(
-        kernels.fill_on_gpu, shape, **_statics(draw.kernel, out.dtype, draw.unroll)
-    )
-
     def fill(seed: int, counter: int, threads: int) -> None:
-        run(threads // kernels.THREADS, out, out.size, _signed(seed), counter, threads,
+        in_graph = isinstance(seed, InGraph)
+        run = _gpu_kernel(draw.kernel, out.dtype, draw.unroll, in_graph)
+        state = int(seed) if in_graph else out
+        run(threads // kernels.THREADS, out, state, out.size, signed(seed), counter, threads,
             *_parameters(draw))  # fmt: skip
 
     return fill

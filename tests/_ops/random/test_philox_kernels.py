@@ -90,11 +90,14 @@ def test_machine_code_for_gpus(arch: str) -> None:
         statics = {
             "NUMBER": getattr(kernels, number), "UNROLL": 2 if wide else 4,
             "T": i64 if whole else f64 if wide else f16, "P": i64 if whole else f64,
+            "IN_GRAPH": wide,
         }  # fmt: skip
         shape = Shape(threads=kernels.THREADS, aligned=False)
         found = assemble.report(kernels.fill_on_gpu, statics, shape, arch)
         assert found.spilled in (0, -1), number
     for lanes in (1, 2, 4, 8):
         shape = Shape(threads=kernels.THREADS, aligned=False, reads=("x",))
-        found = assemble.report(kernels.drop_on_gpu, {"T": f32, "LANES": lanes}, shape, arch)
+        found = assemble.report(
+            kernels.drop_on_gpu, {"T": f32, "LANES": lanes, "IN_GRAPH": lanes > 2}, shape, arch
+        )
         assert found.spilled in (0, -1)
