@@ -15,6 +15,8 @@ from flambeau._ops.products.kernels import gemv as kernels
 from flambeau._runtime.engine import vector_bits
 from flambeau._runtime.launch import kernel
 
+TOGETHER = 4
+"""Rows that are read side by side."""
 TASK = 1 << 16
 """Elements of the matrix for a task at least: some 5 us."""
 
@@ -25,15 +27,15 @@ def gemv(matrix: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     count, depth = matrix.shape
     down, along = strides(matrix)
     if along == 1 and (down >= depth or count == 1):
-        native, row = kernels.rows_with_vector, down
+        native, row, more = kernels.rows_with_vector, down, {"ROWS": TOGETHER}
     elif down == 1 and (along >= count or depth == 1):
-        native, row = kernels.columns_with_vector, along
+        native, row, more = kernels.columns_with_vector, along, {}
     else:
         return None
     out = np.empty(count, matrix.dtype)
     element = OF_NUMPY[matrix.dtype.name]
     tasks = max(1, min(matrix.size // TASK, 4 * get_num_threads()))
-    kernel(native, T=element, W=vector_bits() // element.bits).parallel(
+    kernel(native, T=element, W=vector_bits() // element.bits, **more).parallel(
         tasks, matrix, np.ascontiguousarray(x), out, count, depth, row
     )
     return out

@@ -6,21 +6,49 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 
 
+CHAINS = 2
+"""Vectors of sums for each row."""
+AHEAD = 1024
+"""Bytes of each row that are asked for ahead of use."""
+
+
+@native
+def rows_together(matrix, x, out, depth, row, ROWS: static, W: static):
+    """out[i] = sum over k of matrix[i, k] * x[k] for ROWS rows: several streams from memory at once
+    are faster than one. A row's sum is the same with any others."""
+    T = x.type.element
+    STEP = CHAINS * W
+    whole = depth // STEP * STEP
+    sums = registers(vector(T, W), ROWS * CHAINS)
+    for k in range(0, whole, STEP):
+        for c in unroll(CHAINS):
+            factor = load(x + (k + c * W), W)
+            for r in unroll(ROWS):
+                place = matrix + (r * row + k + c * W)
+                sums[r * CHAINS + c] = fma(load(place, W), factor, sums[r * CHAINS + c])
+        for r in unroll(ROWS):
+            for LINE in unroll(0, STEP * T.size, 64):
+                prefetch(matrix + (r * row + k + (AHEAD + LINE) // T.size), 0, 3)
+    for r in unroll(ROWS):
+        total = reduce_add(sums[r * CHAINS] + sums[r * CHAINS + 1])
+        for k in range(whole, depth):
+            total = fma(matrix[r * row + k], x[k], total)
+        out[r] = total
+
+
 @native(apart=True)
 def rows_with_vector(matrix: pointer(T), x: pointer(T), out: pointer(T), rows: i64, depth: i64,
-                     row: i64, task: i64, tasks: i64, T: static, W: static):  # fmt: skip
+                     row: i64, task: i64, tasks: i64, T: static, W: static,
+                     ROWS: static):  # fmt: skip
     """out[i] = sum over k of matrix[i, k] * x[k], for rows whose elements follow each other."""
-    whole = depth // (4 * W) * (4 * W)
-    for i in range(rows * task // tasks, rows * (task + 1) // tasks):
-        line = matrix + i * row
-        sums = registers(vector(T, W), 4, T(0))
-        for k in range(0, whole, 4 * W):
-            for u in unroll(4):
-                sums[u] = fma(load(line + (k + u * W), W), load(x + (k + u * W), W), sums[u])
-        total = reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]))
-        for k in range(whole, depth):
-            total = fma(line[k], x[k], total)
-        out[i] = total
+    last = rows * (task + 1) // tasks
+    i = rows * task // tasks
+    while i + ROWS <= last:
+        rows_together(matrix + i * row, x, out + i, depth, row, ROWS, W)
+        i += ROWS
+    while i < last:
+        rows_together(matrix + i * row, x, out + i, depth, row, 1, W)
+        i += 1
 
 
 @native(apart=True)
