@@ -38,5 +38,5 @@ part facts 40 python3 tests/cuda/emulated.py
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
 part random 50 $script/random_streams.py --out "$out/random.json"
 part operators 90 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
-    --only devices --limit-samples 2 --dtypes float32 --jobs 8 --timeout 30 --out '$out/operators.json'"
+    --only devices --limit-samples 2 --dtypes float32 --jobs 12 --timeout 40 --out '$out/operators.json'"
 part products 70 $script/cpu_products.py --out "$out/products.json"

@@ -15,6 +15,12 @@ NONE_PERMITTED = (
 NONE_FITS = "No available kernel.  Aborting execution."
 
 
+NONE_FITS_GPU = "No available kernel. Aborting execution."
+HALVES = ("float16", "bfloat16")
+ON_GPU = {"flash": HALVES, "cudnn": HALVES, "mem_efficient": (*HALVES, "float32")}
+"""The types that PyTorch's implementations on GPUs are for."""
+
+
 class Permitted:
     """What is permitted, in order of priority; `math` is looked at in every call."""
 
@@ -41,3 +47,11 @@ def check_without_math(fits_flash: bool) -> None:
         raise RuntimeError(NONE_PERMITTED)
     if not fits_flash:
         raise RuntimeError(NONE_FITS)
+
+
+def check_gpu_without_math(dtype: str) -> None:
+    """The same on a GPU, by the type of the operands."""
+    if not set(Permitted.names) & set(ON_GPU):
+        raise RuntimeError(NONE_PERMITTED)
+    if not any(dtype in ON_GPU.get(name, ()) for name in Permitted.names):
+        raise RuntimeError(NONE_FITS_GPU)

@@ -42,17 +42,23 @@ _ALL = (_enabled, _benchmark, _limit_in_use, _deterministic, _allow_tf32, _fp32_
 
 
 def is_available() -> bool:
-    """Whether cuDNN is there: only where CUDA is emulated."""
-    return Cuda.devices() > 0
+    """Whether there are GPUs, and cuDNN for them."""
+    return version() is not None
 
 
 def version() -> int | None:
-    """The version of cuDNN; None where there is none."""
+    """The version of cuDNN, 91900 for 9.19; None where there is none."""
+    if not Cuda.devices():
+        return None
+    if Cuda.cudnn_version is None:
+        from flambeau._runtime.cuda.libraries import cudnn
+
+        Cuda.cudnn_version = cudnn.version()
     return Cuda.cudnn_version
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN can work on a tensor: on one of an emulated GPU."""
+    """Whether cuDNN can work on a tensor: on one of a GPU."""
     return bool(tensor.is_cuda)
 
 

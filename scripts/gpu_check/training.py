@@ -9,6 +9,7 @@ first steps of both, and which rows the host computed. `--quick` takes small siz
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import re
@@ -184,7 +185,7 @@ def stepper(torch, case, kind, small):
 def measured(torch, step, seconds):
     """(the losses of 3 steps, median milliseconds of a step, host milliseconds of one)."""
     start = time.perf_counter()
-    losses = [float(step()) for _ in range(3)]
+    losses = [step().item() for _ in range(3)]
     torch.cuda.synchronize()
     first = time.perf_counter() - start
     times, host = [], []
@@ -216,6 +217,7 @@ def main():
         torch = None
     if torch is not None and not torch.cuda.is_available():
         torch = None
+    faulthandler.enable()
     results = {}
     for name, (case, kind) in CASES.items():
         if not re.search(options.only, name):

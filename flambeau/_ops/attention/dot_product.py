@@ -14,7 +14,11 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._core import dtype as dt
-from flambeau._core.attention_backends import Permitted, check_without_math
+from flambeau._core.attention_backends import (
+    Permitted,
+    check_gpu_without_math,
+    check_without_math,
+)
 from flambeau._ops.launching.memory_formats import are_in_rows, in_order_of
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.products.blas import matmul
@@ -218,6 +222,9 @@ def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
             f"Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead."
         )
+    kind = query._data.__class__
+    if key._data.__class__ is not kind or value._data.__class__ is not kind:
+        _check_places(query, key, value)
     if min(ranks) < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
@@ -230,6 +237,14 @@ def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
         f"attn_mask.dtype: {C_NAMES[attn_mask.dtype.name]} and  query.dtype: "
         f"{C_NAMES[query.dtype.name]} instead."
     )
+
+
+def _check_places(query: Any, key: Any, value: Any) -> None:
+    if not query.device == key.device == value.device:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same device type, but got query.device: "
+            f"{query.device} key.device: {key.device} and value.device: {value.device} instead."
+        )
 
 
 def _repeated_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
@@ -306,7 +321,9 @@ def scaled_dot_product_attention(
     `scale` is `1 / sqrt(E)` unless given. Masks: True takes part, or numbers that are added.
     """
     _check_attention(query, key, value, attn_mask)
-    if not Permitted.math:
+    if not Permitted.math and query.is_cuda:
+        check_gpu_without_math(query.dtype.name)
+    elif not Permitted.math:
         check_without_math(query._data.ndim == 4 and dropout_p == 0)
     given = key, value
     if enable_gqa:

@@ -249,6 +249,14 @@ def weight_grad(grad: Any, input: Any, weight_size: Any, stride: Any, padding: A
     return result if done else NotImplemented
 
 
+@on_gpu("_conv_bias_grad")
+def bias_grad(grad: Any) -> Any:
+    """The gradient of a convolution with respect to its bias: the sum over images and positions."""
+    if not _usable(grad):
+        return NotImplemented
+    return ops.sum(wrap(grad), [0, *range(2, grad.ndim)])._data
+
+
 # ---- kernels of one tap: products
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import precision
 from flambeau._core.settings import Determinism
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.table import on_gpu, writing_on_gpu
 from flambeau._ops.views.basic import expand
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
@@ -381,6 +381,23 @@ def addbmm(data: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
         if total is NotImplemented:
             return total
     return total
+
+
+def _written(name: str, compute: Any) -> None:
+    """The row in place: what it gives, copied over its first argument."""
+
+    @writing_on_gpu(name)
+    def write(data: Any, *values: Any) -> Any:
+        result = compute(data, *values)
+        if result is not NotImplemented and result.shape == data.shape:
+            device_array.assigned[0](data, result)
+            return data
+        return NotImplemented
+
+
+for _name, _compute in (("addmm", addmm), ("baddbmm", baddbmm), ("addmv", addmv), ("addr", addr),
+                        ("addbmm", addbmm)):  # fmt: skip
+    _written(_name, _compute)
 
 
 # ---- linear maps

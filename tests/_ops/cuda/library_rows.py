@@ -65,7 +65,7 @@ ROWS = frozenset("""
     mm bmm _matmul _matmul_as_mv _times_adjoint _adjoint_times dot _matmul_dot mv _matmul_mv
     _times_row _vector_times _transposed_mv addmm baddbmm addmv addr outer _matmul_outer addbmm
     _linear _linear_no_bias _linear_nd _linear_nd_no_bias linear_backward
-    convolution _conv_input_grad _conv_weight_grad _attention _attention_backward
+    convolution _conv_input_grad _conv_weight_grad _conv_bias_grad _attention _attention_backward
     _fft_c2c _fft_r2c _fft_c2r linalg_cholesky_ex linalg_lu_factor_ex linalg_solve_ex linalg_eigh
     linalg_eigvalsh linalg_svd
 """.split())  # fmt: skip
@@ -118,6 +118,20 @@ def sums_with_a_product() -> None:
             lambda c, a, b: torch.baddbmm(c, a, b, beta=2), drawn(dtype, 2, 3, 5), *batches
         )
         same_on_both(lambda c, a, b: torch.addbmm(c, a, b, beta=2), drawn(dtype, 3, 5), *batches)
+
+
+def products_are_added_in_place() -> None:
+    a, b = torch.randn(3, 4), torch.randn(4, 5)
+    x = torch.randn(3, 10)
+    y = x.cuda()
+    host.CALLS.clear()
+    y[:, ::2].addmm_(a.cuda(), b.cuda(), beta=2, alpha=0.5)
+    x[:, ::2].addmm_(a, b, beta=2, alpha=0.5)
+    assert torch.allclose(y.cpu(), x, atol=1e-5)
+    z = x[:, 0].cuda()
+    z.addmv_(a.cuda(), b[:, 0].cuda())
+    assert torch.allclose(z.cpu(), x[:, 0].addmv(a, b[:, 0]), atol=1e-5)
+    assert not [row for row in host.CALLS if row.startswith("add")], host.CALLS
 
 
 def nan_is_not_looked_at_without_beta() -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from ctypes import byref, c_double, c_int, c_int64, c_void_p
+from ctypes import byref, c_double, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from flambeau._runtime.cuda.libraries import cudnn_numbers as numbers
+from flambeau._runtime.cuda.libraries import finding
 from flambeau._runtime.cuda.libraries.cublaslt import Unsupported, capturing
 from flambeau._runtime.cuda.libraries.cudnn_numbers import KINDS, MODES, TYPES, WIDTHS
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
@@ -97,6 +98,16 @@ def library(device: int) -> Dnn:
     from flambeau._runtime.cuda.libraries.stand_in.cudnn import StandIn
 
     return Dnn(opened("cuDNN", StandIn, numbers.SIGNATURES, numbers.WORDS))
+
+
+def version() -> int | None:
+    """The version of the library that is installed; None where none is."""
+    try:
+        function = finding.load("cuDNN").cudnnGetVersion
+    except finding.MissingLibrary:
+        return None
+    function.restype = c_size_t
+    return int(function())
 
 
 class Graph:
