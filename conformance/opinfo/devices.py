@@ -33,7 +33,7 @@ class Function:
         args, kwargs = (
             orders.substitute(tree, moved) for tree in (self.call.args, self.call.kwargs)
         )
-        args = [device if isinstance(arg, str) and arg == "cpu" else arg for arg in args]
+        args = [device if str(arg) == "cpu" else arg for arg in args]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": device}
         self.bridge.seed(0)

@@ -67,6 +67,8 @@ def unscale(grads: list[Any], inverse: Any) -> bool:
 
 def _is_for_kernel(data: np.ndarray) -> bool:
     flags = data.flags
+    if data.__class__ is not np.ndarray:
+        return False
     return data.dtype in PLAIN and flags.c_contiguous and flags.writeable and data.size > 0
 
 

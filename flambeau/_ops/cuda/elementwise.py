@@ -119,6 +119,8 @@ class Fusion:
         return key
 
     def _plan(self, operands: Sequence[Any], outs: Sequence[Any], meeting: int) -> Plan | None:
+        if not outs[0].size:
+            return Plan(None, 0, (), (), ())
         try:
             return make_plan(self, operands, outs, meeting)
         except NoForm:
