@@ -120,7 +120,7 @@ class Fusion:
 
     def _plan(self, operands: Sequence[Any], outs: Sequence[Any], meeting: int) -> Plan | None:
         if not outs[0].size:
-            return Plan(None, 0, (), (), ())
+            return Plan(None, 0, (), (), (), True)
         try:
             return make_plan(self, operands, outs, meeting)
         except NoForm:

@@ -14,6 +14,7 @@ from flambeau._core import modes
 from flambeau._ops.cuda.mismatch import OF_THEIR_OWN
 from flambeau._ops.cuda.pointwise import number, row_of
 from flambeau._ops.table import pointwise as kind
+from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.memory import Block, Current
 from flambeau._tensor.device_array import DeviceArray, class_of, empty, over_block
 from flambeau._tensor.tensor import Tensor, new, provides
@@ -27,12 +28,12 @@ WIDE = 16
 class Ready:
     """A launch that lacks addresses and numbers alone."""
 
-    __slots__ = ("blocks", "casts", "dtype", "given", "kernel", "kind", "nbytes", "numbers",
+    __slots__ = ("blocks", "casts", "dtype", "given", "go", "kind", "nbytes", "numbers",
                  "place", "rest", "shape", "steps")  # fmt: skip
 
     def __init__(self, found: tuple[Any, ...], plan: Any, out: Any) -> None:
         self.shape, _, self.dtype, _, self.casts, self.place = found
-        self.kernel, self.blocks, self.rest = plan.kernel, plan.blocks, plan.rest
+        self.go, self.blocks, self.rest = plan.kernel.devices[self.place], plan.blocks, plan.rest
         self.given, self.numbers = plan.given, plan.numbers
         self.nbytes, self.steps, self.kind = out.block.nbytes, out.strides, class_of(self.place)
 
@@ -64,7 +65,8 @@ class Quick:
                 return NotImplemented
             if isinstance(data, DeviceArray):
                 key += (data.shape, data.strides, data.dtype.num, data.__class__)
-                if data.is_view:
+                base = data.base
+                if base is not None and base.__class__ is not memoryview:
                     key.append(_low_bits(data))
             elif data.__class__ is np.ndarray and not data.ndim:
                 data = data[()]
@@ -112,9 +114,12 @@ class Quick:
         out = over_block(Block(ready.nbytes, ready.place), ready.kind, ready.shape, ready.dtype,
                          ready.steps)  # fmt: skip
         casts = ready.casts
-        more = [_number(arrays[self.places[k]], casts[k]) for k in ready.numbers]
-        listed = [arrays[self.places[k]] for k in ready.given]
-        ready.kernel(ready.blocks, *listed, out, *more, *ready.rest)
+        places = self.places
+        listed = [arrays[places[k]] for k in ready.given]
+        more = ready.numbers
+        if more:
+            more = [_number(arrays[places[k]], casts[k]) for k in more]
+        ready.go(Current.stream, ready.blocks, *listed, out, *more, *ready.rest)
         return out
 
     def _finish(self, values: tuple[Any, ...], data: Any) -> Any:
@@ -145,7 +150,7 @@ class Quick:
 
 
 def _low_bits(data: Any) -> int:
-    return int(data.ctypes.data) % WIDE
+    return address(data) % WIDE
 
 
 def _plain(value: Any) -> bool:
