@@ -131,7 +131,7 @@ def repeat(data: DeviceArray, repeats: Any) -> Any:
         return out
     pairs = [n for both in zip(repeats, sizes, strict=True) for n in both]
     source = data.reshape(tuple(n for size in sizes for n in (1, size)))
-    spread = np.broadcast_to(source, tuple(pairs), subok=True)
+    spread: Any = np.broadcast_to(source, tuple(pairs), subok=True)
     return fills.done(fills.copy(out.reshape(tuple(pairs)), spread), out)
 
 
