@@ -1,5 +1,5 @@
-"""Kernels on a GPU: bits of pointwise rows against the CPU's kernels, rows against float64, then the
-share of the speed of a copy, and what a launch costs. Beside PyTorch where it is installed.
+"""Kernels on a GPU: bits of pointwise rows against the CPU's kernels, rows against float64, then
+the share of the speed of a copy, and what a launch costs. Beside PyTorch where it is installed.
 
     python scripts/gpu_check/kernels.py --out kernels.json [--seconds 50]
 
@@ -29,9 +29,9 @@ from flambeau._ops.cuda import host
 from flambeau._runtime.cuda.driver import driver
 from flambeau._runtime.cuda.memory import Current, running
 
-HOT = ("exp gelu silu tanh sigmoid log log1p expm1 sin cos erf atan sqrt rsqrt reciprocal relu floor "
-       "neg abs sign square ceil trunc round frac exp2 log2 log10 tan asin acos sinh cosh asinh "
-       "acosh atanh isnan isfinite softplus leaky_relu elu hardswish hardtanh mish logsigmoid")  # fmt: skip
+HOT = """exp gelu silu tanh sigmoid log log1p expm1 sin cos erf atan sqrt rsqrt reciprocal relu
+    floor neg abs sign square ceil trunc round frac exp2 log2 log10 tan asin acos sinh cosh asinh
+    acosh atanh isnan isfinite softplus leaky_relu elu hardswish hardtanh mish logsigmoid"""
 TWO = "add sub mul div pow maximum minimum atan2 fmod remainder eq lt ge where hypot fmax copysign"
 
 
@@ -65,8 +65,8 @@ def patterns(dtype: Any, real: bool) -> Any:
     if dtype is fl.float32:
         bits = np.arange(0, 1 << 32, 1 << (12 if real else 20), dtype=np.uint64).astype(np.uint32)
         return fl.from_numpy(bits.view(np.float32))
-    words = fl.from_numpy(np.arange(1 << 16, dtype=np.uint16)[:: 1 if real else 16].view(np.int16).copy())
-    return words.view(dtype)
+    words = np.arange(1 << 16, dtype=np.uint16)[:: 1 if real else 16].view(np.int16)
+    return fl.from_numpy(words.copy()).view(dtype)
 
 
 def differing(ours: Any, theirs: Any) -> int:
@@ -111,7 +111,8 @@ def all_bits(results: Results, seconds: float, real: bool) -> None:
             table[f"{name} {str(dtype)[6:]}"] = f"{type(error).__name__}: {str(error)[-200:]}"
     wrong = {name: found for name, found in table.items() if found != 0}
     results.put("bits", table)
-    print(f"bits: {len(table) - len(wrong)} of {len(table)} rows equal; others: {wrong}", flush=True)
+    equal = len(table) - len(wrong)
+    print(f"bits: {equal} of {len(table)} rows equal; others: {wrong}", flush=True)
 
 
 # ---- rows against float64
@@ -285,50 +286,65 @@ def work(t: Any, f: Any, dtype: Any) -> dict[str, tuple[Callable[[], Any], int]]
     return jobs
 
 
-def times(results: Results, deadline: float) -> None:
-    clock = Clock()
-    big = fl.full((1 << 28,), 1.0, device="cuda")
-    other = fl.empty_like(big)
-    use, nbytes = running(), big.numel() * 4
-    us = clock(lambda: use.copy(other.data_ptr(), big.data_ptr(), nbytes, Current.stream))
-    speed = 2 * nbytes / us / 1e6
-    del big, other
-    results.put("copy TB/s", speed)
-    print(f"copy {speed:.3f} TB/s", flush=True)
+def copy_speed(clock: Clock) -> float:
+    """TB/s of a copy of 1 GiB, bytes read and written."""
+    use, nbytes = running(), 1 << 30
+    source, target = (fl.full((nbytes // 4,), 1.0, device="cuda") for _ in range(2))
+    us = clock(lambda: use.copy(target.data_ptr(), source.data_ptr(), nbytes, Current.stream))
+    return 2 * nbytes / us / 1e6
+
+
+def pytorch() -> Any:
+    """PyTorch, if it is installed and finds the GPU."""
     try:
         import torch
-        theirs = torch_clock(torch) if torch.cuda.is_available() else None
     except ImportError:
-        torch, theirs = None, None
-    for ours, other_type in ((fl.float32, "float32"), (fl.bfloat16, "bfloat16")):
-        jobs = work(fl, F, ours)
-        beside = {}
-        if theirs is not None and time.perf_counter() < deadline:
-            try:
-                import torch.nn.functional as G
+        return None
+    return torch if torch.cuda.is_available() else None
 
-                beside = work(torch, G, getattr(torch, other_type))
-            except Exception as error:
-                print("PyTorch:", str(error)[-200:], flush=True)
-        for name, (function, moved) in jobs.items():
+
+def theirs(torch: Any, name: str) -> dict[str, Any]:
+    """The same work for PyTorch; nothing where its memory does not suffice."""
+    if torch is None:
+        return {}
+    try:
+        import torch.nn.functional as functional
+
+        return work(torch, functional, getattr(torch, name))
+    except Exception as error:
+        print("PyTorch:", str(error)[-200:], flush=True)
+        return {}
+
+
+def timed(clock: Clock, speed: float, job: Any, beside: Any, their_clock: Any) -> dict[str, Any]:
+    """What a piece of work takes, here and there."""
+    function, moved = job
+    host.CALLS.clear()
+    us = clock(function)
+    found = {"us": round(us, 1), "share": round(moved / us / 1e6 / speed, 3)}
+    if host.CALLS:
+        found["host"] = dict(host.CALLS)
+    if beside is not None:
+        found["torch us"] = round(their_clock(beside[0]), 1)
+    return found
+
+
+def times(results: Results, deadline: float) -> None:
+    clock = Clock()
+    speed = copy_speed(clock)
+    results.put("copy TB/s", speed)
+    print(f"copy {speed:.3f} TB/s", flush=True)
+    torch = pytorch()
+    their_clock = None if torch is None else torch_clock(torch)
+    for ours, name in ((fl.float32, "float32"), (fl.bfloat16, "bfloat16")):
+        beside = theirs(torch, name)
+        for title, job in work(fl, F, ours).items():
             if time.perf_counter() > deadline:
-                results.put(f"{name} {other_type}", "left out")
+                results.put(f"{title} {name}", "left out")
                 continue
-
-            def one(function: Any = function, moved: int = moved, name: str = name) -> Any:
-                host.CALLS.clear()
-                us = clock(function)
-                found: dict[str, Any] = {"us": round(us, 1), "share": round(moved / us / 1e6 / speed, 3)}
-                if host.CALLS:
-                    found["host"] = dict(host.CALLS)
-                if name in beside and theirs is not None:
-                    found["torch us"] = round(theirs(beside[name][0]), 1)
-                return found
-
-            results.attempt(f"{name} {other_type}", one)
-        del jobs, beside
-        if torch is not None and theirs is not None:
-            torch.cuda.empty_cache()
+            other = beside.get(title)
+            results.attempt(f"{title} {name}", lambda j=job, o=other: timed(
+                clock, speed, j, o, their_clock))  # fmt: skip
 
 
 def host_us(function: Callable[[], Any], many: int = 150, rounds: int = 15) -> float:

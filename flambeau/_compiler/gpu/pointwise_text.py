@@ -1,7 +1,7 @@
 """Elementwise kernels for GPUs, as text: a thread computes vectors of V elements.
 
-The expressions are those of the CPU's loops (`kernel_source`), and so are the types. A kernel is two
-functions: `part` computes the V elements of a vector; around it, `flat` walks over memory that
+The expressions are those of the CPU's loops (`kernel_source`), and so are the types. A kernel is
+two functions: `part` computes the V elements of a vector; around it, `flat` walks over memory that
 follows itself, `nest` finds a vector's place among collapsed dims.
 
 How an operand lies along the innermost dim is its layout:

@@ -1,9 +1,9 @@
 """Plans of row formulas as kernels for GPUs: G threads share a row.
 
-`loops_text`: every pass reads the row from memory again. Rows may lie anywhere, in segments, side by
-side, or be split into parts that blocks share.
+`LoopWriter`: every pass reads the row from memory again. Rows may lie anywhere, in segments, side
+by side, or be split into parts that blocks share.
 
-`registers_text`: a row is read once, and lies in the registers of its threads through all passes.
+`RegisterWriter`: a row is read once, and lies in its threads' registers through all passes.
 
 Constants: A, the type to compute in; T_x, the type of x in memory; OUT0, that of result 0; LOW and
 HIGH, what is below and above all numbers of A; G, threads of a row; ROWS, rows of a block.

@@ -10,6 +10,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.promotion import promote_types
 from flambeau._ops.cuda import fills
 from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.launching.memory_formats import is_suggested_last
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._tensor.device_array import DeviceArray
 
@@ -21,10 +22,10 @@ def _slices(ndim: int, dim: int, part: slice) -> tuple[slice, ...]:
 @on_gpu("cat")
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors one behind the other along a dim."""
-    if not all(isinstance(t, DeviceArray) and t.flags.c_contiguous for t in tensors) or not tensors:
+    if not all(isinstance(t, DeviceArray) for t in tensors) or any(map(is_suggested_last, tensors)):
         return NotImplemented
     given = [t for t in tensors if t.shape != (0,)]
-    if not given or not given[0].ndim:
+    if not given or not all(t.ndim for t in given):
         return NotImplemented
     first = given[0]
     dim = wrap_dim(dim, first.ndim)
@@ -131,7 +132,7 @@ def repeat(data: DeviceArray, repeats: Any) -> Any:
         return out
     pairs = [n for both in zip(repeats, sizes, strict=True) for n in both]
     source = data.reshape(tuple(n for size in sizes for n in (1, size)))
-    spread = np.broadcast_to(source, tuple(pairs), subok=True)
+    spread: Any = np.broadcast_to(source, tuple(pairs), subok=True)
     return fills.done(fills.copy(out.reshape(tuple(pairs)), spread), out)
 
 
@@ -161,3 +162,31 @@ def select_backward(grad: DeviceArray, sizes: Any, dim: int, index: int) -> Any:
     dim = wrap_dim(dim, len(sizes))
     place: Any = tuple(index if d == dim else slice(None) for d in range(len(sizes)))
     return _into_zeros(grad, sizes, place)
+
+
+@on_gpu("diagonal_backward")
+def diagonal_backward(grad: DeviceArray, sizes: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """The gradient of a diagonal."""
+    out = fills.new(tuple(sizes), None, grad.dtype, grad)
+    if not fills.fill(out, 0):
+        return NotImplemented
+    place: Any = np.diagonal(out, offset, dim1, dim2)
+    target = np.ndarray.view(place, out.__class__)
+    return fills.done(not grad.size or fills.copy(target, grad), out)
+
+
+@on_gpu("pixel_shuffle")
+def pixel_shuffle(data: DeviceArray, factor: int) -> Any:
+    """Channels as pixels of a plane that is larger by a factor."""
+    if data.ndim < 3 or factor < 1 or data.shape[-3] % (factor * factor) or not data.size:  # noqa: PLR2004
+        return NotImplemented
+    *batch, channels, height, width = data.shape
+    if not data.flags.c_contiguous:
+        return NotImplemented
+    each, count = channels // (factor * factor), len(batch)
+    parts = data.reshape((*batch, each, factor, factor, height, width))
+    order = (*range(count), *[count + k for k in (0, 3, 1, 4, 2)])
+    turned = parts.transpose(order)
+    out = fills.new(turned.shape, None, data.dtype, data)
+    shape = (*batch, each, height * factor, width * factor)
+    return fills.done(fills.copy(out, turned), out.reshape(shape))

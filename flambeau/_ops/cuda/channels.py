@@ -260,7 +260,7 @@ def group_norm_backward(grad: Any, data: Any, mean: Any, rstd: Any, weight: Any,
 def _each_channel(stat: Any, each: int) -> Any:
     """A number of each group, for each of its channels."""
     out = fills.new((stat.size, each), None, stat.dtype, stat)
-    spread = np.broadcast_to(stat.reshape(-1, 1), out.shape, subok=True)
+    spread: Any = np.broadcast_to(stat.reshape(-1, 1), out.shape, subok=True)
     if not fills.copy(out, spread):
         raise NotImplementedError(stat.dtype.name)
     return out.reshape(-1)

@@ -165,8 +165,10 @@ def _narrowed(data: DeviceArray, shape: tuple[int, ...], dim: int) -> Any:
 
 
 def _reaches(index: Any, data: DeviceArray, dim: int) -> bool:
-    return index.ndim == data.ndim > 0 and all(
-        n <= m for d, (n, m) in enumerate(zip(index.shape, data.shape, strict=True)) if d != dim)  # fmt: skip
+    if index.ndim != data.ndim:
+        return False
+    pairs = enumerate(zip(index.shape, data.shape, strict=True))
+    return all(n <= m for d, (n, m) in pairs if d != dim)
 
 
 @on_gpu("gather")

@@ -35,7 +35,7 @@ class Table:
         self.memory: Any = None
 
     def filled(self, groups: Sequence[Sequence[Any]]) -> Any:
-        """The table with the addresses of arrays: a column for each group, as many as parameters."""
+        """The table with the addresses of arrays: a column for each group."""
         found = np.array([[address(array) for array in group] for group in groups], np.int64)
         if self.known is not None and np.array_equal(found, self.known):
             return self.memory

@@ -31,7 +31,7 @@ class Call(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
-    index: int
+    device: int
     plan: Plan
     casts: tuple[Any, ...]
     as_given: bool
@@ -74,7 +74,7 @@ class Row:
             if len(self.calls) >= kind.MOST_PLANS:
                 self.calls.clear()
             self.calls[tuple(key)] = call
-        out = empty(call.shape, call.strides, call.dtype, call.index)
+        out = empty(call.shape, call.strides, call.dtype, call.device)
         operands = values if call.as_given else self._operands(values, call.casts)
         call.plan.run(operands, (out,))
         return out
@@ -149,7 +149,8 @@ class Row:
         if not plan.supported or fusion is None:
             return None
         wanted = plan.loose if len(used) == len(operands) else (*plan.loose, _factor_type(plan))
-        casts = tuple(None if isinstance(values[k], np.ndarray) else cast or plan.compute.numpy_dtype
+        own = plan.compute.numpy_dtype
+        casts = tuple(None if isinstance(values[k], np.ndarray) else cast or own
                       for k, cast in zip(used, wanted, strict=True))  # fmt: skip
         strides = contiguous_strides(plan.shape) if plan.strides is None else plan.strides
         return plan.shape, strides, plan.result.numpy_dtype, fusion, casts, place.index

@@ -120,7 +120,8 @@ def max_pool2d_backward(grad: Any, data: DeviceArray, output: Any, size: Any, st
 @on_gpu("avg_pool2d")
 @checked
 def avg_pool2d(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, counted: bool = True, divisor: Any = None) -> Any:  # fmt: skip
+               ceil_mode: bool = False, counted: bool = True,
+               divisor: Any = None) -> Any:  # fmt: skip
     """The mean of every window, or its sum over a divisor."""
     size, step, pad, output = windows._avg_windows(
         "avg_pool2d", 2, data.shape, size, stride, padding, ceil_mode, divisor

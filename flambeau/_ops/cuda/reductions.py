@@ -358,3 +358,27 @@ def std(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: boo
     """The standard deviation over dims."""
     found = _moments(data, dim, correction, keepdim, True)
     return found if found is NotImplemented else found[0]
+
+
+@on_gpu("_var_mean")
+def var_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
+             keepdim: bool = False) -> Any:  # fmt: skip
+    """Variance and mean over dims."""
+    found = _moments(data, dim, correction, keepdim, False)
+    return found if found is NotImplemented else _in_own_type(found, data)
+
+
+@on_gpu("_std_mean")
+def std_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
+             keepdim: bool = False) -> Any:  # fmt: skip
+    """Standard deviation and mean over dims."""
+    found = _moments(data, dim, correction, keepdim, True)
+    return found if found is NotImplemented else _in_own_type(found, data)
+
+
+def _in_own_type(found: Any, data: Any) -> Any:
+    spread, middle = found
+    if middle.dtype == data.dtype:
+        return spread, middle
+    mean = _like(data, middle.shape, data.dtype)
+    return (spread, mean) if fills.copy(mean, middle) else NotImplemented

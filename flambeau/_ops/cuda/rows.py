@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,20 @@ from flambeau._compiler.gpu.row_text import LoopWriter, RegisterWriter
 from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.native import from_source
 from flambeau._compiler.row_text import functions_of
-from flambeau._compiler.types import OF_NUMPY, Scalar, f32, f64, i64
+from flambeau._compiler.types import OF_NUMPY, Scalar, bf16, f16, f32, f64, i64
 from flambeau._ops.cuda.kernels import fast, joining
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
 
 THREADS = 256
-HALVES = ("float16", "bfloat16")
 WIDEST = 16
 LONGEST = 64 * 512
 """Elements of a row that registers hold."""
+MOST_ARRAYS = 2
+"""Arrays of which a row is kept there at most."""
 UNROLL = 4
+FEW_PLACES = 8
+"""Elements of a row for each of its threads at least."""
 PART = 1 << 14
 """Elements of a part of a long row at least."""
 PART_ACROSS = 1 << 8
@@ -42,6 +45,7 @@ BUSY = 1 << 18
 """Threads that do so."""
 SCOPE = {**WORDS, **{name: value for name, value in vars(joining).items() if name[:1] != "_"},
          "INF": math.inf, "NAN": math.nan, "divided": divided}  # fmt: skip
+COMPUTED = {"f32": f32, "f64": f64, "i64": i64}
 LOW = {"f": -math.inf, "i": -(1 << 63)}
 HIGH = {"f": math.inf, "i": (1 << 63) - 1}
 
@@ -127,81 +131,113 @@ class Ready:
     segmented: bool
 
 
+class Making(NamedTuple):
+    """What a kernel is made of: the formula's plan, the types, and how the rows lie."""
+
+    formula: fuse.Formula
+    plan: fuse.Plan
+    statics: dict[str, Any]
+    rows: Rows
+    parts: int
+    aligned: bool
+    full: tuple[Scalar, ...]
+    """The types of the arrays with an element for every place that are read."""
+    widest: int
+    """Bytes of the largest element of these, and of such results."""
+    halves: bool
+    """Whether they are of half types."""
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The parameters that are arrays."""
+        return tuple(name for name, kind in self.plan.kinds.items() if kind != "number")
+
+    @property
+    def segmented(self) -> bool:
+        """Whether a parameter has an element for every segment."""
+        return "segment" in self.plan.kinds.values()
+
+    def kernel(self, native: Any, threads: int, **more: Any) -> Kernel:
+        """The kernel for these types."""
+        form = Shape(threads=threads, aligned=self.aligned, reads=self.read)
+        return kernel(native, form, **self.statics, **more)
+
+
 @lru_cache(4096)
 def _ready(formula: fuse.Formula, compute: str, inputs: tuple[Any, ...], outputs: tuple[str, ...],
            rows: Rows, parts: int, aligned: bool) -> Ready:  # fmt: skip
-    kinds = tuple((name, None if given is None else kind)
-                  for (name, kind), given in zip(formula.kinds.items(), inputs, strict=True))  # fmt: skip
+    kinds = tuple((name, None if given is None else kind) for (name, kind), given
+                  in zip(formula.kinds.items(), inputs, strict=True))  # fmt: skip
     plan = fuse.Plan(formula, kinds)
     plan.kept = {}  # to compute again is cheaper here than to store
-    statics: dict[str, Any] = {f"T_{name}": OF_NUMPY[given]
-                               for (name, kind), given in zip(kinds, inputs, strict=True)
-                               if kind not in (None, "number")}  # fmt: skip
+    types = {name: OF_NUMPY[given] for (name, kind), given in zip(kinds, inputs, strict=True)
+             if kind not in (None, "number")}  # fmt: skip
+    statics: dict[str, Any] = {f"T_{name}": type for name, type in types.items()}
     statics |= {f"OUT{k}": OF_NUMPY[dtype] for k, dtype in enumerate(outputs)}
-    letter = compute[0]
-    statics |= {"A": {"f32": f32, "f64": f64, "i64": i64}[compute], "LOW": LOW[letter],
-                "HIGH": HIGH[letter]}  # fmt: skip
-    halves = all(given in HALVES for (_, kind), given in zip(kinds, inputs, strict=True)
-                 if kind == "full")  # fmt: skip
-    full = [OF_NUMPY[given] for (_, kind), given in zip(kinds, inputs, strict=True)
-            if kind == "full"]  # fmt: skip
-    read = tuple(name for name, kind in kinds if kind not in (None, "number"))
-    segmented = bool([kind for _, kind in kinds if kind == "segment"])
-    varied = [
-        OF_NUMPY[d].size for d, node in zip(outputs, plan.results, strict=True) if node.varies
-    ]
-    vector = WIDEST // max([t.size for t in full] + varied)
-    fits = rows.is_plain and parts == 1 and not segmented and rows.n <= LONGEST
-    if fits and len(full) <= 2:  # noqa: PLR2004
-        width = vector if aligned and rows.n % vector == 0 else 1
-        if width > 1 or rows.n <= LONGEST // 4:
-            return _in_registers(formula, plan, statics, rows, width, halves, read, aligned)
-    return _in_loops(formula, plan, statics, rows, parts, halves, read, aligned, segmented)
+    statics |= {"A": COMPUTED[compute], "LOW": LOW[compute[0]], "HIGH": HIGH[compute[0]]}
+    full = tuple(types[name] for name, kind in kinds if kind == "full")
+    varied = [OF_NUMPY[dtype].size for dtype, node in zip(outputs, plan.results, strict=True)
+              if node.varies]  # fmt: skip
+    widest = max([type.size for type in full] + varied)
+    halves = all(type in (f16, bf16) for type in full)
+    making = Making(formula, plan, statics, rows, parts, aligned, full, widest, halves)
+    width = _width(making)
+    return _in_registers(making, width) if width else _in_loops(making)
 
 
-def _in_registers(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, width: int,
-                  halves: bool, read: tuple[str, ...], aligned: bool) -> Ready:  # fmt: skip
-    each = 32 if halves else 16
+def _width(making: Making) -> int:
+    """Elements of an access where a row fits into the registers of its threads, else 0."""
+    rows = making.rows
+    if not rows.is_plain or making.parts > 1 or making.segmented or len(making.full) > MOST_ARRAYS:
+        return 0
+    width = WIDEST // making.widest
+    if not making.aligned or rows.n % width:
+        width = 1
+    return width if rows.n <= (LONGEST if width > 1 else LONGEST // 4) else 0
+
+
+def _in_registers(making: Making, width: int) -> Ready:
+    rows = making.rows
+    each = 32 if making.halves else 16
     group = min(max(1 << (-(-rows.n // each) - 1).bit_length(), 1), 512)
     while group * width > max(rows.n, 1) * 2 and group > 1:
         group //= 2
-    vectors = -(-rows.n // (group * width))
+    native = _native(making, "registers", -(-rows.n // (group * width)))
     count = max(1, THREADS // group)
-    native = _native(formula, plan, "registers", vectors, halves)
-    form = Shape(threads=group * count, aligned=aligned, reads=read)
-    made = kernel(native, form, **statics, V=width, G=group, ROWS=count,
-                  CELLS=max(group * count // 32, 1))  # fmt: skip
+    threads = group * count
+    made = making.kernel(native, threads, V=width, G=group, ROWS=count, CELLS=max(threads // 32, 1))
     return Ready(made, -(-rows.count // count), (rows.count, rows.n), False)
 
 
-def _in_loops(formula: Any, plan: Any, statics: dict[str, Any], rows: Rows, parts: int,
-              halves: bool, read: tuple[str, ...], aligned: bool, segmented: bool) -> Ready:  # fmt: skip
+def _in_loops(making: Making) -> Ready:
+    rows, parts = making.rows, making.parts
     share = -(-rows.length // parts)
     across = is_across(rows)
     if across:
-        count = min(1 << (rows.inner - 1).bit_length(), 32 if share > 8 else THREADS)
-        count = max(count, 8)
+        few = 32 if share > FEW_PLACES else THREADS
+        count = max(min(1 << (rows.inner - 1).bit_length(), few), 8)
         group = min(THREADS // count, 32)
     else:
-        group = min(max(1 << (-(-share // 8) - 1).bit_length(), 1), THREADS)
+        group = min(max(1 << (-(-share // FEW_PLACES) - 1).bit_length(), 1), THREADS)
         count = THREADS // group
-    native = _native(formula, plan, "loops", 0, halves)
-    form = Shape(threads=group * count, aligned=aligned, reads=read)
-    made = kernel(
-        native, form, **statics, G=group, ROWS=count, U=2 * UNROLL if halves else UNROLL, ACROSS=across,
-        CELLS=group * count if across else max(group * count // 32, 1),
-        SEGMENTS=rows.segments > 1 or segmented, INNER=rows.inner > 1, PARTS=parts > 1, BIG=rows.length >= 1 << 31,
+    threads = group * count
+    made = making.kernel(
+        _native(making, "loops", 0), threads, G=group, ROWS=count, ACROSS=across,
+        U=2 * UNROLL if making.halves else UNROLL,
+        CELLS=threads if across else max(threads // 32, 1), INNER=rows.inner > 1, PARTS=parts > 1,
+        SEGMENTS=rows.segments > 1 or making.segmented, BIG=rows.length >= 1 << 31,
     )  # fmt: skip
     sizes = (rows.count, rows.inner, rows.outer_step, rows.inner_step, rows.segments,
              *divisor(max(rows.n, 1)), rows.segment_step, rows.step, parts, share)  # fmt: skip
-    return Ready(made, -(-rows.count * parts // count), sizes, segmented)
+    return Ready(made, -(-rows.count * parts // count), sizes, making.segmented)
 
 
 NATIVES: dict[Any, Any] = {}
 
 
-def _native(formula: Any, plan: Any, form: str, vectors: int, halves: bool) -> Any:
+def _native(making: Making, form: str, vectors: int) -> Any:
     """The kernel's text, compiled for no types yet."""
+    formula, plan, halves = making.formula, making.plan, making.halves
     key = (formula, tuple(plan.kinds.items()), form, vectors, halves)
     found = NATIVES.get(key)
     if found is None:

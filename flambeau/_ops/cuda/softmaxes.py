@@ -100,7 +100,8 @@ def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float
     out = fills.new(data.shape, None, data.dtype, data)
     mean, rstd = (fills.new(stats, None, kept, data) for _ in range(2))
     n = math.prod(shape)
-    rows.run(shared.layer_norm, rows.compute_type(data.dtype), (data, _flat(weight), _flat(bias), eps),
+    given = (data, _flat(weight), _flat(bias), eps)
+    rows.run(shared.layer_norm, rows.compute_type(data.dtype), given,
              (out, mean, rstd), rows.matrix(data.size // n, n))  # fmt: skip
     return out, mean, rstd
 
@@ -153,8 +154,8 @@ def rms_norm(data: DeviceArray, shape: Any, weight: Any, eps: Any) -> Any:
     out = fills.new(data.shape, None, data.dtype, data)
     working = np.dtype(np.float64 if data.itemsize == 8 else np.float32)  # noqa: PLR2004
     rstd = fills.new((data.size // n,), None, working, data)
-    rows.run(shared.rms_norm, rows.compute_type(data.dtype), (data, _flat(weight), eps), (out, rstd),
-             rows.matrix(data.size // n, n))  # fmt: skip
+    rows.run(shared.rms_norm, rows.compute_type(data.dtype), (data, _flat(weight), eps),
+             (out, rstd), rows.matrix(data.size // n, n))  # fmt: skip
     return out, rstd
 
 

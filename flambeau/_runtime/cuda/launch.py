@@ -26,6 +26,12 @@ Go = Callable[..., Any]
 LOCK = threading.RLock()
 
 
+class Several:
+    """Whether there is more than one device: launches then go where their arrays are."""
+
+    devices = False
+
+
 class Kernel:
     """A kernel for given constants, and how each device is asked to run it."""
 
@@ -40,14 +46,30 @@ class Kernel:
         self.devices: dict[int, Go] = {}
 
     def __call__(self, blocks: int, *arguments: Any) -> None:
-        """Put a launch into the current stream of the current device."""
-        device = Current.device
-        (self.devices.get(device) or self._on(device))(Current.stream, blocks, *arguments)
+        """Put a launch into the current stream of the device that the arrays lie on."""
+        go = self.devices.get(Current.device)
+        if go is None or Several.devices:
+            self._with_its_device(blocks, arguments)
+        else:
+            go(Current.stream, blocks, *arguments)
+
+    def _with_its_device(self, blocks: int, arguments: tuple[Any, ...]) -> None:
+        """The same where there is more than one device, or the kernel is not loaded yet."""
+        current = Current.device
+        device = next((a.place.index for a in arguments if hasattr(a, "place")), current)
+        stream = Current.stream if device == current else Current.streams.get(device, 0)
+        use = running(device)
+        Several.devices = use.device_count() > 1
+        try:
+            (self.devices.get(device) or self._on(device))(stream, blocks, *arguments)
+        finally:
+            if device != current:
+                use.use(current)
 
     def _on(self, device: int) -> Go:
-        """The launching function of a device."""
+        """The launching function of a device, which is the current one."""
         with LOCK:
-            driver = running()
+            driver = running(device)
             made = self._emulated(driver) if driver.fake else self._loaded(driver, device)
             self.devices[device] = made
             return made

@@ -39,6 +39,7 @@ def noted(title: str, function: Callable[[], Any]) -> None:
 
 def tensors(dtype: Any) -> dict[str, Any]:
     """Memory that nobody writes to."""
+
     def empty(*shape: int, dtype: Any = dtype) -> Any:
         return torch.empty(shape, dtype=dtype, device="cuda")
 
@@ -49,8 +50,8 @@ def tensors(dtype: Any) -> dict[str, Any]:
             "m": empty(8192, 8192, dtype=torch.bool)}  # fmt: skip
 
 
-POINTWISE = ("exp log log1p expm1 sin cos tan atan sqrt rsqrt reciprocal floor neg abs tanh sigmoid "
-             "relu erf exp2 log2 sinh cosh isnan").split()  # fmt: skip
+POINTWISE = ("exp log log1p expm1 sin cos tan atan sqrt rsqrt reciprocal floor neg abs tanh "
+             "sigmoid relu erf exp2 log2 sinh cosh isnan").split()  # fmt: skip
 BINARY = "add sub mul div pow maximum minimum atan2 fmod eq gt".split()
 
 

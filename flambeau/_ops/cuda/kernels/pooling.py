@@ -39,7 +39,7 @@ def max_pool(x: pointer(T), out: pointer(T), units: i64, channels: i64, height: 
              rows: i64, columns: i64, sn: i64, sc: i64, sh: i64, sw: i64, T: static, A: static,
              LOW: static, KERNEL: static, STEP: static, PAD: static, DILATION: static,
              LAST: static, THREADS: static):  # fmt: skip
-    """The largest value of every window of x [N, C, height, width]; out is [N, C, rows, columns]."""
+    """The largest value of every window of x [N, C, height, width] in [N, C, rows, columns]."""
     unit = block() * THREADS + thread()
     if unit < units:
         n, c, oh, ow = place(unit, channels, rows, columns, LAST)

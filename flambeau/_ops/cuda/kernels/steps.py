@@ -1,7 +1,7 @@
 """Steps of optimizers: one launch over many parameters.
 
 A table has a row for each block: how many elements it steps, and where those of the parameter, its
-gradient and what is kept of it lie. The formula is the optimizer's own (flambeau/optim/formulas.py).
+gradient and what is kept of it lie. The formula is the optimizer's own (`optim/formulas.py`).
 """
 
 from __future__ import annotations
