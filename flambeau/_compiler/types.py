@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,17 @@ OF_NUMPY = {
     "float16": f16, "bfloat16": bf16, "float32": f32, "float64": f64,
 }  # fmt: skip
 """The element type of an ndarray by its dtype's name; complex numbers have none."""
+
+
+class Names(dict[Any, str]):
+    """NumPy dtype -> its name, which NumPy composes anew in each call (2 us)."""
+
+    def __missing__(self, dtype: Any) -> str:
+        found = self[dtype] = dtype.name
+        return found
+
+
+NAMES = Names()
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 
 from flambeau._compiler.expr import sqrt
 from flambeau._compiler.fuse import Formula
+from flambeau._compiler.types import NAMES
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.losses import working
@@ -201,7 +202,7 @@ def batch_norm_backward(grad: Any, data: Any, weight: Any, mean: Any, spread: An
 def _laid_out_as(array: Any, data: Any) -> Any:
     result = fills.new_like(data)
     if not fills.copy(result, array):
-        raise NotImplementedError(array.dtype.name)
+        raise NotImplementedError(NAMES[array.dtype])
     return result
 
 
@@ -262,5 +263,5 @@ def _each_channel(stat: Any, each: int) -> Any:
     out = fills.new((stat.size, each), None, stat.dtype, stat)
     spread: Any = np.broadcast_to(stat.reshape(-1, 1), out.shape, subok=True)
     if not fills.copy(out, spread):
-        raise NotImplementedError(stat.dtype.name)
+        raise NotImplementedError(NAMES[stat.dtype])
     return out.reshape(-1)

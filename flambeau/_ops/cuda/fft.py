@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler.types import NAMES
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import address
@@ -43,7 +44,7 @@ def _run(data: Any, dims: tuple[int, ...], last: int, dtype: np.dtype[Any],
     real = last if dtype.kind == "f" else sizes[-1]
     shape = (*given.shape[:-1], last)
     result = device_array.empty(shape, contiguous(shape).strides, dtype, Current.device)
-    plan = transform(Current.device, data.dtype.name, dtype.name, (*sizes[:-1], real), batch)
+    plan = transform(Current.device, NAMES[data.dtype], dtype.name, (*sizes[:-1], real), batch)
     plan.run(address(given), address(result), forward)
     return result, np.argsort(order)
 
@@ -55,7 +56,7 @@ def _scaled(result: Any, normalization: int, count: int) -> Any:
     factor = 1 / math.sqrt(count) if normalization == 1 else 1 / count
     if result.dtype.kind == "f":
         return ops.mul(wrap(result), factor)._data
-    numbers = np.ndarray.view(result, REAL[result.dtype.name])
+    numbers = np.ndarray.view(result, REAL[NAMES[result.dtype]])
     return np.ndarray.view(ops.mul(wrap(numbers), factor)._data, result.dtype)
 
 
@@ -81,7 +82,7 @@ def _done(data: Any, normalization: int, count: int) -> Any:
 def c2c(data: Any, dim: Any, normalization: int, forward: bool) -> Any:
     """Complex to complex over some dims."""
     dims = tuple(dim)
-    if not dims or not data.size or data.dtype.name not in REAL or len(set(dims)) < len(dims):
+    if not dims or not data.size or NAMES[data.dtype] not in REAL or len(set(dims)) < len(dims):
         return NotImplemented
     count = math.prod([data.shape[d] for d in dims])
     try:
@@ -94,9 +95,9 @@ def c2c(data: Any, dim: Any, normalization: int, forward: bool) -> Any:
 def r2c(data: Any, dim: Any, normalization: int, onesided: bool) -> Any:
     """Real to complex over some dims; `onesided` keeps size // 2 + 1 values of the last one."""
     dims = tuple(dim)
-    if not dims or not data.size or data.dtype.name not in COMPLEX or len(set(dims)) < len(dims):
+    if not dims or not data.size or NAMES[data.dtype] not in COMPLEX or len(set(dims)) < len(dims):
         return NotImplemented
-    kind = COMPLEX[data.dtype.name]
+    kind = COMPLEX[NAMES[data.dtype]]
     if not onesided:
         wide = ops.complex(wrap(data), ops.zeros_like(wrap(data)))._data
         return c2c(wide, dims, normalization, True)
@@ -113,14 +114,14 @@ def r2c(data: Any, dim: Any, normalization: int, onesided: bool) -> Any:
 def c2r(data: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
     """The inverse of a half spectrum: real, with `last_dim_size` values along the last dim."""
     dims = tuple(dim)
-    if not dims or not data.size or data.dtype.name not in REAL or len(set(dims)) < len(dims):
+    if not dims or not data.size or NAMES[data.dtype] not in REAL or len(set(dims)) < len(dims):
         return NotImplemented
     if data.shape[dims[-1]] != last_dim_size // 2 + 1:
         return NotImplemented
     count = math.prod([data.shape[d] for d in dims[:-1]]) * last_dim_size
     try:
         data = _all(data, dims[:-RANK], False)
-        result, back = _run(data, dims[-RANK:], last_dim_size, REAL[data.dtype.name], False)
+        result, back = _run(data, dims[-RANK:], last_dim_size, REAL[NAMES[data.dtype]], False)
         return _done(result.transpose(back), normalization, count)
     except MissingLibrary:
         return NotImplemented

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._compiler import expr as E
 from flambeau._compiler.expr import Expr
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.copying.copies import format_strides
 from flambeau._ops.cuda.elementwise import Fusion
@@ -41,7 +41,7 @@ def copy(target: DeviceArray, source: DeviceArray) -> bool:
     """Write values, broadcast and converted; whether there is a kernel for that."""
     if target.dtype == source.dtype:
         return _move(target, source)
-    if target.dtype.name not in OF_NUMPY or source.dtype.name not in OF_NUMPY:
+    if NAMES[target.dtype] not in OF_NUMPY or NAMES[source.dtype] not in OF_NUMPY:
         return False
     if source.dtype.kind == "b":
         source = source.view(BYTE)
@@ -102,7 +102,7 @@ def plain(data: DeviceArray) -> Any:
         return data
     result = new(data.shape, None, data.dtype, data)
     if not copy(result, data):
-        raise NotImplementedError(data.dtype.name)
+        raise NotImplementedError(NAMES[data.dtype])
     return result
 
 

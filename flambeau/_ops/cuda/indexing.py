@@ -14,7 +14,7 @@ import numpy as np
 from flambeau._compiler.expr import where
 from flambeau._compiler.gpu.pointwise_text import divisor
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY, f32, f64
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32, f64
 from flambeau._core import settings
 from flambeau._ops.cuda import fills
 from flambeau._ops.cuda.elementwise import SHORT, loop_of
@@ -43,7 +43,7 @@ def _three(data: DeviceArray, dim: int) -> tuple[int, int, int]:
 def _raw(data: Any) -> Any:
     """A row-major array of plain integers, as elements are moved."""
     if data.itemsize not in RAW:
-        raise NotImplementedError(data.dtype.name)
+        raise NotImplementedError(NAMES[data.dtype])
     return fills.plain(data).view(RAW[data.itemsize])
 
 
@@ -74,8 +74,8 @@ def take(data: DeviceArray, dim: int, index: DeviceArray, shape: tuple[int, ...]
     width = inner // vector
     units = outer * count * width
     form = Shape(threads=THREADS, aligned=vector > 1, reads=("x", "index"))
-    raw = OF_NUMPY[source.dtype.name]
-    made = kernel(kernels.take_rows, form, T=raw, I=OF_NUMPY[index.dtype.name], V=vector,
+    raw = OF_NUMPY[NAMES[source.dtype]]
+    made = kernel(kernels.take_rows, form, T=raw, I=OF_NUMPY[NAMES[index.dtype]], V=vector,
                   THREADS=THREADS, BIG=units >= SHORT)  # fmt: skip
     made(_blocks(units), source, index, out.view(source.dtype), units, size, *divisor(width),
          *divisor(count))  # fmt: skip
@@ -136,8 +136,8 @@ def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray) -> Any:
     count, width = out.shape
     compute = f64 if rows.dtype.itemsize == 8 else f32  # noqa: PLR2004
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
-    made = kernel(kernels.sum_rows, form, T=OF_NUMPY[rows.dtype.name],
-                  I=OF_NUMPY[index.dtype.name], A=compute, OUT=OF_NUMPY[out.dtype.name], C=COLUMNS,
+    made = kernel(kernels.sum_rows, form, T=OF_NUMPY[NAMES[rows.dtype]],
+                  I=OF_NUMPY[NAMES[index.dtype]], A=compute, OUT=OF_NUMPY[NAMES[out.dtype]], C=COLUMNS,
                   THREADS=THREADS)  # fmt: skip
     jobs = count * -(-width // (COLUMNS * 32))
     made(-(-jobs // (THREADS // 32)), out, index, rows, count, width, index.size, -1)
@@ -149,8 +149,8 @@ def _add(total: Any, dim: int, index: Any, rows: Any, skipped: int) -> None:
     outer, size, inner = _three(total, dim)
     units = outer * index.size * inner
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
-    made = kernel(kernels.add_rows, form, T=OF_NUMPY[rows.dtype.name],
-                  I=OF_NUMPY[index.dtype.name], A=OF_NUMPY[total.dtype.name], THREADS=THREADS,
+    made = kernel(kernels.add_rows, form, T=OF_NUMPY[NAMES[rows.dtype]],
+                  I=OF_NUMPY[NAMES[index.dtype]], A=OF_NUMPY[NAMES[total.dtype]], THREADS=THREADS,
                   BIG=units >= SHORT)  # fmt: skip
     made(_blocks(units), total, index, rows, units, size, *divisor(inner), *divisor(index.size),
          skipped)  # fmt: skip
@@ -185,8 +185,8 @@ def gather(data: DeviceArray, dim: int, index: Any, sparse: bool = False) -> Any
     out = fills.new(index.shape, None, data.dtype, data)
     _, count, inner = _three(index, dim)
     form = Shape(threads=THREADS, aligned=False, reads=("x", "index"))
-    made = kernel(kernels.gather_elements, form, T=OF_NUMPY[source.dtype.name],
-                  I=OF_NUMPY[index.dtype.name], THREADS=THREADS, BIG=out.size >= SHORT)  # fmt: skip
+    made = kernel(kernels.gather_elements, form, T=OF_NUMPY[NAMES[source.dtype]],
+                  I=OF_NUMPY[NAMES[index.dtype]], THREADS=THREADS, BIG=out.size >= SHORT)  # fmt: skip
     if out.size:
         made(_blocks(out.size), source, index, out.view(source.dtype), out.size, data.shape[dim],
              *divisor(inner), *divisor(count))  # fmt: skip
@@ -207,8 +207,8 @@ def _scatter(data: DeviceArray, dim: int, index: Any, source: Any, add: bool) ->
         n != m for d, (n, m) in enumerate(zip(index.shape, data.shape, strict=True)) if d != dim
     ):
         return NotImplemented
-    halves = add and data.dtype.name in ("float16", "bfloat16")
-    if add and not halves and data.dtype.name not in ATOMIC:
+    halves = add and NAMES[data.dtype] in ("float16", "bfloat16")
+    if add and not halves and NAMES[data.dtype] not in ATOMIC:
         return NotImplemented
     if add and settings.are_deterministic_algorithms_enabled():
         return NotImplemented
@@ -224,7 +224,7 @@ def _scatter(data: DeviceArray, dim: int, index: Any, source: Any, add: bool) ->
     _, count, inner = _three(index, dim)
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
     made = kernel(kernels.scatter_elements, form, T=OF_NUMPY[raw.name],
-                  I=OF_NUMPY[index.dtype.name], ADD=add, SINGLE=single, THREADS=THREADS,
+                  I=OF_NUMPY[NAMES[index.dtype]], ADD=add, SINGLE=single, THREADS=THREADS,
                   BIG=index.size >= SHORT)  # fmt: skip
     made(_blocks(index.size), out.view(raw), index, values.view(raw), index.size, data.shape[dim],
          *divisor(inner), *divisor(count))  # fmt: skip
@@ -336,8 +336,8 @@ def index_put(data: DeviceArray, indices: Any, values: Any, accumulate: bool = F
     """A copy with values added at places: the gradient of indexing."""
     if not accumulate or not isinstance(values, DeviceArray) or values.dtype != data.dtype:
         return NotImplemented
-    halves = data.dtype.name in ("float16", "bfloat16")
-    if not halves and data.dtype.name not in ATOMIC:
+    halves = NAMES[data.dtype] in ("float16", "bfloat16")
+    if not halves and NAMES[data.dtype] not in ATOMIC:
         return NotImplemented
     if settings.are_deterministic_algorithms_enabled():
         return NotImplemented
@@ -369,7 +369,7 @@ def _triangle(data: DeviceArray, diagonal: int, upper: bool) -> Any:
     source = _raw(data)
     out = fills.new(data.shape, None, data.dtype, data)
     form = Shape(threads=THREADS, aligned=False, reads=("x",))
-    made = kernel(kernels.triangle, form, T=OF_NUMPY[source.dtype.name], UPPER=upper,
+    made = kernel(kernels.triangle, form, T=OF_NUMPY[NAMES[source.dtype]], UPPER=upper,
                   THREADS=THREADS, U=4)  # fmt: skip
     if out.size:
         made(-(-out.size // (4 * THREADS)), source, out.view(source.dtype), out.size,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler.types import NAMES
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.linalg.checks import raise_first_failure
 from flambeau._ops.linalg.factors import _SINGULAR
@@ -58,7 +59,7 @@ def places(*arrays: Any) -> Any:
 
 def _square(data: Any) -> bool:
     return (data.ndim > 1 and data.shape[-1] == data.shape[-2] and data.size > 0
-            and data.dtype.name in cusolver.REAL)  # fmt: skip
+            and NAMES[data.dtype] in cusolver.REAL)  # fmt: skip
 
 
 @on_gpu("linalg_cholesky_ex")
@@ -69,7 +70,7 @@ def cholesky_ex(a: Any, upper: bool, check_errors: bool) -> Any:
         return NotImplemented
     held, info = columns(a), new(a.shape[:-2], INT32)
     for at, of_info in places((held, 2), (info, 0)):
-        library.cholesky(a.dtype.name, a.shape[-1], at, upper, of_info)
+        library.cholesky(NAMES[a.dtype], a.shape[-1], at, upper, of_info)
     if check_errors:
         raise_first_failure(device_array.to_host(info), "linalg.cholesky_ex", _NOT_POSITIVE)
     keep = ops.tril if upper else ops.triu  # of the matrix turned round
@@ -82,7 +83,7 @@ def _factored(a: Any, library: Any) -> tuple[Any, Any, Any]:
     held, info = columns(a), new(a.shape[:-2], INT32)
     pivots = new((*a.shape[:-2], count), INT64)
     for at, of_pivots, of_info in places((held, 2), (pivots, 1), (info, 0)):
-        library.lu(a.dtype.name, *a.shape[-2:], at, of_pivots, of_info)
+        library.lu(NAMES[a.dtype], *a.shape[-2:], at, of_pivots, of_info)
     return held, pivots, info
 
 
@@ -90,7 +91,7 @@ def _factored(a: Any, library: Any) -> tuple[Any, Any, Any]:
 def lu_factor_ex(a: Any, pivot: bool, check_errors: bool) -> Any:
     """(LU, pivots, info)."""
     library = solver()
-    usable = pivot and a.ndim > 1 and a.size and a.dtype.name in cusolver.REAL
+    usable = pivot and a.ndim > 1 and a.size and NAMES[a.dtype] in cusolver.REAL
     if not usable or library is None:
         return NotImplemented
     held, pivots, info = _factored(a, library)
@@ -113,7 +114,7 @@ def solve_ex(a: Any, b: Any, left: bool, check_errors: bool) -> Any:
     right = columns(b[:, None] if vector else b)
     ignored = new(a.shape[:-2], INT32)
     for at, of_pivots, of_b, of_info in places((held, 2), (pivots, 1), (right, 2), (ignored, 0)):
-        library.solve(a.dtype.name, a.shape[-1], right.shape[-2], at, of_pivots, of_b, of_info)
+        library.solve(NAMES[a.dtype], a.shape[-1], right.shape[-2], at, of_pivots, of_b, of_info)
     if check_errors:
         raise_first_failure(device_array.to_host(info), "torch.linalg.solve_ex", SINGULAR)
     result = right.swapaxes(-1, -2)
@@ -124,10 +125,10 @@ def _eigh(a: Any, UPLO: str, vectors: bool) -> Any:
     library = solver()
     if not _square(a) or library is None or UPLO.upper() not in ("L", "U"):
         return NotImplemented
-    real = np.dtype(cusolver.REAL[a.dtype.name])
+    real = np.dtype(cusolver.REAL[NAMES[a.dtype]])
     held, values, info = columns(a), new(a.shape[:-1], real), new(a.shape[:-2], INT32)
     for at, of_values, of_info in places((held, 2), (values, 1), (info, 0)):
-        library.eigh(a.dtype.name, a.shape[-1], at, of_values, UPLO.upper() == "U", vectors,
+        library.eigh(NAMES[a.dtype], a.shape[-1], at, of_values, UPLO.upper() == "U", vectors,
                      of_info)  # fmt: skip
     if np.any(device_array.to_host(info)):
         return NotImplemented
@@ -152,20 +153,20 @@ def svd(a: Any, full_matrices: bool, driver: str | None) -> Any:
     """(U, S, Vh). A matrix with more columns than rows is taken transposed: the memory of its rows
     is that of columns, and what comes back is V and U."""
     library = solver()
-    usable = a.ndim > 1 and a.size and a.dtype.name in cusolver.REAL
+    usable = a.ndim > 1 and a.size and NAMES[a.dtype] in cusolver.REAL
     if driver not in (None, "gesvd") or not usable or library is None:
         return NotImplemented
     tall = a.shape[-2] >= a.shape[-1]
     held = columns(a) if tall else device_array.contiguous(a)
     few, many = held.shape[-2:]
     batch = a.shape[:-2]
-    values = new((*batch, few), np.dtype(cusolver.REAL[a.dtype.name]))
+    values = new((*batch, few), np.dtype(cusolver.REAL[NAMES[a.dtype]]))
     left = new((*batch, many if full_matrices else few, many), a.dtype)
     right, info = new((*batch, few, few), a.dtype), new(batch, INT32)
     for at, of_values, of_left, of_right, of_info in places(
         (held, 2), (values, 1), (left, 2), (right, 2), (info, 0)
     ):
-        library.svd(a.dtype.name, many, few, at, of_values, of_left, of_right, full_matrices,
+        library.svd(NAMES[a.dtype], many, few, at, of_values, of_left, of_right, full_matrices,
                     of_info)  # fmt: skip
     if np.any(device_array.to_host(info)):
         return NotImplemented

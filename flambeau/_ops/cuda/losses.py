@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._compiler.expr import absolute, exp, log1p, maximum, minimum, where
 from flambeau._compiler.fuse import Formula, amax, at, formula, position, total
 from flambeau._compiler.gpu.ptx import Shape
-from flambeau._compiler.types import OF_NUMPY
+from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.kernels.online import class_loss_online
@@ -237,7 +237,7 @@ def _in_one_pass(scores: Any, target: Any, ignored: int, results: Any, view: row
         vector = 1
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "target"))
     made = kernel(
-        class_loss_online, form, T=OF_NUMPY[scores.dtype.name], I=OF_NUMPY[target.dtype.name],
+        class_loss_online, form, T=OF_NUMPY[NAMES[scores.dtype]], I=OF_NUMPY[NAMES[target.dtype]],
         V=vector, U=4 if vector > 1 else 8, THREADS=ONLINE_THREADS,
     )  # fmt: skip
     made(view.count, scores, target, *results, view.n, ignored)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._compiler.fuse import Formula
-from flambeau._compiler.types import Scalar
+from flambeau._compiler.types import NAMES, Scalar
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.rows import Rows
@@ -63,7 +63,7 @@ def _in_order(data: Any, axes: tuple[int, ...]) -> tuple[Any, Rows]:
     turned = data.transpose(order)
     copied = fills.new(turned.shape, None, data.dtype, data)
     if not fills.copy(copied, turned):
-        raise NotImplementedError(data.dtype.name)
+        raise NotImplementedError(NAMES[data.dtype])
     length = math.prod([data.shape[d] for d in axes])
     return copied, rows.matrix(data.size // max(length, 1), length)
 
@@ -128,7 +128,7 @@ def _total(data: DeviceArray, dim: Any, keepdim: bool, dtype: Any, formula: Form
         return NotImplemented
     result, _ = accumulation_type(data, dtype)
     same_kind = (data.dtype.kind in "fV") == (result.kind in "fV")
-    if result.kind in "cb" or not same_kind or data.dtype.name.startswith("float8"):
+    if result.kind in "cb" or not same_kind or NAMES[data.dtype].startswith("float8"):
         return NotImplemented
     axes = wrap_dims(dim, data.ndim)
     return reduce(data, axes, keepdim, result, formula, formula, shared.sum_of,
@@ -163,7 +163,7 @@ def prod(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any =
 
 
 def _extreme(data: DeviceArray, axes: tuple[int, ...], keepdim: bool, largest: bool) -> Any:
-    if not data.size or data.dtype.kind == "c" or data.dtype.name == "uint64":
+    if not data.size or data.dtype.kind == "c" or NAMES[data.dtype] == "uint64":
         return NotImplemented
     formula = shared.largest if largest else shared.smallest
     return reduce(data, axes, keepdim, data.dtype, formula, formula, formula)

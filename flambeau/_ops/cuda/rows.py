@@ -20,7 +20,7 @@ from flambeau._compiler.gpu.row_text import LoopWriter, RegisterWriter
 from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.native import from_source
 from flambeau._compiler.row_text import functions_of
-from flambeau._compiler.types import OF_NUMPY, Scalar, bf16, f16, f32, f64, i64
+from flambeau._compiler.types import NAMES, OF_NUMPY, Scalar, bf16, f16, f32, f64, i64
 from flambeau._ops.cuda.kernels import fast, joining
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
@@ -113,9 +113,9 @@ def run(formula: fuse.Formula, compute: Scalar, inputs: tuple[Any, ...], outputs
         return
     arrays = [v for v in (*inputs, *outputs) if isinstance(v, np.ndarray)]
     aligned = all(address(a) % WIDEST == 0 for a in arrays)
-    kinds = tuple(None if v is None else v.dtype.name if isinstance(v, np.ndarray) else "number"
+    kinds = tuple(None if v is None else NAMES[v.dtype] if isinstance(v, np.ndarray) else "number"
                   for v in inputs)  # fmt: skip
-    dtypes = tuple(out.dtype.name for out in outputs)
+    dtypes = tuple(NAMES[out.dtype] for out in outputs)
     ready = _ready(formula, compute.name, kinds, dtypes, rows, parts, aligned)
     listed = [v for v in (*inputs, *outputs) if v is not None]
     ready.kernel(ready.blocks, *listed, *([period] if ready.segmented else []), *ready.sizes)

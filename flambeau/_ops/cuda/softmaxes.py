@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._compiler.types import NAMES
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.table import on_gpu
@@ -22,7 +23,7 @@ def _along(shape: tuple[int, ...], dim: int) -> rows.Rows:
 
 
 def _floats(*dtypes: Any) -> bool:
-    return all(d.kind in "fV" and not d.name.startswith("float8") for d in dtypes)
+    return all(d.kind in "fV" and not NAMES[d].startswith("float8") for d in dtypes)
 
 
 def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) -> Any:

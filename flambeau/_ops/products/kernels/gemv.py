@@ -5,7 +5,6 @@ from __future__ import annotations
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 
-
 CHAINS = 2
 """Vectors of sums for each row."""
 AHEAD = 1024
