@@ -158,9 +158,15 @@ CASES = {
 }
 
 
-def stepper(torch, case, kind, small):
+GRAPHS = {f"{name}, graph": CASES[name] for name in ("mlp", "gpt 4x128", "convnet 32x32")}
+CASES |= GRAPHS
+
+
+def stepper(torch, case, kind, small, graph=False):
     """A function that makes one training step and gives the loss."""
     model, optimizer, loss_of = case(torch, small)
+    if graph:  # numbers of its steps do not change
+        optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     scaler = torch.amp.GradScaler("cuda") if kind == "float16" else None
 
     def step():
@@ -180,6 +186,25 @@ def stepper(torch, case, kind, small):
         return loss
 
     return step
+
+
+def captured(torch, step):
+    """A function that replays a step, which a graph has recorded; it gives the loss."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def replay():
+        graph.replay()
+        return loss
+
+    return replay
 
 
 def measured(torch, step, seconds):
@@ -232,7 +257,10 @@ def main():
 
                     host.CALLS.clear()
                 library.backends.cuda.matmul.allow_tf32 = True
-                step = stepper(library, case, kind, options.quick)
+                is_graph = name in GRAPHS
+                step = stepper(library, case, kind, options.quick, is_graph)
+                if is_graph:
+                    step = captured(library, step)
                 found[who] = measured(library, step, 0.01 if options.quick else options.seconds)
                 if library is flambeau:
                     found["computed by the host"] = dict(host.CALLS.most_common(12))
