@@ -17,6 +17,7 @@ import os
 import threading
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from flambeau._runtime.cuda import errors
@@ -426,6 +427,14 @@ class FakeDriver(Driver):
     def graph_nodes(self, graph: int) -> int:
         """How many nodes a graph has."""
         return len(self.graphs[graph])
+
+    def print_graph(self, graph: int, path: str) -> None:
+        """Write the nodes and their edges to a file."""
+        nodes = self.graphs[graph]
+        lines = [f'  n{k} [label="{len(node.accesses)} accesses"];' for k, node in enumerate(nodes)]
+        lines += [f"  n{nodes.index(other)} -> n{k};" for k, node in enumerate(nodes)
+                  for other in node.before]  # fmt: skip
+        Path(path).write_text("\n".join(["digraph {", *lines, "}", ""]), encoding="utf-8")
 
     def free_graph(self, graph: int) -> None:
         """Destroy a graph."""
