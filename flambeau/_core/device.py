@@ -117,6 +117,7 @@ class OfThread(threading.local):
         self.chosen: device = CPU
         self.on_zeros = False  # whether an operator runs for its layout alone
         self.makes_on: device | None = None  # where the tensor that is being made shall lie
+        self.cuda = 0  # the current GPU
         self.pins = False  # whether its memory shall be pinned
         self.works_on: device | None = None  # the GPU for which the CPU computes now
         self.blocks: list[device] = []
@@ -201,11 +202,23 @@ def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:
     thread.pins = Defaults.elsewhere = True
 
 
-class Cuda:
+class CudaKind(type):
+    """Gives `Cuda` what differs from thread to thread."""
+
+    @property
+    def current(cls) -> int:
+        """The index of this thread's current device."""
+        return thread.cuda
+
+    @current.setter
+    def current(cls, index: int) -> None:
+        thread.cuda = index
+
+
+class Cuda(metaclass=CudaKind):
     """The CUDA devices of this process. The driver is looked for when they are first asked for."""
 
     count = 0
-    current = 0
     version: str | None = None  # of CUDA
     cudnn_version: int | None = None
     look: Callable[[], None] | None = None

@@ -183,9 +183,10 @@ def filled(shape: Any, strides: Any, numpy_dtype: Any, index: int, number: Any) 
     if len(pattern) > WORD:
         return _filled_from_host(result, number)
     low, high = extent(result)
-    driver = memory.running(index)
-    driver.fill(address(result) - low, int.from_bytes(pattern, sys.byteorder), len(pattern),
-                (low + high) // len(pattern), memory.Current.stream)  # fmt: skip
+    word = int.from_bytes(pattern, sys.byteorder)
+    with memory.there(index):
+        memory.running().fill(address(result) - low, word, len(pattern),
+                              (low + high) // len(pattern), memory.Current.stream)  # fmt: skip
     return result
 
 
@@ -209,8 +210,9 @@ def to_host(data: DeviceArray) -> np.ndarray:
         return np.ndarray(data.shape, data.dtype, np.empty(1, np.uint8).data, 0, data.strides)
     low, high = extent(data)
     taken = np.empty(low + high, np.uint8)
-    driver = memory.running(data.place.index)
-    driver.to_host(address(taken), address(data) - low, low + high, memory.Current.stream)
+    with memory.there(data.place.index):
+        memory.running().to_host(address(taken), address(data) - low, low + high,
+                                 memory.Current.stream)  # fmt: skip
     return np.ndarray(data.shape, data.dtype, taken.data, low, data.strides)
 
 
@@ -222,10 +224,11 @@ def from_host(data: np.ndarray, place: device) -> Any:
         data = np.ascontiguousarray(data).reshape(data.shape)
     result = like(data, place.index or 0)
     if data.size:
-        driver = memory.running(place.index)
-        driver.to_device(address(result), address(data), data.nbytes, memory.Current.stream)
-        if pinned.starts:
-            pinned.used_by(address(data), result.place.index, memory.Current.stream)
+        with memory.there(place.index):
+            stream = memory.Current.stream
+            memory.running().to_device(address(result), address(data), data.nbytes, stream)
+            if pinned.starts:
+                pinned.used_by(address(data), result.place.index, stream)
     return result
 
 
@@ -234,10 +237,9 @@ def overwrite(target: DeviceArray, numbers: np.ndarray) -> None:
     gave it: the bytes between them are taken along."""
     if target.size:
         low, high = extent(target)
-        driver = memory.running(target.place.index)
-        driver.to_device(
-            address(target) - low, address(numbers) - low, low + high, memory.Current.stream
-        )
+        with memory.there(target.place.index):
+            memory.running().to_device(address(target) - low, address(numbers) - low, low + high,
+                                       memory.Current.stream)  # fmt: skip
 
 
 def written(target: DeviceArray, write: Callable[[np.ndarray], object]) -> None:

@@ -9,7 +9,7 @@ from flambeau._core.device import Cuda
 from flambeau._core.missing import missing
 from flambeau._runtime.cuda import graphs as runtime
 from flambeau._runtime.cuda import pools
-from flambeau._runtime.cuda.memory import empty_cache
+from flambeau._runtime.cuda.memory import empty_cache, running
 from flambeau._runtime.cuda.pools import PoolId
 from flambeau.cuda.devices import synchronize
 from flambeau.cuda.graphed_callables import make_graphed_callables
@@ -100,6 +100,20 @@ class CUDAGraph:
             raise RuntimeError("You cannot access the raw cudaGraphExec_t instance until "
                                "instantiate() has been called")  # fmt: skip
         return self._graph.executable
+
+    def enable_debug_mode(self) -> None:
+        """Keep what was noted, for `debug_dump`."""
+        self._graph.keep = True
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Write the graph to a file, in the language of Graphviz.
+
+        Raises:
+            RuntimeError: `enable_debug_mode` was not called before the capture.
+        """
+        if not self._graph.handle:
+            raise RuntimeError("CUDA graph debug mode was not enabled before the capture")
+        running().print_graph(self._graph.handle, debug_path)
 
     def register_generator_state(self, generator: Any) -> None:
         """A generator's numbers shall differ from replay to replay, as all do."""

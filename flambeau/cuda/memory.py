@@ -316,6 +316,8 @@ class MemPool:
         init()
         if allocator is not None:
             change_current_allocator(allocator)
+        if use_on_oom or no_split:
+            raise NotImplementedError("flambeau's MemPool has no use_on_oom and no no_split")
         self.device = Cuda.current
         self._id = pools.new_user()
         pools.retain(self.device, self._id)

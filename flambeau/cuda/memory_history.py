@@ -81,7 +81,8 @@ def stack() -> list[Frame]:
 
 def _record_memory_history(enabled: Any = "all", context: Any = "all", stacks: str = "all",
                            max_entries: int = sys.maxsize, device: Any = None,
-                           clear_history: bool = False, **kwargs: Any) -> None:  # fmt: skip
+                           clear_history: bool = False, compile_context: bool = False,
+                           global_record_annotations: bool = False) -> None:  # fmt: skip
     """Begin to write down what is taken and given back, or stop.
 
     Args:
@@ -91,6 +92,8 @@ def _record_memory_history(enabled: Any = "all", context: Any = "all", stacks: s
         max_entries: how many events are kept.
         device: which device, by default all.
         clear_history: forget what was written before.
+        compile_context: taken for PyTorch's sake, as the next one is.
+        global_record_annotations: names of stretches are not written down.
     """
     if not Cuda.devices():
         unbound("record_memory_history")

@@ -266,6 +266,8 @@ class Event(streams.Event):
         return f"<torch.cuda.Event {state}>"
 
 
+KNOWN: dict[tuple[int, int], Stream] = {}
+"""Device and handle -> the stream, of those that were current."""
 streams.Stream.of_kind["cuda"] = Stream
 streams.Event.of_kind["cuda"] = Event
 
@@ -279,8 +281,12 @@ def default_stream(device: Any = None) -> Stream:
 def current_stream(device: Any = None) -> Stream:
     """The stream that work of this thread goes to."""
     init()
-    index = index_of(device)
-    return Stream(index, stream_ptr=Current.streams.get(index, 0))
+    index = Cuda.current if device is None else index_of(device)
+    handle = Current.streams.get(index, 0)
+    found = KNOWN.get((index, handle))
+    if found is None:
+        found = KNOWN[index, handle] = Stream(index, stream_ptr=handle)
+    return found
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:

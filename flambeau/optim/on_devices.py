@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._runtime.cuda.memory import there
 from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.history import bump
@@ -49,7 +50,8 @@ def _step_alike(optimizer: Any, kernels: Any, present: tuple[bool, ...], members
             for parameter, _ in alike:
                 bump(parameter)
         groups = list(zip(*[arrays for _, arrays in alike], strict=True))
-        kernels.step(formula, present, numbers, bool(group.get("maximize")), groups)
+        with there(alike[0][0]._data.place.index):
+            kernels.step(formula, present, numbers, bool(group.get("maximize")), groups)
 
 
 def are_there(params: list[Any], group: Group) -> bool:

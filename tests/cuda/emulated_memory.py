@@ -238,6 +238,10 @@ def kept_graphs_are_instantiated_again() -> None:
     g.instantiate()
     g.replay()
     assert x.tolist() == [2, 2] and g.raw_cuda_graph_exec()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "graph.dot"
+        g.debug_dump(str(file))
+        assert file.read_text(encoding="utf-8").startswith("digraph {")
 
 
 def graphed_callables_learn() -> None:

@@ -16,15 +16,17 @@ import flambeau as torch
 pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
 
 HERE = Path(__file__).parent
-PROGRAMS = ("emulated.py", "emulated_memory.py")
+PROGRAMS = ("emulated.py", "emulated_memory.py", "several.py")
+DEVICES = {"several.py": "2"}
+"""How many devices a program wants, where it is more than one."""
 
 
 def run(*arguments: str, emulate: bool, **variables: str) -> subprocess.CompletedProcess[str]:
     """A Python process with or without the emulation."""
     environment = {k: v for k, v in os.environ.items() if k != "FLAMBEAU_EMULATE_CUDA"}
-    environment |= variables
     if emulate:
         environment["FLAMBEAU_EMULATE_CUDA"] = "1"
+    environment |= variables
     command = [sys.executable, "-W", "error", *arguments]
     root = str(HERE.parent.parent)
     return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=root,
@@ -43,7 +45,8 @@ def names() -> list[tuple[str, str]]:
 
 @cache
 def failures(program: str) -> dict[str, str]:
-    done = run(str(HERE / program), emulate=True)
+    devices = DEVICES.get(program, "1")
+    done = run(str(HERE / program), emulate=True, FLAMBEAU_EMULATE_CUDA=devices)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -56,7 +59,8 @@ def test_emulated(program: str, name: str) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_streams_in_an_order_of_their_own_change_nothing(program: str) -> None:
     """The facts again, every launch checked for races and uses after free."""
-    done = run(str(HERE / program), emulate=True, FLAMBEAU_CUDA_SEED="5")
+    variables = {"FLAMBEAU_EMULATE_CUDA": DEVICES.get(program, "1"), "FLAMBEAU_CUDA_SEED": "5"}
+    done = run(str(HERE / program), emulate=True, **variables)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout).keys() == failures(program).keys()
 

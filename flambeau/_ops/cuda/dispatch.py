@@ -21,6 +21,7 @@ from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Plan
 from flambeau._ops.transforms import batching
+from flambeau._runtime.cuda.memory import Current, On
 from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.sparse import SparseTensor
@@ -96,6 +97,9 @@ def watch(
     place = look.place or place_in(values)
     if place is None:
         return NotImplemented
+    if place.index != Current.device:
+        with On(place.index or 0):
+            return watch(op, plain, values, functional)
     if look.mixed:
         check(op, values, _name_of_place)
     way = WAYS.get(op)

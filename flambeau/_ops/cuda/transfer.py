@@ -16,6 +16,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray
+from flambeau._tensor.peer_copies import across
 from flambeau._tensor.sparse import SparseTensor, sparse_tensor
 from flambeau._tensor.storage import UntypedStorage, elsewhere
 from flambeau._tensor.tensor import Tensor, new, provides
@@ -39,6 +40,8 @@ class ToCopy(Node):
 
 def moved_array(data: np.ndarray, place: device) -> np.ndarray:
     """A copy of an array on a device, or on the host."""
+    if isinstance(data, DeviceArray) and place.type == "cuda":
+        return across(data, place.index or 0)  # type: ignore[no-any-return]
     if isinstance(data, DeviceArray):
         data = device_array.to_host(data)
     if place.type == "cpu":

@@ -19,6 +19,7 @@ from flambeau._core.philox_fill import Draw
 from flambeau._ops.random import philox_kernels as kernels
 from flambeau._runtime import choice
 from flambeau._runtime.cuda import launch as cuda_launch
+from flambeau._runtime.cuda.memory import there
 from flambeau._runtime.launch import kernel
 from flambeau._tensor.device_array import DeviceArray, written
 
@@ -85,13 +86,14 @@ def _on_cpu(out: np.ndarray, draw: Draw) -> Filler:
     return fill
 
 
-def _on_gpu(out: np.ndarray, draw: Draw) -> Filler:
+def _on_gpu(out: Any, draw: Draw) -> Filler:
     def fill(seed: int, counter: int, threads: int) -> None:
         in_graph = isinstance(seed, InGraph)
         run = _gpu_kernel(draw.kernel, out.dtype, draw.unroll, in_graph)
         state = int(seed) if in_graph else out
-        run(threads // kernels.THREADS, out, state, out.size, signed(seed), counter, threads,
-            *_parameters(draw))  # fmt: skip
+        with there(out.place.index):
+            run(threads // kernels.THREADS, out, state, out.size, signed(seed), counter, threads,
+                *_parameters(draw))  # fmt: skip
 
     return fill
 

@@ -242,6 +242,10 @@ class Driver:
         """How many pieces of work a graph holds."""
         raise NotImplementedError
 
+    def print_graph(self, graph: int, path: str) -> None:
+        """Write a graph to a file, in the language of Graphviz."""
+        raise NotImplementedError
+
     def free_graph(self, graph: int) -> None:
         """Destroy a graph; what was instantiated from it stays."""
         raise NotImplementedError

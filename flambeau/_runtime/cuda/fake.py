@@ -17,6 +17,7 @@ import os
 import threading
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from flambeau._runtime.cuda import errors
@@ -84,7 +85,7 @@ class FakeDriver(Driver):
         self.thread = OfThread()
         self.checks = Checks(self.owner, self.poison) if seed is not None else None
         self.watcher = self.checks
-        self.queues = Queues(seed, self.checks)
+        self.queues = Queues(seed, self.checks, self.devices)
 
     # ---- memory that is the host's
 
@@ -110,18 +111,25 @@ class FakeDriver(Driver):
             run: does it.
             accesses: what it reads and writes, for the checks.
         """
-        self.queues.put(stream, run, accesses)
+        self.queues.put(self._at(stream), run, accesses)
+
+    def _at(self, stream: int) -> int:
+        """The queue of a stream: each device has a default one, under its index."""
+        return stream or self.thread.device
 
     def poison(self, block: Any) -> None:
         """Fill memory that was given back with ones, when its stream comes that far."""
-        if block.address:
-            self.fill(block.address, POISON, 1, block.nbytes, block.arena.stream)
+        if not block.address:
+            return
+        before, self.thread.device = self.thread.device, self.device_of(block.address)
+        self.fill(block.address, POISON, 1, block.nbytes, block.arena.stream)
+        self.thread.device = before
 
     def leaks(self) -> dict[str, int]:
         """What was made and not given back: counts by kind."""
         found = {
             "allocations": len(self.sizes), "events": len(self.queues.events),
-            "streams": len(self.queues.streams) - 1, "graphs": len(self.graphs),
+            "streams": len(self.queues.streams) - self.devices, "graphs": len(self.graphs),
             "pinned blocks": len(self.pinned),
         }  # fmt: skip
         return {kind: count for kind, count in found.items() if count}
@@ -170,8 +178,8 @@ class FakeDriver(Driver):
         """Nothing has to be done."""
 
     def synchronize(self) -> None:
-        """Wait for all streams."""
-        self.queues.wait_for_all()
+        """Wait for all streams of the current device."""
+        self.queues.wait_for_all(self.thread.device)
 
     # ---- memory
 
@@ -211,7 +219,7 @@ class FakeDriver(Driver):
         if self.is_pinned(source):
             self.put(stream, lambda: ctypes.memmove(self.host(target), source, nbytes), [access])
             return
-        if self.queues.queue(stream).capture is not None:
+        if self.queues.queue(self._at(stream)).capture is not None:
             raise errors.unpinned()
         data = ctypes.string_at(source, nbytes) if self.queues.random else source
         self.put(stream, lambda: ctypes.memmove(self.host(target), data, nbytes), [access])
@@ -222,11 +230,11 @@ class FakeDriver(Driver):
         """Copy device memory to the host."""
         waits = wait or not self.is_pinned(target)
         if waits:
-            self.queues.refuse_capture(self.queues.queue(stream).capture)
+            self.queues.refuse_capture(self.queues.queue(self._at(stream)).capture)
         access = Access(source, nbytes, False)
         self.put(stream, lambda: ctypes.memmove(target, self.host(source), nbytes), [access])
         if waits:
-            self.queues.wait_for_stream(stream)
+            self.queues.wait_for_stream(self._at(stream))
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within device memory."""
@@ -281,25 +289,25 @@ class FakeDriver(Driver):
     def new_stream(self, priority: int = 0) -> int:
         """A new queue."""
         stream = next(self.queues.numbers)
-        self.queues.streams[stream] = Queue(priority=priority)
+        self.queues.streams[stream] = Queue(self.thread.device, priority)
         return stream
 
     def free_stream(self, stream: int) -> None:
         """Destroy a queue, when its work is done."""
-        self.queues.finish(self.queues.queue(stream).last)
+        self.queues.finish(self.queues.queue(self._at(stream)).last)
         del self.queues.streams[stream]
 
     def stream_done(self, stream: int) -> bool:
         """Whether all work of a stream is done."""
-        return self.queues.is_idle(stream)
+        return self.queues.is_idle(self._at(stream))
 
     def synchronize_stream(self, stream: int) -> None:
         """Wait for all work of a stream."""
-        self.queues.wait_for_stream(stream)
+        self.queues.wait_for_stream(self._at(stream))
 
     def wait_event(self, stream: int, event: int) -> None:
         """Let later work of a stream wait for an event."""
-        self.queues.wait(stream, event)
+        self.queues.wait(self._at(stream), event)
 
     def event_handle(self, event: int) -> bytes:
         """The event's number, which this process alone understands."""
@@ -327,7 +335,7 @@ class FakeDriver(Driver):
 
     def record(self, event: int, stream: int, external: bool = False) -> None:
         """Put an event into a stream."""
-        self.queues.record(event, stream)
+        self.queues.record(event, self._at(stream))
 
     def event_done(self, event: int) -> bool:
         """Whether all work before the event is done."""
@@ -390,11 +398,11 @@ class FakeDriver(Driver):
 
     def begin_capture(self, stream: int, mode: int = 0) -> None:
         """Note what is put into a stream."""
-        self.queues.begin_capture(stream, mode)
+        self.queues.begin_capture(self._at(stream), mode)
 
     def end_capture(self, stream: int) -> int:
         """The graph of what was noted."""
-        return self._graph(self.queues.end_capture(stream))
+        return self._graph(self.queues.end_capture(self._at(stream)))
 
     def _graph(self, nodes: list[Node]) -> int:
         number = next(self.queues.numbers)
@@ -403,7 +411,7 @@ class FakeDriver(Driver):
 
     def capture_status(self, stream: int) -> int:
         """What the capture of a stream is at."""
-        return self.queues.status(stream)
+        return self.queues.status(self._at(stream))
 
     def instantiate(self, graph: int) -> int:
         """The same nodes under another number."""
@@ -414,11 +422,19 @@ class FakeDriver(Driver):
         nodes = self.graphs[executable]
         accesses = [access for node in nodes for access in node.accesses]
         run = lambda: self.queues.run_graph(nodes)  # noqa: E731
-        self.queues.put(stream, run, accesses, replays=True)
+        self.queues.put(self._at(stream), run, accesses, replays=True)
 
     def graph_nodes(self, graph: int) -> int:
         """How many nodes a graph has."""
         return len(self.graphs[graph])
+
+    def print_graph(self, graph: int, path: str) -> None:
+        """Write the nodes and their edges to a file."""
+        nodes = self.graphs[graph]
+        lines = [f'  n{k} [label="{len(node.accesses)} accesses"];' for k, node in enumerate(nodes)]
+        lines += [f"  n{nodes.index(other)} -> n{k};" for k, node in enumerate(nodes)
+                  for other in node.before]  # fmt: skip
+        Path(path).write_text("\n".join(["digraph {", *lines, "}", ""]), encoding="utf-8")
 
     def free_graph(self, graph: int) -> None:
         """Destroy a graph."""

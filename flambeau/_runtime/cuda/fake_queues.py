@@ -19,6 +19,8 @@ from typing import Any
 from flambeau._runtime.cuda import errors
 from flambeau._runtime.cuda.driver import CAPTURE_BROKEN, CAPTURING, NOT_CAPTURING
 
+FIRST = 1 << 20
+"""Numbers of streams, events and graphs begin here."""
 Run = Callable[[], Any]
 
 
@@ -81,11 +83,12 @@ class Capture:
 
 @dataclass
 class Queue:
-    """A stream: what waits in it, and the graph that is made of it, if any."""
+    """A stream of a device: what waits in it, and the graph that is made of it, if any."""
 
+    device: int = 0
+    priority: int = 0
     waiting: deque[Work] = field(default_factory=deque)
     last: Work | None = None
-    priority: int = 0
     capture: Capture | None = None
     tail: frozenset[Node] = frozenset()
 
@@ -101,15 +104,15 @@ class Event:
 
 
 class Queues:
-    """All streams of the fake driver."""
+    """All streams of the fake driver; the default ones have the numbers of their devices."""
 
-    def __init__(self, seed: int | None, checks: Any) -> None:
+    def __init__(self, seed: int | None, checks: Any, devices: int) -> None:
         self.random = None if seed is None else random.Random(seed)
         self.checks = checks
-        self.streams: dict[int, Queue] = {0: Queue()}
+        self.streams = {device: Queue(device) for device in range(devices)}
         self.events: dict[int, Event] = {}
         self.captures: list[Capture] = []
-        self.numbers = iter(range(1 << 20, 1 << 62, 16))
+        self.numbers = iter(range(FIRST, 1 << 62, 16))
         self.lock = threading.RLock()
 
     # ---- streams
@@ -174,12 +177,13 @@ class Queues:
         if self.checks is not None:
             self.checks.waited(stream, self.queue(stream).last)
 
-    def wait_for_all(self) -> None:
-        """Wait for all streams. Raises CudaError while one of them is captured."""
+    def wait_for_all(self, device: int) -> None:
+        """Wait for all streams of a device. Raises CudaError while one of them is captured."""
         for capture in self.captures:
             self.refuse_capture(capture)
-        for stream in list(self.streams):
-            self.wait_for_stream(stream)
+        for stream, queue in list(self.streams.items()):
+            if queue.device == device:
+                self.wait_for_stream(stream)
 
     def is_idle(self, stream: int) -> bool:
         """Whether all work of a stream is done."""
@@ -253,7 +257,7 @@ class Queues:
     def begin_capture(self, stream: int, mode: int) -> None:
         """Note what is put into a stream."""
         queue = self.queue(stream)
-        if not stream:
+        if stream in range(FIRST):
             raise errors.error(errors.CAPTURE_UNSUPPORTED)
         if queue.capture is not None:
             raise errors.error(errors.CAPTURE_UNSUPPORTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ PLAIN_SHARED = 48 << 10
 MORE_SHARED = 8
 """CUDA's number for the attribute of a kernel that says how much it may get."""
 NON_BLOCKING_STREAM, BLOCKING_EVENT, NO_TIMING, INTERPROCESS, EXTERNAL_RECORD = 1, 1, 2, 4, 1
+FORKED = (
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
+    "use the 'spawn' start method"
+)
+VERBOSE = 1
+"""CUDA's flag for all that is known of the nodes of a graph."""
 RELAXED = 2
 """CUDA's number for captures that refuse nothing."""
 
@@ -86,6 +93,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuGraphInstantiateWithFlags": (OUT, c_void_p, c_uint64),
     "cuGraphLaunch": (c_void_p, c_void_p),
     "cuGraphGetNodes": (c_void_p, c_void_p, OUT),
+    "cuGraphDebugDotPrint": (c_void_p, c_char_p, c_uint),
     "cuGraphDestroy": (c_void_p,),
     "cuGraphExecDestroy": (c_void_p,),
     "cuProfilerStart": (),
@@ -102,7 +110,8 @@ def found() -> LibCuda | None:
     except OSError:
         return None
     for name, types in SIGNATURES.items():
-        getattr(library, name).argtypes = types
+        if hasattr(library, name):  # older drivers lack some
+            getattr(library, name).argtypes = types
     if library.cuInit(0):
         return None
     driver = LibCuda(library)
@@ -127,6 +136,7 @@ class LibCuda(Driver):
         self.shared_of: dict[int, int] = {}  # function -> bytes of shared memory it may get
         self.pinned: dict[int, int] = {}
         self.captures = 0
+        self.is_forked = False
         self.thread = OfThread()
         self._launch = library.cuLaunchKernel
 
@@ -171,12 +181,20 @@ class LibCuda(Driver):
         """Make a device current in this thread."""
         if self.thread.device == index:
             return
+        if self.is_forked:
+            raise RuntimeError(FORKED)
         context = self.contexts.get(index)
         if context is None:
+            if not self.contexts:
+                os.register_at_fork(after_in_child=self._forked)
             context = self.handle("cuDevicePrimaryCtxRetain", self._device(index))
             self.contexts[index] = context
         self.call("cuCtxSetCurrent", context)
         self.thread.device = index
+
+    def _forked(self) -> None:
+        """In a child process that has no contexts, though its parent has."""
+        self.is_forked, self.thread = True, OfThread()
 
     def _device(self, index: int) -> int:
         return self.number("cuDeviceGet", index)
@@ -447,6 +465,10 @@ class LibCuda(Driver):
         found = c_size_t()
         self.call("cuGraphGetNodes", graph, None, byref(found))
         return found.value
+
+    def print_graph(self, graph: int, path: str) -> None:
+        """Write a graph to a file, in the language of Graphviz."""
+        self.call("cuGraphDebugDotPrint", graph, path.encode(), VERBOSE)
 
     def free_graph(self, graph: int) -> None:
         """Destroy a graph."""

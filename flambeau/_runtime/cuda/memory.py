@@ -11,6 +11,7 @@ in a heap of addresses of the right size, and a number in the allocator's log. A
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
@@ -53,6 +54,32 @@ class OfThread(threading.local):
 
 
 Current = OfThread()
+
+
+class On:
+    """`with On(index):` work of this thread goes to a device, to its current stream."""
+
+    __slots__ = ("before", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __enter__(self) -> None:
+        self.before = Current.device
+        Current.set_device(self.index)
+        running()
+
+    def __exit__(self, *exc: object) -> None:
+        Current.set_device(self.before)
+        running()
+
+
+HERE: Any = nullcontext()
+
+
+def there(index: int | None) -> Any:
+    """A context in which work of this thread goes to a device: `On`, where it is another one."""
+    return HERE if index == Current.device else On(index or 0)
 
 
 def running(device: int | None = None) -> Driver:

@@ -208,7 +208,8 @@ def _multiply(how: Description, layouts: list[Layout], addresses: tuple[int, ...
     elif epilogue in numbers.WITH_BIAS:
         bias = device_array(how["bias"], (d.shape[1],), (1,), kind)
         total = total + bias.astype(total.dtype)[:, None]
-    d[...] = _finished(how, total, kind, d.shape).astype(kind)
+    with np.errstate(over="ignore"):  # too much for a half type is inf
+        d[...] = _finished(how, total, kind, d.shape).astype(kind)
 
 
 def _finished(how: Description, total: Any, kind: Any, shape: tuple[int, ...]) -> Any:
