@@ -30,16 +30,21 @@ from flambeau._compiler.language import (
     fma,
     i32,
     i64,
+    insert,
+    load,
     pointer,
+    registers,
     rint,
     select,
     sqrt,
     static,
+    store,
     table,
     u8,
     u32,
     u64,
     unroll,
+    vector,
 )
 from flambeau._compiler.native import native
 from flambeau._core import special_function_unit as unit
@@ -349,10 +354,13 @@ def drop_on_gpu(x: pointer(T), out: pointer(T), mask: pointer(u8), state: pointe
     IN_GRAPH: see `fill_on_gpu`.
     """
     me = block() * THREADS + thread()
+    first, from_seed = counter, seed
     if IN_GRAPH:
-        drop(x, out, mask, n, state[0], counter + state[1], threads, me, keep, scale, T, LANES)
+        first, from_seed = counter + state[1], state[0]
+    if LANES == 1:
+        drop_single(x, out, mask, n, from_seed, first, threads, me, keep, scale, T)
     else:
-        drop(x, out, mask, n, seed, counter, threads, me, keep, scale, T, LANES)
+        drop(x, out, mask, n, from_seed, first, threads, me, keep, scale, T, LANES)
 
 
 @native
@@ -360,22 +368,38 @@ def drop(x, out, mask, n, seed, counter, threads, me, keep, scale, T: static, LA
     """What one thread does of it."""
     for start in range(me * LANES, n, threads * LANES):
         first = (start - me * LANES) // threads
+        words = registers(vector(u32, LANES), 1)
         for BLOCK in unroll(max(1, LANES // 4)):
             at = counter + first // 4 + BLOCK
             w0, w1, w2, w3 = block_of(cast(u64, seed), cast(u64, at), cast(u64, me))
             for LANE in unroll(min(LANES, 4)):
-                word = select(first % 4 == 0, (w0, w1, w2, w3)[LANE], w0)
-                if LANES == 1:
-                    word = nth(w0, w1, w2, w3, first % 4)
+                word = (w0, w1, w2, w3)[LANE]
                 if LANES == 2:
-                    word = select(first % 4 == 0, (w0, w1)[LANE], (w2, w3)[LANE])
-                place = start + BLOCK * 4 + LANE
-                kept = unit32(word) < f32(keep)
-                mask[place] = select(kept, u8(1), u8(0))
-                if T.bits == 64:
-                    out[place] = x[place] * select(kept, T(1), T(0)) * scale
-                else:
-                    out[place] = T(f32(x[place]) * select(kept, f32(1), f32(0)) * f32(scale))
+                    word = select(first % 4 == 0, word, (w2, w3)[LANE])
+                words[0] = insert(words[0], BLOCK * 4 + LANE, word)
+        place = start
+        kept = unit32(words[0]) < f32(keep)
+        store(mask + place, select(kept, u8(1), u8(0)), align=LANES)
+        values = load(x + place, LANES, align=LANES * T.size)
+        if T.bits == 64:
+            store(out + place, values * select(kept, T(1), T(0)) * scale, align=LANES * T.size)
+        else:
+            dropped = f32(values) * select(kept, f32(1), f32(0)) * f32(scale)
+            store(out + place, T(dropped), align=LANES * T.size)
+
+
+@native
+def drop_single(x, out, mask, n, seed, counter, threads, me, keep, scale, T: static):
+    """The same one element at a time: the words of a block go to elements `threads` apart."""
+    for start in range(me, n, threads):
+        turn = (start - me) // threads
+        w0, w1, w2, w3 = block_of(cast(u64, seed), cast(u64, counter + turn // 4), cast(u64, me))
+        kept = unit32(nth(w0, w1, w2, w3, turn % 4)) < f32(keep)
+        mask[start] = select(kept, u8(1), u8(0))
+        if T.bits == 64:
+            out[start] = x[start] * select(kept, T(1), T(0)) * scale
+        else:
+            out[start] = T(f32(x[start]) * select(kept, f32(1), f32(0)) * f32(scale))
 
 
 @native
