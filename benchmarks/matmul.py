@@ -1,9 +1,10 @@
-"""Matrix products: GFLOP/s, the share of the FMA peak, and the ratios to torch and to NumPy.
+"""Matrix products: GFLOP/s, the share of the peak, and the ratios to torch and to NumPy.
 
-    python benchmarks/matmul.py [nn|nt|tn|linear|batch ...]
+    python benchmarks/matmul.py [nn|nt|tn|linear|batch|bfloat16|float16|int8|rows ...]
 
-The peak is measured: a loop of nothing but fma, on as many threads. Each candidate runs in blocks
-with pauses between them, since the threads of BLAS and OpenMP keep spinning after their work.
+The peak is measured: a loop of nothing but the instruction that the product's tile is made of, on
+as many threads (benchmarks/peak.py). Each candidate runs in blocks with pauses between them, since
+the threads of BLAS and OpenMP keep spinning after their work.
 """
 
 from __future__ import annotations
@@ -16,45 +17,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from peak import machine, peaks
 
 import flambeau
-from flambeau._compiler.language import (
-    f32,
-    fma,
-    i64,
-    load,
-    pointer,
-    registers,
-    splat,
-    static,
-    store,
-    unroll,
-    vector,
-)
-from flambeau._compiler.native import native
-from flambeau._runtime import engine
-from flambeau._runtime.launch import kernel
+from flambeau._ops.products import tiles
 
 SQUARES = [(n, n, n) for n in (64, 96, 128, 192, 256, 384, 512, 1024, 2048)]
 NETS = [(128, 784, 512), (768, 128, 384), (768, 65, 128), (32, 256, 1024), (1120, 256, 1024),
         (1120, 256, 2000)]  # fmt: skip
 PAUSE = 0.12
 """Seconds until the threads of OpenBLAS have stopped spinning."""
+NARROW = ("bfloat16", "float16", "int8")
+ROWS = [(rows, n, n) for n in (1024, 4096) for rows in (1, 2, 4, 8, 16, 32)]
+"""Few rows beside a weight, which is transposed in memory."""
 BATCHES = [(512, 32, 32, 32), (48, 64, 32, 64), (48, 64, 64, 32)]
-
-
-@native
-def fma_loop(out: pointer(f32), rounds: i64, task: i64, tasks: i64, W: static, N: static):  # type: ignore[no-untyped-def,valid-type]  # noqa: F821
-    """N chains of fma: as fast as the machine gets."""
-    total = registers(vector(f32, W), N)
-    for i in unroll(N):  # different numbers: equal chains would be joined
-        total[i] = splat(f32(i), W)
-    x = load(out + task * 64, W)
-    for _ in range(rounds):
-        for i in unroll(N):
-            total[i] = fma(total[i], x, x)
-    for i in unroll(N):
-        store(out + task * 64, load(out + task * 64, W) + total[i])
 
 
 def fastest(functions: list[Callable[[], Any]], rounds: int = 4, seconds: float = 0.02) -> Any:
@@ -75,15 +51,6 @@ def fastest(functions: list[Callable[[], Any]], rounds: int = 4, seconds: float 
     return best
 
 
-def peak(threads: int) -> float:
-    """Multiplications and additions per second, in 1e9."""
-    width = engine.vector_bits() // 32
-    run = kernel(fma_loop, W=width, N=12)
-    out = np.zeros(64 * threads, np.float32)
-    (seconds,) = fastest([lambda: run.parallel(threads, out, 50_000)])
-    return 2 * width * 12 * 50_000 * threads / seconds / 1e9
-
-
 def operands(shape: tuple[int, ...], layout: str) -> tuple[np.ndarray, np.ndarray]:
     """A and B; `t` marks the one that is transposed in memory."""
     *batch, rows, depth, columns = shape
@@ -95,6 +62,20 @@ def operands(shape: tuple[int, ...], layout: str) -> tuple[np.ndarray, np.ndarra
     if layout[1] == "t":
         b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
     return a, b
+
+
+def narrow_products(name: str, shape: tuple[int, ...]) -> list[Callable[[], Any]]:
+    """The product of a narrow type under flambeau and torch; NumPy has none that counts."""
+    a, b = operands(shape, "nn")
+    calls: list[Callable[[], Any]] = []
+    for library in (flambeau, torch):
+        if name == "int8":
+            x, y = (library.from_numpy((array * 40).astype(np.int8)) for array in (a, b))
+            calls.append(partial(library._int_mm, x, y))
+        else:
+            x, y = (library.from_numpy(array).to(getattr(library, name)) for array in (a, b))
+            calls.append(partial(library.matmul, x, y))
+    return calls
 
 
 def products(layout: str, shape: tuple[int, ...]) -> list[Callable[[], Any]]:
@@ -114,19 +95,45 @@ def products(layout: str, shape: tuple[int, ...]) -> list[Callable[[], Any]]:
     return [*calls, lambda: a @ b + bias]
 
 
+def tile_of(layout: str) -> tiles.Tile:
+    """The tile that multiplies what a table is about."""
+    narrow = {"bfloat16": tiles.BFLOAT16, "int8": tiles.INT8}
+    return tiles.tile_for(narrow.get(layout, np.dtype(np.float32)))
+
+
+def shapes_of(layout: str) -> list[tuple[int, ...]]:
+    """The sizes of a table."""
+    if layout in NARROW:
+        return [(n, n, n) for n in (128, 256, 512, 1024, 2048, 4096)]
+    return {"batch": BATCHES, "rows": ROWS}.get(layout, SQUARES + NETS)
+
+
+def row(layout: str, shape: tuple[int, ...], most: float) -> str:
+    """A line of a table."""
+    if layout in NARROW:
+        calls = narrow_products(layout, shape)
+    else:
+        calls = products({"batch": "nn", "rows": "nt"}.get(layout, layout), shape)
+    ours, theirs, *numpy = fastest(calls)
+    rate = 2 * float(np.prod(shape)) / ours / 1e9
+    size = "x".join(map(str, shape))
+    last = f"{numpy[0] / ours:.2f}" if numpy else "-"
+    return (f"| {size} | {ours * 1e6:.1f} us | {rate:.0f} | {rate / most:.0%} | "
+            f"{theirs / ours:.2f} | {last} |")  # fmt: skip
+
+
 def main(wanted: list[str]) -> None:
     """Print a table for each layout."""
-    most = peak(torch.get_num_threads())
-    print(f"FMA peak: {peak(1):.0f} GFLOP/s on one thread, {most:.0f} on all\n")
-    for layout in wanted or ["nn", "nt", "tn", "linear", "batch"]:
-        print(f"| {layout} | flambeau | GFLOP/s | of the peak | torch / ours | NumPy / ours |")
+    every = peaks(torch.get_num_threads())
+    print(machine())
+    for name, most in every.items():
+        print(f"{name}: {most:.0f} GFLOP/s on {torch.get_num_threads()} threads")
+    for layout in wanted or ["nn", "nt", "tn", "linear", "batch", "rows", *NARROW]:
+        tile = tile_of(layout)
+        print(f"\n| {layout} | flambeau | GFLOP/s | of the peak | torch / ours | NumPy / ours |")
         print("|---|---|---|---|---|---|")
-        for shape in BATCHES if layout == "batch" else SQUARES + NETS:
-            ours, theirs, numpy = fastest(products("nn" if layout == "batch" else layout, shape))
-            rate = 2 * float(np.prod(shape)) / ours / 1e9
-            print(f"| {'x'.join(map(str, shape))} | {ours * 1e6:.1f} us | {rate:.0f} | "
-                  f"{rate / most:.0%} | {theirs / ours:.2f} | {numpy / ours:.2f} |",
-                  flush=True)  # fmt: skip
+        for shape in shapes_of(layout):
+            print(row(layout, shape, every[f"{tile.number} {tile.name}"]), flush=True)
 
 
 if __name__ == "__main__":

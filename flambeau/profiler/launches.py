@@ -17,9 +17,11 @@ _plain: list[tuple[type, str, Callable[..., Any]]] = []
 
 def _watch() -> None:
     from flambeau._ops.products.gemm_direct import Direct
+    from flambeau._ops.products.panels import Panels
 
     launching = (
         (Kernel, "__call__"), (Kernel, "once"), (Kernel, "parallel"), (Direct, "run"),
+        (Panels, "run"),
     )  # fmt: skip
     for owner, method in launching:
         plain = getattr(owner, method)

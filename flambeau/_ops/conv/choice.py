@@ -41,6 +41,18 @@ def _compiled(weight_shape: Ints, images: int, output: Ints, groups: int, dtype:
     return compiled_conv
 
 
+def _is_product(data: Array, weight_shape: Ints, output: Ints, groups: int) -> bool:
+    """Whether products of matrices compute a convolution (`by_products`)."""
+    return data.dtype.itemsize == 2 and by_products().serve(data, weight_shape, output, groups)  # type: ignore[no-any-return]  # noqa: PLR2004
+
+
+def by_products() -> Any:
+    """Convolutions as products, imported when half types first meet them."""
+    from flambeau._ops.conv import by_products as found
+
+    return found
+
+
 class PackedWeight:
     """A weight `(O, C / groups, *kernel)` that stays as it is: what kernels make of it is kept."""
 
@@ -68,6 +80,8 @@ def conv(input: Array, weight: Array | PackedWeight, bias: Array | None, stride:
     if kernels is None:
         result = plain.conv(input, matrix, bias, stride, padding, dilation, groups)
         return after.applied(result)
+    if after is NOTHING and _is_product(input, matrix.shape, output, groups):
+        return by_products().forward(input, matrix, bias, output, stride, padding, dilation)
     numbers = (output, stride, padding, dilation, groups)
     return _forward(kernels, input, matrix, bias, numbers, after, packed)
 
@@ -94,6 +108,11 @@ def conv_backward_input(grad: Array, weight: Array, input_shape: Ints, stride: I
     kernels = _compiled(weight.shape, len(grad), grad.shape[2:], groups, grad.dtype)
     if kernels is None:
         return plain.conv_backward_input(grad, weight, input_shape, *numbers)
+    plainly = {*numbers[0], *numbers[2]} == {1}
+    if plainly and _is_product(grad, weight.shape, input_shape[2:], groups):
+        found = by_products().backward_input(grad, weight, input_shape, numbers[1])
+        if found is not None:
+            return found
     return _to_input(kernels, grad, weight, tuple(input_shape), numbers)
 
 
@@ -122,6 +141,10 @@ def conv_backward_weight(grad: Array, input: Array, weight_shape: Ints, stride: 
         return plain.conv_backward_weight(
             grad, input, weight_shape, stride, padding, dilation, groups
         )
+    both = grad.flags.c_contiguous and input.flags.c_contiguous
+    if both and _is_product(grad, weight_shape, grad.shape[2:], groups):
+        steps = tuple(stride), tuple(padding), tuple(dilation)
+        return by_products().backward_weight(grad, input, weight_shape, *steps)
     return kernels.backward_weight(grad, input, weight_shape, stride, padding, dilation, groups)
 
 

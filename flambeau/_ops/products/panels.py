@@ -114,6 +114,8 @@ def in_place(array: np.ndarray) -> tuple[int, int] | None:
 class Panels:
     """How products of two arrays of these shapes and strides are computed."""
 
+    name = "multiply_panels"
+
     def __init__(self, left: np.ndarray, right: np.ndarray, dtype: np.dtype, tile: Tile,
                  threads: int) -> None:  # fmt: skip
         rows, depth = left.shape[-2:]
