@@ -83,7 +83,8 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         return NotImplemented
     at_left, at_right = address(left), address(right)
     at_added = 0 if added is None else address(added)
-    low = (at_left | at_right | at_added) & 255
+    at_bias = 0 if bias is None else address(bias)
+    low = (at_left | at_right | at_added | at_bias) & 255
     if tf32 is None:
         tf32 = letter in "fF" and allows_tf32()
     key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
@@ -102,8 +103,7 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     block = Block(ready.nbytes, Current.device)
     out = device_array.over_block(block, ready.kind, ready.shape, ready.dtype, ready.steps)
     if ready.plan is not None:
-        ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta,
-                       0 if bias is None else address(bias),
+        ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta, at_bias,
                        0 if aux is None else address(aux))  # fmt: skip
     elif out.size:
         return NotImplemented if added is not None or bias is not None else zeroed(out)

@@ -25,6 +25,10 @@ from flambeau._runtime.cuda.memory import Block, Current, running
 
 WORKSPACE = 32 << 20
 CANDIDATES = 8
+DESCRIPTIONS = 256
+"""Descriptions that a plan keeps, one for each pair of addresses of bias and aux."""
+WRITING_BESIDE = (numbers.GELU_AUX, numbers.GELU_AUX_BIAS, numbers.BGRADB)
+"""Epilogues that write besides the result."""
 MEASURED = 1 << 30
 """Multiply-adds from which on candidates are measured; the launch outweighs smaller products."""
 
@@ -149,29 +153,41 @@ class Plan:
         left, right, out = product.left, product.right, product.out
         self.result = kind.result or numbers.RESULTS.get(kind.dtype, kind.dtype)
         self.sizes = tuple(np.dtype(_numpy(name)).itemsize for name in (kind.dtype, self.result))
-        values = {
+        self.values = {
             "transa": _operation(right, kind.conjugated[1]),
             "transb": _operation(left, kind.conjugated[0]),
             "epilogue": kind.epilogue,
         }
         if kind.epilogue in numbers.WITH_AUX:
-            values["aux_ld"] = out.ld
-        self.description = self.lt.description(kind, values)
+            self.values["aux_ld"] = out.ld
         rows, columns, depth, batch = product.rows, product.columns, product.depth, product.batch
-        layouts = [
+        self.layouts = (
             self.lt.layout(kind.dtype, columns, depth, right, batch),
             self.lt.layout(kind.dtype, depth, rows, left, batch),
             self.lt.layout(self.result, columns, rows, product.added or out, batch),
             self.lt.layout(self.result, columns, rows, out, batch),
-        ]
-        self.layouts = layouts
-        self.pointed = kind.epilogue in numbers.WITH_BIAS or kind.epilogue in numbers.WITH_AUX
+        )
         self.lock = threading.Lock()
-        placed = (layouts[0], layouts[1], layouts[2], layouts[3])
-        self.found = self.lt.algorithms(self.description, placed, kind, self._alignment())
+        self.descriptions: dict[tuple[int, int], int] = {}
+        self.shared = self._described(*self._any_addresses())
+        self.found = self.lt.algorithms(self.shared, self.layouts, kind, self._alignment())
         self.chosen = addressof(self.found[0])
         self.settled = len(self.found) == 1 or not kind.measured or work(product) < MEASURED
         self.alone = len(product.outer) == 1
+
+    def _any_addresses(self) -> tuple[int, int]:
+        """Addresses as those of bias and aux will be, for the heuristic to look at; 0 for what the
+        epilogue does not have."""
+        somewhere = workspace(WORKSPACE)
+        return (somewhere if self.kind.epilogue in numbers.WITH_BIAS else 0,
+                somewhere if self.kind.epilogue in numbers.WITH_AUX else 0)  # fmt: skip
+
+    def _described(self, bias: int, aux: int) -> int:
+        """A description of its own for these addresses, which a description holds."""
+        given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
+        made = self.lt.description(self.kind, {**self.values, **given})
+        self.descriptions[bias, aux] = made
+        return made
 
     def _alignment(self) -> int:
         """What all addresses of all calls are multiples of."""
@@ -186,19 +202,22 @@ class Plan:
         current stream."""
         if not self.settled and not capturing():
             self._settle(left, right, out, added, alpha, beta, bias, aux)
-        if not self.pointed:
-            self._launch(left, right, out, added, alpha, beta)
+        description = self.descriptions.get((bias, aux))
+        if description is None and len(self.descriptions) < DESCRIPTIONS:
+            description = self._described(bias, aux)
+        if description is not None:
+            self._launch(description, left, right, out, added, alpha, beta)
             return
-        with self.lock:  # the description is shared, and it holds these addresses
+        with self.lock:
             self._point(bias, aux)
-            self._launch(left, right, out, added, alpha, beta)
+            self._launch(self.shared, left, right, out, added, alpha, beta)
 
     def _point(self, bias: int, aux: int) -> None:
-        for name, address in (("bias", bias), ("aux", aux)):
-            if address:
-                self.lt._put("MatmulDesc", self.description, numbers.DESCRIPTION, {name: address})
+        """Let the shared description hold these addresses."""
+        given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
+        self.lt._put("MatmulDesc", self.shared, numbers.DESCRIPTION, given)
 
-    def _launch(self, left: int, right: int, out: int, added: int, alpha: complex,
+    def _launch(self, description: int, left: int, right: int, out: int, added: int, alpha: complex,
                 beta: complex) -> None:  # fmt: skip
         lt, (of_b, of_a, of_c, of_d) = self.lt, self.layouts
         _, at_alpha = scalar(self.kind.dtype, alpha)
@@ -209,8 +228,8 @@ class Plan:
             corners = self.product.outer
             places = [self._moved(corner, left, right, out, added) for corner in corners]
         for a, b, d, c in places:
-            status = lt.matmul(lt.handle, self.description, at_alpha, b, of_b, a, of_a, at_beta, c,
-                               of_c, d, of_d, self.chosen, space, WORKSPACE, stream)  # fmt: skip
+            status = lt.matmul(lt.handle, description, at_alpha, b, of_b, a, of_a, at_beta, c, of_c,
+                               d, of_d, self.chosen, space, WORKSPACE, stream)  # fmt: skip
             if status:
                 raise lt.foreign.error("cublasLtMatmul", status)
 
@@ -227,20 +246,23 @@ class Plan:
         the caller has is written."""
         self.settled = True
         size = self._extent()
-        scratch = Block(size, Current.device)
-        beside = Block(size, Current.device) if self.pointed else None
-        bias = beside.address if beside and self.kind.epilogue == numbers.BGRADB else bias
-        writes_aux = self.kind.epilogue in (numbers.GELU_AUX, numbers.GELU_AUX_BIAS)
-        aux = beside.address if beside and writes_aux else aux
+        epilogue = self.kind.epilogue
+        scratch, beside = Block(size, Current.device), None
+        if epilogue in WRITING_BESIDE:
+            beside = Block(size, Current.device)
+            if epilogue == numbers.BGRADB:
+                bias = beside.address
+            else:
+                aux = beside.address
 
         def attempt(found: Found) -> None:
             self.chosen = addressof(found)
-            with self.lock:
-                self._point(bias, aux)
-                self._launch(left, right, scratch.address, added, alpha, beta)
+            self._point(bias, aux)
+            self._launch(self.shared, left, right, scratch.address, added, alpha, beta)
 
-        number = fastest([lambda found=found: attempt(found) for found in self.found])  # type: ignore[misc]
-        self.chosen = addressof(self.found[number])
+        with self.lock:
+            ways = [lambda found=found: attempt(found) for found in self.found]  # type: ignore[misc]
+            self.chosen = addressof(self.found[fastest(ways)])
 
     def _extent(self) -> int:
         """Bytes from the first to behind the last element of the result."""

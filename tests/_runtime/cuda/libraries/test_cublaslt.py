@@ -237,3 +237,17 @@ def test_calls_of_an_outer_batch_are_less_aligned(device):
     assert len(product.outer) == 2
     Plan(product, Kind("float32")).run(a.address, a.address, out.address)
     close(out.back(), wide(values) @ wide(values).swapaxes(2, 3), 1e-5)
+
+
+def test_more_addresses_than_descriptions(device, monkeypatch):
+    """Biases beyond those that have a description of their own share one."""
+    monkeypatch.setattr(cublaslt, "DESCRIPTIONS", 3)
+    x = OnDevice(np.eye(4, dtype=np.float16))
+    plan = Plan(arranged(x.array, x.array, x.array), Kind("float16", numbers.BIAS))
+    biases = [OnDevice(np.full(4, n, np.float16)) for n in range(6)]
+    for _ in range(2):
+        for number, bias in enumerate(biases):
+            out = OnDevice(np.zeros((4, 4), np.float16))
+            plan.run(x.address, x.address, out.address, bias=bias.address)
+            assert (out.back() == np.eye(4) + number).all()
+    assert len(plan.descriptions) == 3
