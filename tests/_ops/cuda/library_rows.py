@@ -336,6 +336,32 @@ def spectra() -> None:
                 assert torch.allclose(s, expected[1].to(s.dtype), atol=1e-4)
 
 
+def captured_graphs_hold_all_of_it() -> None:
+    """Workspaces, masks and ones are made while a graph is captured, for the first time."""
+    weight, m = torch.randn(8, 8, 3, 3).cuda(), torch.randn(9, 6).cuda()
+    x = torch.randn(2, 8, 6, 6).cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = (
+            F.conv2d(x, weight, padding=1),
+            F.linear(x[:, :, ::2], m, x[0, 0, 0, :1].expand(9)),
+            F.scaled_dot_product_attention(x, x, x, is_causal=True),
+            torch.addmm(x[0, 0, :1].t(), x[0, 0], x[0, 1], beta=2),
+        )
+    for _ in range(2):
+        x.copy_(torch.randn(2, 8, 6, 6))
+        graph.replay()
+        y = x.cpu()
+        expected = (
+            F.conv2d(y, weight.cpu(), padding=1),
+            F.linear(y[:, :, ::2], m.cpu(), y[0, 0, 0, :1].expand(9)),
+            F.scaled_dot_product_attention(y, y, y, is_causal=True),
+            torch.addmm(y[0, 0, :1].t(), y[0, 0], y[0, 1], beta=2),
+        )
+        for have, wanted in zip(results, expected, strict=True):
+            assert torch.allclose(have.cpu(), wanted, atol=1e-4)
+
+
 FACTS = {
     name: value for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._runtime.cuda.driver import NOT_CAPTURING
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
 from flambeau._runtime.cuda.libraries.timing import fastest
-from flambeau._runtime.cuda.libraries.workspaces import workspace
-from flambeau._runtime.cuda.memory import Block, Current, running
+from flambeau._runtime.cuda.libraries.workspaces import capturing, workspace
+from flambeau._runtime.cuda.memory import Block, Current
 
 WORKSPACE = 32 << 20
 CANDIDATES = 8
@@ -270,11 +269,6 @@ class Plan:
         size = (product.rows - 1) * product.out.ld + product.columns
         size += (product.batch - 1) * product.out.step + max(c[2] for c in product.outer)
         return int(size * self.sizes[1])
-
-
-def capturing() -> bool:
-    """Whether the current stream's work goes into a graph: nothing may be waited for then."""
-    return running().capture_status(Current.stream) != NOT_CAPTURING
 
 
 @cache

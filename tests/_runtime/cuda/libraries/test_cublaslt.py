@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from flambeau._runtime.cuda.libraries import cublaslt, timing
+from flambeau._runtime.cuda.libraries import cublaslt, timing, workspaces
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.matrices import arranged, contiguous
@@ -251,3 +251,12 @@ def test_more_addresses_than_descriptions(device, monkeypatch):
             plan.run(x.address, x.address, out.address, bias=bias.address)
             assert (out.back() == np.eye(4) + number).all()
     assert len(plan.descriptions) == 3
+
+
+def test_workspaces_grow_and_stay(device):
+    """Graphs hold the addresses of those that they were captured with."""
+    first = workspaces.workspace(1000)
+    assert workspaces.workspace(500) == first
+    second = workspaces.workspace(1001)
+    assert second != first
+    assert workspaces.workspace(2000) == second
