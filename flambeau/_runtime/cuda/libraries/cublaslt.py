@@ -18,14 +18,15 @@ from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
+from flambeau._runtime.cuda.libraries.product_call import builtin
 from flambeau._runtime.cuda.libraries.timing import fastest
 from flambeau._runtime.cuda.libraries.workspaces import capturing, workspace
 from flambeau._runtime.cuda.memory import Block, Current
 
 WORKSPACE = 32 << 20
 CANDIDATES = 8
-DESCRIPTIONS = 256
-"""Descriptions that a plan keeps, one for each pair of addresses of bias and aux."""
+CALLS = 256
+"""Calls that a plan keeps, one for each stream and each pair of addresses of bias and aux."""
 WRITING_BESIDE = (numbers.GELU_AUX, numbers.GELU_AUX_BIAS, numbers.BGRADB)
 """Epilogues that write besides the result."""
 MEASURED = 1 << 30
@@ -166,8 +167,10 @@ class Plan:
             self.lt.layout(self.result, columns, rows, product.added or out, batch),
             self.lt.layout(self.result, columns, rows, out, batch),
         )
+        self.takes_bias = kind.epilogue in numbers.WITH_BIAS
+        self.takes_aux = kind.epilogue in numbers.WITH_AUX
         self.lock = threading.Lock()
-        self.descriptions: dict[tuple[int, int], int] = {}
+        self.calls: dict[tuple[int, int, int], Any] = {}
         self.shared = self._described(*self._any_addresses())
         self.found = self.lt.algorithms(self.shared, self.layouts, kind, self._alignment())
         self.chosen = addressof(self.found[0])
@@ -178,15 +181,12 @@ class Plan:
         """Addresses as those of bias and aux will be, for the heuristic to look at; 0 for what the
         epilogue does not have."""
         somewhere = workspace(WORKSPACE)
-        return (somewhere if self.kind.epilogue in numbers.WITH_BIAS else 0,
-                somewhere if self.kind.epilogue in numbers.WITH_AUX else 0)  # fmt: skip
+        return somewhere * self.takes_bias, somewhere * self.takes_aux
 
     def _described(self, bias: int, aux: int) -> int:
-        """A description of its own for these addresses, which a description holds."""
+        """A description that holds these addresses."""
         given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
-        made = self.lt.description(self.kind, {**self.values, **given})
-        self.descriptions[bias, aux] = made
-        return made
+        return self.lt.description(self.kind, {**self.values, **given})
 
     def _alignment(self) -> int:
         """What all addresses of all calls are multiples of."""
@@ -199,38 +199,50 @@ class Plan:
             beta: complex = 0, bias: int = 0, aux: int = 0) -> None:  # fmt: skip
         """Write `alpha * left @ right + beta * added`, then the epilogue, to addresses; on the
         current stream."""
+        bias, aux = bias * self.takes_bias, aux * self.takes_aux
         if not self.settled and not capturing():
             self._settle(left, right, out, added, alpha, beta, bias, aux)
-        description = self.descriptions.get((bias, aux))
-        if description is None and len(self.descriptions) < DESCRIPTIONS:
-            description = self._described(bias, aux)
-        if description is not None:
-            self._launch(description, left, right, out, added, alpha, beta)
+        call = self.calls.get((bias, aux, Current.stream))
+        if call is None:
+            call = self._call(bias, aux)
+        if call is not None:
+            self._launch(call, left, right, out, added, alpha, beta)
             return
         with self.lock:
-            self._point(bias, aux)
-            self._launch(self.shared, left, right, out, added, alpha, beta)
+            self._launch(self._pointed(bias, aux), left, right, out, added, alpha, beta)
 
-    def _point(self, bias: int, aux: int) -> None:
-        """Let the shared description hold these addresses."""
+    def _call(self, bias: int, aux: int) -> Any:
+        """The library's function for these addresses and the current stream, with a description of
+        its own; None where there are enough of them."""
+        if len(self.calls) >= CALLS:
+            return None
+        description = self._described(bias, aux) if bias or aux else self.shared
+        call = self.calls[bias, aux, Current.stream] = self._made(description)
+        return call
+
+    def _made(self, description: int) -> Any:
+        return builtin(self.lt.matmul, self.lt.handle, description, *self.layouts, self.chosen,
+                       workspace(WORKSPACE), WORKSPACE)  # fmt: skip
+
+    def _pointed(self, bias: int, aux: int) -> Any:
+        """The same with the description that all others share, which has to hold the addresses
+        until the call is done."""
         given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
         self.lt._put("MatmulDesc", self.shared, numbers.DESCRIPTION, given)
+        return self._made(self.shared)
 
-    def _launch(self, description: int, left: int, right: int, out: int, added: int, alpha: complex,
+    def _launch(self, call: Any, left: int, right: int, out: int, added: int, alpha: complex,
                 beta: complex) -> None:  # fmt: skip
-        lt, (of_b, of_a, of_c, of_d) = self.lt, self.layouts
         _, at_alpha = scalar(self.kind.dtype, alpha)
         _, at_beta = scalar(self.kind.dtype, beta)
-        space, stream = workspace(WORKSPACE), Current.stream
         places = [(left, right, out, added or out)]
         if not self.alone:
             corners = self.product.outer
             places = [self._moved(corner, left, right, out, added) for corner in corners]
         for a, b, d, c in places:
-            status = lt.matmul(lt.handle, description, at_alpha, b, of_b, a, of_a, at_beta, c, of_c,
-                               d, of_d, self.chosen, space, WORKSPACE, stream)  # fmt: skip
+            status = call(at_alpha, b, a, at_beta, c, d, Current.stream)
             if status:
-                raise lt.foreign.error("cublasLtMatmul", status)
+                raise self.lt.foreign.error("cublasLtMatmul", status)
 
     def _moved(self, corner: tuple[int, ...], left: int, right: int, out: int,
                added: int) -> tuple[int, int, int, int]:  # fmt: skip
@@ -256,12 +268,13 @@ class Plan:
 
         def attempt(found: Found) -> None:
             self.chosen = addressof(found)
-            self._point(bias, aux)
-            self._launch(self.shared, left, right, scratch.address, added, alpha, beta)
+            call = self._pointed(bias, aux)
+            self._launch(call, left, right, scratch.address, added, alpha, beta)
 
         with self.lock:
             ways = [lambda found=found: attempt(found) for found in self.found]  # type: ignore[misc]
             self.chosen = addressof(self.found[fastest(ways)])
+            self.calls.clear()
 
     def _extent(self) -> int:
         """Bytes from the first to behind the last element of the result."""

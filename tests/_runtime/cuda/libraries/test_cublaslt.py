@@ -239,9 +239,9 @@ def test_calls_of_an_outer_batch_are_less_aligned(device):
     close(out.back(), wide(values) @ wide(values).swapaxes(2, 3), 1e-5)
 
 
-def test_more_addresses_than_descriptions(device, monkeypatch):
+def test_more_addresses_than_calls(device, monkeypatch):
     """Biases beyond those that have a description of their own share one."""
-    monkeypatch.setattr(cublaslt, "DESCRIPTIONS", 3)
+    monkeypatch.setattr(cublaslt, "CALLS", 3)
     x = OnDevice(np.eye(4, dtype=np.float16))
     plan = Plan(arranged(x.array, x.array, x.array), Kind("float16", numbers.BIAS))
     biases = [OnDevice(np.full(4, n, np.float16)) for n in range(6)]
@@ -250,7 +250,7 @@ def test_more_addresses_than_descriptions(device, monkeypatch):
             out = OnDevice(np.zeros((4, 4), np.float16))
             plan.run(x.address, x.address, out.address, bias=bias.address)
             assert (out.back() == np.eye(4) + number).all()
-    assert len(plan.descriptions) == 3
+    assert len(plan.calls) == 3
 
 
 def test_workspaces_grow_and_stay(device):
