@@ -221,6 +221,15 @@ def channels_last_stays() -> None:
     assert F.conv2d(x.contiguous().cuda(), weight.cuda()).is_contiguous()
 
 
+def row_major_halves_are_channels_last_inside() -> None:
+    x, weight = drawn(torch.float16, 2, 32, 5, 6), drawn(torch.float16, 40, 32, 3, 3) * 0.1
+    bias = drawn(torch.float16, 40)
+    same_on_both(lambda x, w, b: F.conv2d(x, w, b, 1, 1), x, weight, bias)
+    y = drawn(torch.float16, 2, 40, 3, 4)
+    same_on_both(lambda y, w: F.conv_transpose2d(y, w, None, 2, 1), y, weight)
+    assert F.conv2d(x.cuda(), weight.cuda()).is_contiguous()
+
+
 def flags_of_cudnn_act() -> None:
     x, w = torch.randn(1, 8, 12, 12), torch.randn(8, 8, 3, 3)
     wanted = F.conv2d(x.double(), w.double())
