@@ -11,9 +11,9 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from flambeau._core import dtype as dt
 from flambeau._core.attention_backends import Permitted
 from flambeau._core.cudnn_settings import Cudnn
-from flambeau._ops.attention.dot_product import later_keys
 from flambeau._ops.cuda.products import FLOAT32, LEFT, RIGHT, as_array, multiply
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import are_in_rows
@@ -24,6 +24,7 @@ from flambeau._runtime.cuda.libraries.cudnn import Wishes
 from flambeau._runtime.cuda.libraries.cudnn_attention import Attention, Forward, forward
 from flambeau._runtime.cuda.libraries.finding import MissingLibrary
 from flambeau._runtime.cuda.libraries.matrices import Array, contiguous
+from flambeau._runtime.cuda.libraries.workspaces import capturing
 from flambeau._runtime.cuda.memory import Current
 from flambeau._tensor import device_array
 from flambeau._tensor.tensor import wrap
@@ -41,17 +42,27 @@ def times(left: Any, right: Any, **how: Any) -> Any:
     return wrap(found)
 
 
+def blocked(queries: int, keys: int) -> Any:
+    """[L, S] on the current device: whether the key comes behind the query. Kept, but for what is
+    computed when a graph is replayed."""
+    return _blocked(queries, keys) if capturing() else _kept(queries, keys, Current.device)
+
+
 @lru_cache(16)
-def blocked(queries: int, keys: int, device: int) -> Any:
-    """[L, S] on a device: whether the key comes behind the query."""
-    return wrap(device_array.from_host(later_keys(queries, keys), device_array.CUDA[device]))
+def _kept(queries: int, keys: int, device: int) -> Any:
+    return _blocked(queries, keys)
+
+
+def _blocked(queries: int, keys: int) -> Any:
+    place = device_array.CUDA[Current.device]
+    return ops.triu(ops.ones((queries, keys), dtype=dt.bool_, device=place), 1)
 
 
 def scores_of(query: Any, key: Any, mask: Any, is_causal: bool, scale: float) -> Any:
     """`query @ key.T * scale` with the masks: [B, H, L, S], at least in single precision."""
     scores = times(query, key, alpha=scale, turned=RIGHT, widened=True)
     if is_causal:
-        later = blocked(query._data.shape[2], key._data.shape[2], Current.device)
+        later = blocked(query._data.shape[2], key._data.shape[2])
         scores = ops.masked_fill(scores, later, -math.inf)
     if mask is None:
         return scores
@@ -70,7 +81,7 @@ def weights_again(query: Any, key: Any, mask: Any, is_causal: bool, scale: float
         scores = scores_of(query, key, mask, is_causal, scale)
         return ops._attention_weights(scores, sums)
     if is_causal:
-        hidden = blocked(query._data.shape[2], key._data.shape[2], Current.device)
+        hidden = blocked(query._data.shape[2], key._data.shape[2])
     else:
         hidden = ops.logical_not(mask)
     return ops._attention_open_weights(scores_of(query, key, None, False, scale), sums, hidden)

@@ -15,13 +15,16 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core import precision
+from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.settings import Determinism
 from flambeau._ops.cuda.table import on_gpu, writing_on_gpu
+from flambeau._ops.table.namespace import ops
 from flambeau._ops.views.basic import expand
 from flambeau._runtime.cpu import address, element_strides
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.matrices import Array, Product, arranged, contiguous, stored
+from flambeau._runtime.cuda.libraries.workspaces import capturing
 from flambeau._runtime.cuda.memory import Block, Current, running
 from flambeau._tensor import device_array
 
@@ -83,7 +86,8 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         return NotImplemented
     at_left, at_right = address(left), address(right)
     at_added = 0 if added is None else address(added)
-    low = (at_left | at_right | at_added) & 255
+    at_bias = 0 if bias is None else address(bias)
+    low = (at_left | at_right | at_added | at_bias) & 255
     if tf32 is None:
         tf32 = letter in "fF" and allows_tf32()
     key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
@@ -102,8 +106,7 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     block = Block(ready.nbytes, Current.device)
     out = device_array.over_block(block, ready.kind, ready.shape, ready.dtype, ready.steps)
     if ready.plan is not None:
-        ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta,
-                       0 if bias is None else address(bias),
+        ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta, at_bias,
                        0 if aux is None else address(aux))  # fmt: skip
     elif out.size:
         return NotImplemented if added is not None or bias is not None else zeroed(out)
@@ -468,13 +471,16 @@ ONES: dict[tuple[str, int], Any] = {}
 
 
 def ones(length: int, dtype: np.dtype[Any]) -> Any:
-    """[N] of ones, the beginning of a longer array that is kept."""
+    """[N] of ones, the beginning of a longer array that is kept; while a graph is captured, of an
+    array of its own, which is written when the graph is replayed."""
     key = dtype.char, Current.device
     held = ONES.get(key)
     if held is None or held.size < length:
         size = max(4096, 1 << (length - 1).bit_length())
-        held = ONES[key] = device_array.from_host(np.ones(size, dtype),
-                                                  device_array.CUDA[Current.device])  # fmt: skip
+        kind, place = from_numpy_dtype(dtype), device_array.CUDA[Current.device]
+        held = ops.ones((size,), dtype=kind, device=place)._data
+        if not capturing():
+            ONES[key] = held
     return held[:length]
 
 

@@ -221,6 +221,15 @@ def channels_last_stays() -> None:
     assert F.conv2d(x.contiguous().cuda(), weight.cuda()).is_contiguous()
 
 
+def row_major_halves_are_channels_last_inside() -> None:
+    x, weight = drawn(torch.float16, 2, 32, 5, 6), drawn(torch.float16, 40, 32, 3, 3) * 0.1
+    bias = drawn(torch.float16, 40)
+    same_on_both(lambda x, w, b: F.conv2d(x, w, b, 1, 1), x, weight, bias)
+    y = drawn(torch.float16, 2, 40, 3, 4)
+    same_on_both(lambda y, w: F.conv_transpose2d(y, w, None, 2, 1), y, weight)
+    assert F.conv2d(x.cuda(), weight.cuda()).is_contiguous()
+
+
 def flags_of_cudnn_act() -> None:
     x, w = torch.randn(1, 8, 12, 12), torch.randn(8, 8, 3, 3)
     wanted = F.conv2d(x.double(), w.double())
@@ -334,6 +343,32 @@ def spectra() -> None:
                 again = (left[..., :few] * s.unsqueeze(-2)) @ right[..., :few, :]
                 assert torch.allclose(again, m, atol=1e-4)
                 assert torch.allclose(s, expected[1].to(s.dtype), atol=1e-4)
+
+
+def captured_graphs_hold_all_of_it() -> None:
+    """Workspaces, masks and ones are made while a graph is captured, for the first time."""
+    weight, m = torch.randn(8, 8, 3, 3).cuda(), torch.randn(9, 6).cuda()
+    x = torch.randn(2, 8, 6, 6).cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = (
+            F.conv2d(x, weight, padding=1),
+            F.linear(x[:, :, ::2], m, x[0, 0, 0, :1].expand(9)),
+            F.scaled_dot_product_attention(x, x, x, is_causal=True),
+            torch.addmm(x[0, 0, :1].t(), x[0, 0], x[0, 1], beta=2),
+        )
+    for _ in range(2):
+        x.copy_(torch.randn(2, 8, 6, 6))
+        graph.replay()
+        y = x.cpu()
+        expected = (
+            F.conv2d(y, weight.cpu(), padding=1),
+            F.linear(y[:, :, ::2], m.cpu(), y[0, 0, 0, :1].expand(9)),
+            F.scaled_dot_product_attention(y, y, y, is_causal=True),
+            torch.addmm(y[0, 0, :1].t(), y[0, 0], y[0, 1], beta=2),
+        )
+        for have, wanted in zip(results, expected, strict=True):
+            assert torch.allclose(have.cpu(), wanted, atol=1e-4)
 
 
 FACTS = {

@@ -14,17 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._runtime.cuda.driver import NOT_CAPTURING
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt_numbers import Found
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Product, Stored, work
+from flambeau._runtime.cuda.libraries.product_call import builtin
 from flambeau._runtime.cuda.libraries.timing import fastest
-from flambeau._runtime.cuda.libraries.workspaces import workspace
-from flambeau._runtime.cuda.memory import Block, Current, running
+from flambeau._runtime.cuda.libraries.workspaces import capturing, workspace
+from flambeau._runtime.cuda.memory import Block, Current
 
 WORKSPACE = 32 << 20
 CANDIDATES = 8
+CALLS = 256
+"""Calls that a plan keeps, one for each stream and each pair of addresses of bias and aux."""
+WRITING_BESIDE = (numbers.GELU_AUX, numbers.GELU_AUX_BIAS, numbers.BGRADB)
+"""Epilogues that write besides the result."""
 MEASURED = 1 << 30
 """Multiply-adds from which on candidates are measured; the launch outweighs smaller products."""
 
@@ -149,29 +153,40 @@ class Plan:
         left, right, out = product.left, product.right, product.out
         self.result = kind.result or numbers.RESULTS.get(kind.dtype, kind.dtype)
         self.sizes = tuple(np.dtype(_numpy(name)).itemsize for name in (kind.dtype, self.result))
-        values = {
+        self.values = {
             "transa": _operation(right, kind.conjugated[1]),
             "transb": _operation(left, kind.conjugated[0]),
             "epilogue": kind.epilogue,
         }
         if kind.epilogue in numbers.WITH_AUX:
-            values["aux_ld"] = out.ld
-        self.description = self.lt.description(kind, values)
+            self.values["aux_ld"] = out.ld
         rows, columns, depth, batch = product.rows, product.columns, product.depth, product.batch
-        layouts = [
+        self.layouts = (
             self.lt.layout(kind.dtype, columns, depth, right, batch),
             self.lt.layout(kind.dtype, depth, rows, left, batch),
             self.lt.layout(self.result, columns, rows, product.added or out, batch),
             self.lt.layout(self.result, columns, rows, out, batch),
-        ]
-        self.layouts = layouts
-        self.pointed = kind.epilogue in numbers.WITH_BIAS or kind.epilogue in numbers.WITH_AUX
+        )
+        self.takes_bias = kind.epilogue in numbers.WITH_BIAS
+        self.takes_aux = kind.epilogue in numbers.WITH_AUX
         self.lock = threading.Lock()
-        placed = (layouts[0], layouts[1], layouts[2], layouts[3])
-        self.found = self.lt.algorithms(self.description, placed, kind, self._alignment())
+        self.calls: dict[tuple[int, int, int], Any] = {}
+        self.shared = self._described(*self._any_addresses())
+        self.found = self.lt.algorithms(self.shared, self.layouts, kind, self._alignment())
         self.chosen = addressof(self.found[0])
         self.settled = len(self.found) == 1 or not kind.measured or work(product) < MEASURED
         self.alone = len(product.outer) == 1
+
+    def _any_addresses(self) -> tuple[int, int]:
+        """Addresses as those of bias and aux will be, for the heuristic to look at; 0 for what the
+        epilogue does not have."""
+        somewhere = workspace(WORKSPACE)
+        return somewhere * self.takes_bias, somewhere * self.takes_aux
+
+    def _described(self, bias: int, aux: int) -> int:
+        """A description that holds these addresses."""
+        given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
+        return self.lt.description(self.kind, {**self.values, **given})
 
     def _alignment(self) -> int:
         """What all addresses of all calls are multiples of."""
@@ -184,35 +199,50 @@ class Plan:
             beta: complex = 0, bias: int = 0, aux: int = 0) -> None:  # fmt: skip
         """Write `alpha * left @ right + beta * added`, then the epilogue, to addresses; on the
         current stream."""
+        bias, aux = bias * self.takes_bias, aux * self.takes_aux
         if not self.settled and not capturing():
             self._settle(left, right, out, added, alpha, beta, bias, aux)
-        if not self.pointed:
-            self._launch(left, right, out, added, alpha, beta)
+        call = self.calls.get((bias, aux, Current.stream))
+        if call is None:
+            call = self._call(bias, aux)
+        if call is not None:
+            self._launch(call, left, right, out, added, alpha, beta)
             return
-        with self.lock:  # the description is shared, and it holds these addresses
-            self._point(bias, aux)
-            self._launch(left, right, out, added, alpha, beta)
+        with self.lock:
+            self._launch(self._pointed(bias, aux), left, right, out, added, alpha, beta)
 
-    def _point(self, bias: int, aux: int) -> None:
-        for name, address in (("bias", bias), ("aux", aux)):
-            if address:
-                self.lt._put("MatmulDesc", self.description, numbers.DESCRIPTION, {name: address})
+    def _call(self, bias: int, aux: int) -> Any:
+        """The library's function for these addresses and the current stream, with a description of
+        its own; None where there are enough of them."""
+        if len(self.calls) >= CALLS:
+            return None
+        description = self._described(bias, aux) if bias or aux else self.shared
+        call = self.calls[bias, aux, Current.stream] = self._made(description)
+        return call
 
-    def _launch(self, left: int, right: int, out: int, added: int, alpha: complex,
+    def _made(self, description: int) -> Any:
+        return builtin(self.lt.matmul, self.lt.handle, description, *self.layouts, self.chosen,
+                       workspace(WORKSPACE), WORKSPACE)  # fmt: skip
+
+    def _pointed(self, bias: int, aux: int) -> Any:
+        """The same with the description that all others share, which has to hold the addresses
+        until the call is done."""
+        given = {name: at for name, at in (("bias", bias), ("aux", aux)) if at}
+        self.lt._put("MatmulDesc", self.shared, numbers.DESCRIPTION, given)
+        return self._made(self.shared)
+
+    def _launch(self, call: Any, left: int, right: int, out: int, added: int, alpha: complex,
                 beta: complex) -> None:  # fmt: skip
-        lt, (of_b, of_a, of_c, of_d) = self.lt, self.layouts
         _, at_alpha = scalar(self.kind.dtype, alpha)
         _, at_beta = scalar(self.kind.dtype, beta)
-        space, stream = workspace(WORKSPACE), Current.stream
         places = [(left, right, out, added or out)]
         if not self.alone:
             corners = self.product.outer
             places = [self._moved(corner, left, right, out, added) for corner in corners]
         for a, b, d, c in places:
-            status = lt.matmul(lt.handle, self.description, at_alpha, b, of_b, a, of_a, at_beta, c,
-                               of_c, d, of_d, self.chosen, space, WORKSPACE, stream)  # fmt: skip
+            status = call(at_alpha, b, a, at_beta, c, d, Current.stream)
             if status:
-                raise lt.foreign.error("cublasLtMatmul", status)
+                raise self.lt.foreign.error("cublasLtMatmul", status)
 
     def _moved(self, corner: tuple[int, ...], left: int, right: int, out: int,
                added: int) -> tuple[int, int, int, int]:  # fmt: skip
@@ -227,20 +257,24 @@ class Plan:
         the caller has is written."""
         self.settled = True
         size = self._extent()
-        scratch = Block(size, Current.device)
-        beside = Block(size, Current.device) if self.pointed else None
-        bias = beside.address if beside and self.kind.epilogue == numbers.BGRADB else bias
-        writes_aux = self.kind.epilogue in (numbers.GELU_AUX, numbers.GELU_AUX_BIAS)
-        aux = beside.address if beside and writes_aux else aux
+        epilogue = self.kind.epilogue
+        scratch, beside = Block(size, Current.device), None
+        if epilogue in WRITING_BESIDE:
+            beside = Block(size, Current.device)
+            if epilogue == numbers.BGRADB:
+                bias = beside.address
+            else:
+                aux = beside.address
 
         def attempt(found: Found) -> None:
             self.chosen = addressof(found)
-            with self.lock:
-                self._point(bias, aux)
-                self._launch(left, right, scratch.address, added, alpha, beta)
+            call = self._pointed(bias, aux)
+            self._launch(call, left, right, scratch.address, added, alpha, beta)
 
-        number = fastest([lambda found=found: attempt(found) for found in self.found])  # type: ignore[misc]
-        self.chosen = addressof(self.found[number])
+        with self.lock:
+            ways = [lambda found=found: attempt(found) for found in self.found]  # type: ignore[misc]
+            self.chosen = addressof(self.found[fastest(ways)])
+            self.calls.clear()
 
     def _extent(self) -> int:
         """Bytes from the first to behind the last element of the result."""
@@ -248,11 +282,6 @@ class Plan:
         size = (product.rows - 1) * product.out.ld + product.columns
         size += (product.batch - 1) * product.out.step + max(c[2] for c in product.outer)
         return int(size * self.sizes[1])
-
-
-def capturing() -> bool:
-    """Whether the current stream's work goes into a graph: nothing may be waited for then."""
-    return running().capture_status(Current.stream) != NOT_CAPTURING
 
 
 @cache

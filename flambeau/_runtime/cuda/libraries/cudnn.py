@@ -15,12 +15,12 @@ from typing import Any
 
 from flambeau._runtime.cuda.libraries import cudnn_numbers as numbers
 from flambeau._runtime.cuda.libraries import finding
-from flambeau._runtime.cuda.libraries.cublaslt import Unsupported, capturing
+from flambeau._runtime.cuda.libraries.cublaslt import Unsupported
 from flambeau._runtime.cuda.libraries.cudnn_numbers import KINDS, MODES, TYPES, WIDTHS
 from flambeau._runtime.cuda.libraries.foreign import Foreign, LibraryError, opened
 from flambeau._runtime.cuda.libraries.matrices import Array
 from flambeau._runtime.cuda.libraries.timing import fastest
-from flambeau._runtime.cuda.libraries.workspaces import workspace
+from flambeau._runtime.cuda.libraries.workspaces import capturing, workspace
 from flambeau._runtime.cuda.memory import Block, Current
 
 PROPOSALS = 24

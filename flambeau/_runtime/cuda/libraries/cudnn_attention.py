@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from flambeau._runtime.cuda.libraries import cudnn_numbers as numbers
-from flambeau._runtime.cuda.libraries.cublaslt import Unsupported
 from flambeau._runtime.cuda.libraries.cudnn import Graph, Plan, Wishes
 from flambeau._runtime.cuda.libraries.matrices import Array, contiguous
 
@@ -18,8 +17,8 @@ LOWEST = -3.4028234663852886e38
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Queries, keys, values and the result, [B, H, L, E] or [B, H, S, E]. `rounded`: weights are
-    rounded to the type of the values before they are multiplied."""
+    """Queries, keys, values and the result, [B, H, L, E] or [B, H, S, E]. Weights are rounded to
+    the type of the values before they are multiplied: there are no engines for others."""
 
     dtype: str
     query: Array
@@ -27,7 +26,6 @@ class Attention:
     value: Array
     out: Array
     causal: bool
-    rounded: bool = False
     alignment: int = 16
 
 
@@ -56,16 +54,6 @@ def forward(asked: Attention, wishes: Wishes) -> Forward:
     Raises:
         Unsupported: there is no engine for it.
     """
-    if asked.rounded:
-        return _forward(asked, wishes)
-    try:
-        return _forward(asked, wishes)
-    except Unsupported:
-        return _forward(Attention(asked.dtype, asked.query, asked.key, asked.value, asked.out,
-                                  asked.causal, True, asked.alignment), wishes)  # fmt: skip
-
-
-def _forward(asked: Attention, wishes: Wishes) -> Forward:
     graph = Graph(asked.dtype, asked.alignment)
     batch, heads, queries, _ = asked.query.shape
     keys = asked.key.shape[2]
@@ -89,7 +77,7 @@ def _forward(asked: Attention, wishes: Wishes) -> Forward:
     graph.reduce(numbers.SUM, powers, total)
     graph.pointwise("log", log_total, x=total)
     graph.pointwise("add", graph.tensor(row, "float32"), x=greatest, b=log_total)
-    weights = graph.virtual(whole, asked.dtype if asked.rounded else "float32")
+    weights = graph.virtual(whole, asked.dtype)
     graph.pointwise("div", weights, x=powers, b=total)
     value = graph.tensor(asked.value)
     graph.multiply(weights, value, graph.tensor(asked.out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from ctypes import byref, c_int, c_void_p
 from functools import cache
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from flambeau._runtime.cuda.libraries.foreign import opened
 from flambeau._runtime.cuda.memory import Current
 
+LOCK = threading.Lock()
+"""A plan holds its stream."""
 RANK = 3
 """Dims that one transform goes over, at most."""
 FORWARD, INVERSE = -1, 1
@@ -61,9 +64,10 @@ class Transform:
         """From one address to another, which may be the same for complex ones; the input of a
         transform to real numbers is overwritten."""
         foreign = library()
-        foreign.call("cufftSetStream", self.plan, Current.stream)
         direction = (FORWARD if forward else INVERSE,) if self.name in ("C2C", "Z2Z") else ()
-        foreign.call(f"cufftExec{self.name}", self.plan, given, result, *direction)
+        with LOCK:
+            foreign.call("cufftSetStream", self.plan, Current.stream)
+            foreign.call(f"cufftExec{self.name}", self.plan, given, result, *direction)
 
 
 @cache

@@ -6,6 +6,7 @@ Addresses are those of the device; `info` gets a number for each matrix, 0 where
 from __future__ import annotations
 
 import ctypes
+import threading
 from ctypes import byref, c_byte, c_int, c_int64, c_size_t, c_void_p
 from functools import cache
 from typing import Any
@@ -59,17 +60,20 @@ class Solver:
         foreign.call("cusolverDnCreateParams", byref(params))
         self.start = held.value, params.value
         self.on_host: Any = None
+        self.lock = threading.Lock()
 
     def _run(self, name: str, sizes: tuple[Any, ...], rest: tuple[Any, ...], info: int,
              beside: tuple[int, ...] = ()) -> None:  # fmt: skip
         """A function with the memory that it asks for; on the current stream."""
-        call = self.foreign.call
-        call("cusolverDnSetStream", self.start[0], Current.stream)
-        here, host = c_size_t(), c_size_t()
-        call(f"cusolverDn{name}_bufferSize", *self.start, *sizes, *rest, byref(here), byref(host))
-        self.on_host = ctypes.create_string_buffer(max(host.value, 1))
-        call(f"cusolverDn{name}", *self.start, *sizes, *beside, *rest,
-             workspace(max(here.value, 1)), here.value, self.on_host, host.value, info)  # fmt: skip
+        call, here, host = self.foreign.call, c_size_t(), c_size_t()
+        with self.lock:  # the handle holds the stream
+            call("cusolverDnSetStream", self.start[0], Current.stream)
+            call(f"cusolverDn{name}_bufferSize", *self.start, *sizes, *rest, byref(here),
+                 byref(host))  # fmt: skip
+            self.on_host = ctypes.create_string_buffer(max(host.value, 1))
+            call(f"cusolverDn{name}", *self.start, *sizes, *beside, *rest,
+                 workspace(max(here.value, 1)), here.value, self.on_host, host.value,
+                 info)  # fmt: skip
 
     def cholesky(self, dtype: str, size: int, matrix: int, upper: bool, info: int) -> None:
         """The factor of a Hermitian matrix over one of its triangles."""
@@ -85,9 +89,10 @@ class Solver:
               info: int) -> None:  # fmt: skip
         """The solutions over right-hand sides, from the factors of `lu`."""
         kind = TYPES[dtype]
-        self.foreign.call("cusolverDnSetStream", self.start[0], Current.stream)
-        self.foreign.call("cusolverDnXgetrs", *self.start, AS_IT_IS, size, columns, kind, factors,
-                          size, pivots, kind, right, size, info)  # fmt: skip
+        with self.lock:
+            self.foreign.call("cusolverDnSetStream", self.start[0], Current.stream)
+            self.foreign.call("cusolverDnXgetrs", *self.start, AS_IT_IS, size, columns, kind,
+                              factors, size, pivots, kind, right, size, info)  # fmt: skip
 
     def eigh(self, dtype: str, size: int, matrix: int, values: int, upper: bool, vectors: bool,
              info: int) -> None:  # fmt: skip

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from flambeau._runtime.cuda.memory import Current, running
+from typing import Any
+
+from flambeau._runtime.cuda.driver import NOT_CAPTURING
+from flambeau._runtime.cuda.memory import Block, Current, running
 
 PIECES: dict[tuple[int, int], tuple[int, int]] = {}
+"""Device and stream -> address and size of the piece in use."""
+KEPT: list[Any] = []
+"""Pieces that were too small, and those that graphs were captured with: graphs hold addresses, so
+none is ever given back."""
+
+
+def capturing() -> bool:
+    """Whether the current stream's work goes into a graph: nothing may be waited for then."""
+    return running().capture_status(Current.stream) != NOT_CAPTURING
 
 
 def workspace(nbytes: int) -> int:
@@ -14,9 +26,14 @@ def workspace(nbytes: int) -> int:
     address, size = PIECES.get(key, (0, 0))
     if size >= nbytes:
         return address
-    driver = running()
+    wanted = max(nbytes, 2 * size)
     if address:
-        driver.synchronize()
-        driver.free(address)
-    PIECES[key] = driver.allocate(nbytes), nbytes
-    return PIECES[key][0]
+        KEPT.append(address)
+    if capturing():  # the driver may not be asked for memory now; the allocator knows how
+        block = Block(wanted, Current.device)
+        KEPT.append(block)
+        address = block.address
+    else:
+        address = running().allocate(wanted)
+    PIECES[key] = address, wanted
+    return address

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from flambeau._runtime.cuda.libraries import cublaslt, timing
+from flambeau._runtime.cuda.libraries import cublaslt, timing, workspaces
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
 from flambeau._runtime.cuda.libraries.matrices import arranged, contiguous
@@ -237,3 +237,26 @@ def test_calls_of_an_outer_batch_are_less_aligned(device):
     assert len(product.outer) == 2
     Plan(product, Kind("float32")).run(a.address, a.address, out.address)
     close(out.back(), wide(values) @ wide(values).swapaxes(2, 3), 1e-5)
+
+
+def test_more_addresses_than_calls(device, monkeypatch):
+    """Biases beyond those that have a description of their own share one."""
+    monkeypatch.setattr(cublaslt, "CALLS", 3)
+    x = OnDevice(np.eye(4, dtype=np.float16))
+    plan = Plan(arranged(x.array, x.array, x.array), Kind("float16", numbers.BIAS))
+    biases = [OnDevice(np.full(4, n, np.float16)) for n in range(6)]
+    for _ in range(2):
+        for number, bias in enumerate(biases):
+            out = OnDevice(np.zeros((4, 4), np.float16))
+            plan.run(x.address, x.address, out.address, bias=bias.address)
+            assert (out.back() == np.eye(4) + number).all()
+    assert len(plan.calls) == 3
+
+
+def test_workspaces_grow_and_stay(device):
+    """Graphs hold the addresses of those that they were captured with."""
+    first = workspaces.workspace(1000)
+    assert workspaces.workspace(500) == first
+    second = workspaces.workspace(1001)
+    assert second != first
+    assert workspaces.workspace(2000) == second

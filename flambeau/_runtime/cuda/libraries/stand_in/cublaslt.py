@@ -186,6 +186,11 @@ def _check(how: Description, a: Layout, b: Layout, c: Layout, d: Layout) -> None
 
 
 def _check_epilogue(how: Description, dtype: str) -> None:
+    with_bias, with_aux = how["bias"] != 0, how["aux"] != 0
+    if with_bias != (how["epilogue"] in numbers.WITH_BIAS):
+        raise Refusal(numbers.NOT_SUPPORTED)
+    if with_aux != (how["epilogue"] in numbers.WITH_AUX):
+        raise Refusal(numbers.NOT_SUPPORTED)
     halves = dtype in ("float16", "bfloat16")
     if dtype in ("complex64", "complex128", "float64", "int8"):
         raise Refusal(numbers.NOT_SUPPORTED)
