@@ -18,7 +18,7 @@ from flambeau._core.allocation import overflowed
 from flambeau._core.device import CUDA, Cuda, Defaults, device
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime.cpu import _bytes, address, element_strides
-from flambeau._runtime.cuda import memory, pinned
+from flambeau._runtime.cuda import constants, memory, pinned
 from flambeau._runtime.cuda.driver import driver
 from flambeau._tensor.numberless import Numberless
 
@@ -229,6 +229,15 @@ def from_host(data: np.ndarray, place: device) -> Any:
             memory.running().to_device(address(result), address(data), data.nbytes, stream)
             if pinned.starts:
                 pinned.used_by(address(data), result.place.index, stream)
+    return result
+
+
+def constant(data: np.ndarray, place: device) -> Any:
+    """The same for numbers that no program has given: they may go into graphs (`constants`)."""
+    result = like(data, place.index or 0)
+    if data.size:
+        with memory.there(place.index):
+            constants.copied(address(result), address(data), data.nbytes)
     return result
 
 

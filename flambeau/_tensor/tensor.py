@@ -14,7 +14,7 @@ from flambeau._core.device import CPU, META, device, made_on, thread
 from flambeau._core.layout import Size, _Constant, strided
 from flambeau._runtime.cpu import element_strides
 from flambeau._tensor.attributes import FIELDS, TensorBase, attributes
-from flambeau._tensor.device_array import DeviceArray, from_host
+from flambeau._tensor.device_array import DeviceArray, constant, from_host
 from flambeau._tensor.meta import Meta, like
 from flambeau._tensor.numberless import as_array
 from flambeau._tensor.pinned_arrays import wanted
@@ -232,7 +232,9 @@ def placed(data: np.ndarray) -> Any:
         return wanted(data, place)
     if place is None or data.__class__ is not np.ndarray:
         return data
-    return without_memory(data) if place is META else from_host(data, place)
+    if place is META:
+        return without_memory(data)
+    return constant(data, place) if data.flags.c_contiguous else from_host(data, place)
 
 
 def on_device_of(tensor: Tensor, other: Tensor) -> Tensor:
@@ -242,7 +244,9 @@ def on_device_of(tensor: Tensor, other: Tensor) -> Tensor:
         if place is META:
             tensor._data = without_memory(tensor._data)
         elif place is not CPU:
-            tensor._data = from_host(tensor._data, place)
+            tensor._data = constant(
+                np.ascontiguousarray(tensor._data).reshape(tensor._data.shape), place
+            )
     return tensor
 
 

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.device import CPU
 from flambeau._core.dtype import BY_NUMPY
+from flambeau._core.layout import contiguous_strides
+from flambeau._tensor import device_array
 from flambeau._tensor.examples import Example
 from flambeau._tensor.sparse import SparseTensor
 from flambeau._tensor.tensor import (
@@ -247,6 +250,10 @@ def _ones_for(root: Any) -> Tensor | None:
     if dtype.kind == "c":
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
+    place = root.device if isinstance(root, Tensor) else CPU
+    if place.type == "cuda":
+        strides = contiguous_strides(shape)
+        return wrap(device_array.filled(shape, strides, dtype, place.index, 1))
     ones = wrap(np.ones(shape, dtype))
     return on_device_of(ones, root) if isinstance(root, Tensor) else ones
 

@@ -8,18 +8,21 @@ import numpy as np
 
 from flambeau._core.device import CPU
 from flambeau._core.dtype import from_numpy_dtype
+from flambeau._core.layout import contiguous_strides
 from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import empty_strided
 from flambeau._tensor import device_array
-from flambeau._tensor.device_array import DeviceArray, from_host
+from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import tools
 
 
 def _zeros(shape: Any, numpy_dtype: Any, place: Any = CPU) -> Tensor:
-    data = np.zeros(shape, numpy_dtype)
-    return wrap(data if place is CPU else from_host(data, place))
+    if place.type == "cuda":
+        strides = contiguous_strides(shape)
+        return wrap(device_array.filled(shape, strides, numpy_dtype, place.index, 0))
+    return wrap(np.zeros(shape, numpy_dtype))
 
 
 def _empty_strided(like: Tensor, shape: Any, strides: Any) -> Any:

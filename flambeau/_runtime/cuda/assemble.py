@@ -63,7 +63,9 @@ def image(native: Any, statics: dict[str, Any], shape: Shape, arch: str) -> byte
     """A kernel as a cubin, or as PTX where there is no ptxas; from the disk if it is there."""
     program = ptxas()
     status = Path(__file__).stat()
-    form = f"cuda {native.name} {arch} {shape} {bool(program)} {status.st_size} {status.st_mtime_ns}"
+    form = (
+        f"cuda {native.name} {arch} {shape} {bool(program)} {status.st_size} {status.st_mtime_ns}"
+    )
     key = engine.key_of((native,), statics, form)
     found = cache.read(key)
     if found is None:
