@@ -87,7 +87,9 @@ def check(bridges, functions, calls, name):
 
 def same(impl, w, g, where, bare, grad):
     if not isinstance(w, impl.Tensor):
-        compare.expect(bare or w == g or w != w or isinstance(w, float), f"{where}: {g!r}, not {w!r}")
+        compare.expect(
+            bare or w == g or w != w or isinstance(w, float), f"{where}: {g!r}, not {w!r}"
+        )
         return
     compare.expect(isinstance(g, impl.Tensor), f"{where} is {type(g)}")
     compare.expect(g.device.type == "cuda", f"{where} is on {g.device}")

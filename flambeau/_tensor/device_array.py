@@ -94,13 +94,13 @@ class DeviceArray(Numberless):
     def __bool__(self) -> bool:  # type: ignore[override]
         return bool(to_host(self))
 
-    def __float__(self) -> float:
+    def __float__(self) -> float:  # type: ignore[override]
         return float(self.item())
 
-    def __int__(self) -> int:
+    def __int__(self) -> int:  # type: ignore[override]
         return int(self.item())
 
-    def __complex__(self) -> complex:
+    def __complex__(self) -> complex:  # type: ignore[override]
         return complex(self.item())
 
 
@@ -140,7 +140,7 @@ def extent(data: np.ndarray) -> tuple[int, int]:
     return low, sum([step for step in reach if step > 0]) + data.itemsize
 
 
-def empty(shape: Any, strides: Any, numpy_dtype: Any, index: int) -> Any:
+def empty(shape: Any, strides: Any, numpy_dtype: Any, index: Any) -> Any:
     """A new array on a device; `strides` in elements.
 
     Raises:
@@ -171,7 +171,7 @@ def block_of(data: DeviceArray) -> memory.Block:
     return data.block
 
 
-def filled(shape: Any, strides: Any, numpy_dtype: Any, index: int, number: Any) -> Any:
+def filled(shape: Any, strides: Any, numpy_dtype: Any, index: Any, number: Any) -> Any:
     """A new dense array on a device whose elements are one number (an ndarray of no dims, or what
     NumPy makes one of); None leaves them undefined."""
     result = empty(shape, strides, numpy_dtype, index)

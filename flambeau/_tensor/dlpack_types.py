@@ -7,11 +7,33 @@ makes and reads capsules of unsigned integers of the same size; only the type is
 from __future__ import annotations
 
 import ctypes
+import enum
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of devices, numbered as DLPack numbers them."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
 
 UNSIGNED = 1
 CODES = {

@@ -130,7 +130,7 @@ def _check_stream(stream: Any) -> None:
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
     """(1, 0): the CPU; (2, index): a GPU."""
     if self.is_cuda:
-        from flambeau.utils.dlpack import DLDeviceType
+        from flambeau._tensor.dlpack_types import DLDeviceType
 
         return DLDeviceType.kDLCUDA, self.device.index or 0
     return self._data.__dlpack_device__()  # type: ignore[return-value]

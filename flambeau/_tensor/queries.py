@@ -223,14 +223,14 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *,
             place = "cpu"
         if place is not None:
             return self.to(place, dtype)  # type: ignore[attr-defined]
-    place = getattr(dtype, "place", None) or ("cpu" if hasattr(dtype, "element_type") else None)
+    wanted = getattr(dtype, "place", None) or ("cpu" if hasattr(dtype, "element_type") else None)
     element = dt.Defaults.dtype if dtype is Tensor else getattr(dtype, "element_type", dtype)
     if isinstance(element, builtins.type):
         refuse_class(element)
     if not isinstance(element, dt.dtype):
         raise TypeError("dtype must be a type, str, or dtype object")
-    if place is not None and self.device.type != place:
-        return self.to(place, element, memory_format=memory_format)  # type: ignore[attr-defined]
+    if wanted is not None and self.device.type != wanted:
+        return self.to(wanted, element, memory_format=memory_format)  # type: ignore[attr-defined]
     return self.to(element, memory_format=memory_format)  # type: ignore[attr-defined]
 
 

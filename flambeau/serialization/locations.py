@@ -153,7 +153,8 @@ def _refuse(kind: str, storage: Any, location: str) -> Any:
     if location != kind and not location.startswith(f"{kind}:"):
         return None
     if kind == "cuda" and Cuda.devices():
-        return elsewhere[0](storage, check_available(device("cuda", validate_cuda_device(location))))
+        index = validate_cuda_device(location)
+        return elsewhere[0](storage, check_available(device("cuda", index)))
     if kind in MODULES:
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but "

@@ -3,7 +3,7 @@
     python scripts/gpu_check/training.py --out FILE.json [--quick] [--only REGEX]
 
 Each line: milliseconds of a step here and under PyTorch (medians between events), the losses of the
-first steps of both, and which rows the host computed. `--quick` takes small sizes: for the emulation.
+first steps of both, and which rows the host computed. `--quick` takes small sizes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import flambeau
+from flambeau._ops.cuda import host
 
 
 def filled(torch, module, seed):
@@ -244,33 +245,35 @@ def main():
         torch = None
     faulthandler.enable()
     results = {}
-    for name, (case, kind) in CASES.items():
+    for name in CASES:
         if not re.search(options.only, name):
             continue
         found = results[name] = {}
         for who, library in (("flambeau", flambeau), ("torch", torch)):
-            if library is None:
-                continue
-            try:
-                if library is flambeau:
-                    from flambeau._ops.cuda import host
-
-                    host.CALLS.clear()
-                library.backends.cuda.matmul.allow_tf32 = True
-                is_graph = name in GRAPHS
-                step = stepper(library, case, kind, options.quick, is_graph)
-                if is_graph:
-                    step = captured(library, step)
-                found[who] = measured(library, step, 0.01 if options.quick else options.seconds)
-                if library is flambeau:
-                    found["computed by the host"] = dict(host.CALLS.most_common(12))
-                del step
-                library.cuda.empty_cache()
-            except Exception as error:
-                lines = traceback.format_exc().strip().splitlines()
-                found[who] = {"error": f"{error!r}"[:300], "at": lines[-6:]}
+            if library is not None:
+                found[who] = tried(name, library, options)
+        found["computed by the host"] = dict(host.CALLS.most_common(12))
         Path(options.out).write_text(json.dumps(results, indent=1))
         print(name, json.dumps(found)[:1500], flush=True)
+
+
+def tried(name, library, options):
+    """What a case takes with a library, or how it fails."""
+    case, kind = CASES[name]
+    try:
+        if library is flambeau:
+            host.CALLS.clear()
+        library.backends.cuda.matmul.allow_tf32 = True
+        step = stepper(library, case, kind, options.quick, name in GRAPHS)
+        if name in GRAPHS:
+            step = captured(library, step)
+        found = measured(library, step, 0.01 if options.quick else options.seconds)
+        del step
+        library.cuda.empty_cache()
+        return found
+    except Exception as error:
+        lines = traceback.format_exc().strip().splitlines()
+        return {"error": f"{error!r}"[:300], "at": lines[-6:]}
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ def record_stream(self: Tensor, s: Any) -> None:
         raise NotImplementedError(
             "Could not run 'aten::record_stream' with arguments from the 'CPU' backend."
         )
-    block_of(self._data).record_stream(s.cuda_stream)
+    data: Any = self._data
+    block_of(data).record_stream(s.cuda_stream)
 
 
 # ---- a Python function for every element

@@ -21,7 +21,7 @@ def stream_of(place: device) -> Generator:
 
 
 @provides("cuda_streams")
-def streams() -> list[Generator]:
+def streams() -> list[CudaGenerator]:
     """The default streams of all devices."""
     return default_generators
 

@@ -30,7 +30,8 @@ METHODS = {
     "_cross_entropy": "nll_loss_forward", "batch_norm": "_native_batch_norm",
     "layer_norm": "_native_layer_norm", "native_layer_norm": "_native_layer_norm",
     "gather": "gather", "scatter": "scatter_src", "scatter_add": "scatter_add",
-    "softmax": "_softmax", "stack": "cat", "dot": "_dot", "log_softmax": "_log_softmax", "matmul": "mm",
+    "softmax": "_softmax", "stack": "cat", "dot": "_dot", "log_softmax": "_log_softmax",
+    "matmul": "mm",
     "equal": "_equal", "native_batch_norm": "_native_batch_norm",
     "searchsorted": "Tensor_searchsorted", "bucketize": "Tensor_bucketize",
 }  # fmt: skip

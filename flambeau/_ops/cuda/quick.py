@@ -65,7 +65,7 @@ class Quick:
                 return NotImplemented
             if isinstance(data, DeviceArray):
                 key += (data.shape, data.strides, data.dtype.num, data.__class__)
-                base = data.base
+                base: Any = data.base
                 if base is not None and base.__class__ is not memoryview:
                     key.append(_low_bits(data))
             elif data.__class__ is np.ndarray and not data.ndim:
@@ -74,10 +74,10 @@ class Quick:
             else:
                 return NotImplemented
             arrays.append(data)
-        ready = self.ready.get(tuple(key), self)
+        ready: Any = self.ready.get(tuple(key), self)
         if ready is self:
             return self._first(values, arrays, tuple(key))
-        if ready is None or ready.place != Current.device:  # type: ignore[union-attr]
+        if ready is None or ready.place != Current.device:
             return NotImplemented
         return self._finish(values, self._launched(ready, arrays))
 

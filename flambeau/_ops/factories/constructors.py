@@ -39,8 +39,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
     place = check_available(device)
     if place is not CPU and not (isinstance(data, Tensor) and device is None):
-        given = data if isinstance(data, Tensor) else as_tensor.body(data, dtype, CPU)
-        return given.to(place, dtype)  # type: ignore[attr-defined]
+        given: Any = data if isinstance(data, Tensor) else as_tensor.body(data, dtype, CPU)
+        return given.to(place, dtype)
     if isinstance(data, Tensor) and device is not None and not data.is_cpu:
         return data.to(place, dtype)  # type: ignore[attr-defined]
     dtype = dt.as_dtype(dtype)

@@ -72,8 +72,8 @@ def sparse_coo_tensor(
         place = values.device
     if place is not CPU or (isinstance(indices, Tensor) and not indices.is_cpu):
         here = [t.to(CPU) if isinstance(t, Tensor) else t for t in (indices, values)]
-        made = sparse_coo_tensor.body(*here, size, dtype=dtype, device=CPU, is_coalesced=is_coalesced,
-                                      check_invariants=check_invariants)  # fmt: skip
+        words = {"is_coalesced": is_coalesced, "check_invariants": check_invariants}
+        made = sparse_coo_tensor.body(*here, size, dtype=dtype, device=CPU, **words)
         return _finish(made.to(place), requires_grad)
     if values is None:
         wanted = size if size is not None else indices
