@@ -57,7 +57,12 @@ class Grid(NamedTuple):
 
 
 def blocks(seed: int, threads: np.ndarray, counter: int | np.ndarray) -> Words:
-    """The block of each thread (uint64) at a counter, or at a counter of its own."""
+    """The block of each thread (uint64) at a counter, or at a counter of its own.
+
+    Errors: RuntimeError while work is noted for a graph, whose seed is not known yet.
+    """
+    if isinstance(seed, InGraph):
+        raise RuntimeError("a graph cannot hold random numbers that the host makes")
     counters = np.asarray(counter, np.uint64)
     shape = np.broadcast_shapes(threads.shape, counters.shape)
     parts = (counters & _LOW, counters >> _HALF, threads & _LOW, threads >> _HALF)

@@ -192,12 +192,16 @@ def check_multinomial(weights: np.ndarray, count: int, replacement: bool) -> Non
         raise RuntimeError("number of categories cannot exceed 2^24")
 
 
+INVALID_WEIGHTS = "probability tensor contains either `inf`, `nan` or element < 0"
+INVALID_SUM = "invalid multinomial distribution (sum of probabilities <= 0)"
+
+
 def check_weights(rows: np.ndarray) -> None:
     wide = rows.astype(np.float64)
     if not bool((np.isfinite(wide) & (wide >= 0)).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        raise RuntimeError(INVALID_WEIGHTS)
     if not bool((wide > 0).any(-1).all()):
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        raise RuntimeError(INVALID_SUM)
 
 
 def _with_replacement(row: np.ndarray, count: int, generator: Generator) -> np.ndarray:

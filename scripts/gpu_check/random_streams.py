@@ -1,6 +1,6 @@
 """Random numbers of PyTorch on this GPU beside flambeau's: of its kernels there, and of the CPU.
 
-python scripts/gpu_check/random_streams.py --out FILE.json [--seconds 20] [--seed 1] [--emulated]
+python scripts/gpu_check/random_streams.py --out FILE.json [--seconds 18] [--seed 1] [--emulated]
 
 Programs of seeds, sizes, types and distributions run in both libraries, fixed ones first, then
 drawn ones until the time is up; results and offsets are compared bit by bit, and what differs is
@@ -424,7 +424,7 @@ def told(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=20, help="for each of the two parts")
+    parser.add_argument("--seconds", type=float, default=18, help="for each of the two parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--emulated", action="store_true", help="flambeau's side on the CPU")
     arguments = parser.parse_args()

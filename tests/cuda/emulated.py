@@ -526,6 +526,10 @@ def graphs_go_on_where_the_stream_is() -> None:
         graph.replay()
         assert x.tolist() == numbers and dropped.tolist() == kept
     assert torch.cuda.default_generators[0].get_offset() == 24
+    other = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(other):
+        made_by_the_host = message(RuntimeError, lambda: torch.randperm(9, device="cuda"))
+    assert made_by_the_host == "a graph cannot hold random numbers that the host makes"
 
 
 def main() -> None:

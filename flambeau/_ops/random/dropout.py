@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import Op, composite, kernel
+from flambeau._ops.table.op import Op, composite, kernel, pointwise
 from flambeau._tensor.tensor import Tensor
 
 SELU_ALPHA = 1.7580993408473766
@@ -222,7 +222,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     method=False,
     nondifferentiable=("result1",),
     backward={
-        "input": lambda grad, result1, p, train: ops.native_dropout_backward(
+        "input": lambda grad, result1, p, train: ops._kept_scaled(
             grad, result1, 1.0 if train is False else (0.0 if p == 1 else 1 / (1 - p))
         ),
     },
@@ -236,6 +236,16 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     stream.numbers.dropout_mask_(mask, input, 1 - p, stream)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return narrow(widen(input) * mask * scale, input.dtype), mask
+
+
+@pointwise(
+    "_kept_scaled(Tensor self, Tensor mask, Scalar scale) -> Tensor",
+    method=False,
+    backward={"self": lambda grad, mask, scale: ops._kept_scaled(grad, mask, scale)},
+)
+def _kept_scaled(self: Any, mask: Any, scale: Any) -> Any:
+    """The elements that a mask keeps, times a number: one pass, also on devices."""
+    return self * mask * scale
 
 
 @composite(

@@ -245,8 +245,8 @@ _transposed_mv _vector_times bmm dot linalg.matmul matmul mm mv vdot
 bernoulli multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm
 """,
     "random.dropout": """
-alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_
-feature_dropout feature_dropout_ native_dropout native_dropout_backward
+_kept_scaled alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout
+feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout native_dropout_backward
 nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d
 nn.functional.dropout3d nn.functional.feature_alpha_dropout
 """,
@@ -532,18 +532,18 @@ ALIASES = {
 ELEMENTWISE = """
 _attention_open_weights _attention_slope _attention_weights _celu _clamp_both _clamp_both_tensors
 _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor _complex _conj_physical _div_floor
-_div_trunc _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _logit _logit_eps
-_mish_slope _polar _polygamma _prelu_kernel _relu_grad _rrelu_even _sigmoid_slope _silu_slope
-_softplus_slope _tanh_slope _threshold_grad abs acos acosh add addcdiv addcmul angle asin asinh
-atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
-bitwise_xor ceil celu clamp clamp_max clamp_min clone copysign cos cosh deg2rad digamma div elu eq
-erf erfc erfinv exp exp2 expm1 floor floor_divide fmax fmin fmod frac full_like gcd ge gelu gt
-hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 igamma igammac isfinite isinf isnan
-isneginf isposinf isreal lcm le leaky_relu lerp lgamma log log10 log1p log2 log_sigmoid logaddexp
-logaddexp2 logical_and logical_not logical_or logical_xor logit lt maximum minimum mish mul
-nan_to_num ne neg nextafter ones_like pow rad2deg reciprocal relu relu6 remainder round rsqrt rsub
-selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink special_airy_ai
-special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+_div_trunc _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _kept_scaled _log_sigmoid_slope _logit
+_logit_eps _mish_slope _polar _polygamma _prelu_kernel _relu_grad _rrelu_even _sigmoid_slope
+_silu_slope _softplus_slope _tanh_slope _threshold_grad abs acos acosh add addcdiv addcmul angle
+asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or
+bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min clone copysign cos cosh
+deg2rad digamma div elu eq erf erfc erfinv exp exp2 expm1 floor floor_divide fmax fmin fmod frac
+full_like gcd ge gelu gt hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 igamma
+igammac isfinite isinf isnan isneginf isposinf isreal lcm le leaky_relu lerp lgamma log log10
+log1p log2 log_sigmoid logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit
+lt maximum minimum mish mul nan_to_num ne neg nextafter ones_like pow rad2deg reciprocal relu
+relu6 remainder round rsqrt rsub selu sgn sigmoid sign signbit silu sin sinc sinh softplus
+softshrink special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
 special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
 special_chebyshev_polynomial_w special_entr special_erfcx special_hermite_polynomial_h
 special_hermite_polynomial_he special_i0e special_i1 special_i1e special_laguerre_polynomial_l
