@@ -1,5 +1,5 @@
-"""What "medium" permits is not taken: on a processor without AMX, PyTorch's own products keep to
-full float32, and so do ours.
+"""What "medium" permits is taken on processors with AMX, by PyTorch and by us: operands are rounded
+to bfloat16. On others, products of both keep to full float32.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import pytest
 import torch as reference
 
 import flambeau
+from flambeau._ops.products import tiles
 
 SIZE = 256  # from which on PyTorch asks oneDNN for products
-ALLOWED = 3e-6
-"""Of the largest number: a few roundings of float32. With bfloat16 it would be some 1e-3."""
+ALLOWED, SHORTENED = 3e-6, (3e-4, 1e-2)
+"""Of the largest number: a few roundings of float32; and what bfloat16 makes of it."""
 
 
 def _has_amx() -> bool:
@@ -32,13 +33,22 @@ def errors(t: Any) -> list[float]:
     return [float(np.abs(one.numpy() - right).max() / np.abs(right).max()) for one in found]
 
 
+def _shortens(t: Any) -> bool:
+    """Whether a library rounds to bfloat16 where it may."""
+    if t is reference:
+        return _has_amx()
+    return bool(tiles.every_bfloat16()[-1].cells)
+
+
 @pytest.mark.parametrize("word", ["highest", "high", "medium"])
 @pytest.mark.parametrize("t", [flambeau, reference], ids=lambda t: t.__name__)
-def test_products_are_full_float32(t: Any, word: str) -> None:
-    if t is reference and _has_amx():
-        pytest.skip("oneDNN takes bfloat16 here")
+def test_how_exact_products_of_float32_are(t: Any, word: str) -> None:
     t.set_float32_matmul_precision(word)
     try:
-        assert max(errors(t)) < ALLOWED
+        found = max(errors(t))
     finally:
         t.set_float32_matmul_precision("highest")
+    if word == "medium" and _shortens(t):
+        assert SHORTENED[0] < found < SHORTENED[1]
+    else:
+        assert found < ALLOWED
