@@ -58,8 +58,8 @@ def _reduction_setting(name: str, value: Any) -> tuple[bool, bool]:
 
 
 class cuBLASModule:
-    """What GPU products may do with precision. Permission to sum half types in half precision is
-    kept, and never used."""
+    """What GPU products may do with precision: float32 as TF32, sums of half types kept in half
+    precision between parts. Accumulation in float16 is a permission that is never used."""
 
     allow_fp16_reduced_precision_reduction = _reduction("allow_fp16_reduced_precision_reduction")
     allow_bf16_reduced_precision_reduction = _reduction("allow_bf16_reduced_precision_reduction")
