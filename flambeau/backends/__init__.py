@@ -1,7 +1,8 @@
-"""`torch.backends`: which of PyTorch's libraries are there (none), and their flags.
+"""`torch.backends`: which of PyTorch's libraries are there, and their flags.
 
-Flags can be set, as many programs do at their start, and are kept; they govern nothing here, but
-for those that `flambeau/_core/precision.py` and `attention_backends.py` tell of.
+Flags can be set, as many programs do at their start, and are kept. Those of `cuda` and `cudnn` act
+on GPUs; on the CPU only those that `flambeau/_core/precision.py` and `attention_backends.py` tell
+of govern anything.
 """
 
 from __future__ import annotations

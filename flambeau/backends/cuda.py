@@ -1,6 +1,7 @@
-"""`torch.backends.cuda`: not built; flags of matrix products and of attention are kept.
+"""`torch.backends.cuda`: flags of matrix products and of attention.
 
-Those of attention govern the CPU too: see `flambeau/_core/attention_backends.py`.
+Those of products act on GPUs; those of attention on the CPU too: see
+`flambeau/_core/attention_backends.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flambeau.backends import _flags
 
 
 def is_built() -> bool:
-    """Whether CUDA is built in: only while it is emulated."""
+    """Whether CUDA is built in: where there are GPUs, or emulated ones."""
     return Cuda.devices() > 0
 
 
@@ -57,7 +58,8 @@ def _reduction_setting(name: str, value: Any) -> tuple[bool, bool]:
 
 
 class cuBLASModule:
-    """What GPU products may do with precision: permissions, kept for programs that set them."""
+    """What GPU products may do with precision: float32 as TF32, sums of half types kept in half
+    precision between parts. Accumulation in float16 is a permission that is never used."""
 
     allow_fp16_reduced_precision_reduction = _reduction("allow_fp16_reduced_precision_reduction")
     allow_bf16_reduced_precision_reduction = _reduction("allow_bf16_reduced_precision_reduction")

@@ -368,6 +368,38 @@ def check_others() -> dict[str, Any]:
     return found
 
 
+def check_wide_images() -> dict[str, Any]:
+    """Products of a network of 1x1 convolutions over 512 x 512 pixels, float16: forward, gradients
+    of input and weight. Each is named before it runs: a training step of these died on a GPU."""
+    pixels, found = (512 * 512, {}) if REAL else (512, {})
+    for channels, filters in ((2, 256), (256, 256), (256, 1)):
+        w, x = (
+            repeated((filters, channels), np.float16),
+            repeated((1, channels, pixels), np.float16),
+        )
+        y = repeated((1, filters, pixels), np.float16, 0.1)
+        for title, left, right, shape in (
+            ("forward", w.array, x.array, (1, filters, pixels)),
+            ("input", w.array.mT, y.array, (1, channels, pixels)),
+            ("weight", Array(y.array.shape[1:], y.array.strides[1:]),
+             Array(x.array.shape[1:], x.array.strides[1:]).mT, (filters, channels)),
+        ):  # fmt: skip
+            print(f"    {channels} -> {filters} {title}", flush=True)
+            of_left, of_right = {"forward": (w, x), "input": (w, y), "weight": (y, x)}[title]
+            out = poisoned(shape, np.float16)
+            plan = Plan(arranged(left, right, contiguous(shape)), Kind("float16"))  # type: ignore[arg-type]
+            for _ in range(2):
+                plan.run(of_left.address, of_right.address, out.address)
+            got = out.back()[..., :64] if title != "weight" else out.back()
+            a, b = (wide(one.values.reshape(one.values.shape[-2:])) for one in (of_left, of_right))
+            if title == "weight":
+                want = a @ b.T
+            else:
+                want = (a if title == "forward" else a.T) @ b[:, :64]
+            found[f"{channels} -> {filters} {title}"] = error(got.reshape(want.shape), want)
+    return found
+
+
 def check_row_order() -> dict[str, Any]:
     """Whether the library takes row-major layouts with a bias for each row: what a convolution of
     one tap over row-major images would need."""
@@ -822,6 +854,7 @@ def main() -> None:
     report.run("cuSOLVER", check_solver, 40)
     if REAL:
         times(report)
+    report.run("wide images", check_wide_images)
     for name in ("bfloat16", "float64"):
         report.run(f"convolutions {name}", lambda name=name: check_convolutions(name))
 
