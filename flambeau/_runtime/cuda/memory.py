@@ -204,7 +204,9 @@ def search(block: Block) -> None:
     block.address = piece.address
     block.code = owner.statistics.code(nbytes, piece.size)
     if owner.watchers or not owner.keeps:
-        block.kept, block.streams = where.watched, set()
+        block.kept, block.streams = where.rare, set()
+    elif not where.is_often(-(-nbytes // GRAIN)):
+        block.kept = where.rare
     elif block.code == nbytes:
         block.kept = where.bins.setdefault(-(-nbytes // GRAIN), [])
     else:
@@ -343,7 +345,7 @@ def look_at_all(owner: Allocator) -> None:
         where.odd.clear()
     for block in blocks():
         if block.device == owner.index and block.address:
-            block.streams, block.kept = block.streams or set(), block.arena.watched
+            block.streams, block.kept = block.streams or set(), block.arena.rare
 
 
 def keep(device: int, keeps: bool) -> None:
