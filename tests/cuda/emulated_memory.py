@@ -212,6 +212,21 @@ def memory_of_a_graph_stays_its_own() -> None:
     assert not inside & {s["address"] for s in cuda.memory_snapshot()}
 
 
+def memory_that_other_streams_use_may_be_given_back_in_a_capture() -> None:
+    s, g = cuda.Stream(), cuda.CUDAGraph()
+    x, y = torch.ones(5000, device="cuda"), torch.zeros(5, device="cuda")
+    x.record_stream(s)
+    with cuda.graph(g):
+        y += 1
+        del x
+    torch.empty(777, device="cuda")
+    g.replay()
+    assert y.tolist() == [1] * 5
+    cuda.synchronize()
+    cuda.empty_cache()
+    assert cuda.memory_stats()["active_bytes.all.current"] == cuda.memory_allocated()
+
+
 def what_a_graph_cannot_hold() -> None:
     def item() -> None:
         with cuda.graph(cuda.CUDAGraph()):

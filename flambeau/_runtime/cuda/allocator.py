@@ -13,13 +13,15 @@ Every stream has holes of its own (`Arena`): work of a stream is done in order, 
 can be taken again before the device has come that far. So has every graph (a private pool), whose
 addresses must stay its own.
 
-A piece that is given back stays cut as long as nothing else is needed (`Arena.bins`): the next
-request of its size takes it with a look into a dict. A request that finds no such piece looks among
-the holes (`Arena.offer`), and joins all pieces before a new segment is asked for.
+Pieces of sizes that are often asked for stay cut as long as nothing else is needed (`Arena.bins`):
+the next request of that size takes one with a look into a dict. A request that finds none looks
+among the holes (`Arena.offer`), and joins all pieces before a new segment is asked for. So programs
+that ask for little get PyTorch's addresses and counts, and loops take their blocks quickly.
 """
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from heapq import heappop
@@ -35,8 +37,10 @@ LARGE_SEGMENT = 20 * MIB
 OWN_SEGMENT = 10 * MIB
 """Requests from this size on get a segment of their own."""
 SEGMENT_GRAIN = 2 * MIB
-FEW = 16
-"""So many pieces are joined at once, as PyTorch always does."""
+OFTEN = 16
+"""A size that is asked for more often gets a bin."""
+NOBODY = 2
+"""References to a list that only a dict has, and the call that counts them."""
 
 PoolId = tuple[int, int]
 """What tells a private pool from others."""
@@ -82,30 +86,45 @@ class Arena:
         """Bytes that were asked for -> the same, of pieces that are larger than that."""
         self.codes: dict[int, int] = {}
         """Address of such a piece -> its number in the log."""
-        self.watched: list[int] = []
-        """The same of all pieces while somebody watches."""
+        self.rare: list[int] = []
+        """The same of pieces of sizes that are not asked for often, and of all while somebody
+        watches: these join their neighbours with the next request that finds no bin."""
+        self.asked: dict[int, int] = {}
+        """How often a size was asked for since the cache was last emptied."""
         self.holes: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         """Of the small pool, and of the large one: size and address, sorted."""
 
     def join(self) -> None:
         """Make holes of all pieces that were given back."""
-        for addresses in (*self.bins.values(), *self.odd.values(), self.watched):
+        for addresses in (*self.bins.values(), *self.odd.values(), self.rare):
             while addresses:
                 self.allocator.make_hole(addresses.pop())
 
+    def forget(self) -> None:
+        """No size has been asked for often, but those of blocks that are in use."""
+        self.asked.clear()
+        for kept in (self.bins, self.odd):
+            for size in list(kept):
+                if sys.getrefcount(kept[size]) <= NOBODY:
+                    del kept[size]
+
     def offer(self, size: int) -> None:
-        """Make holes for a request of all pieces that were given back, if they are few, else of the
-        one that fits better than all holes: the others wait for requests of their own size."""
+        """Make holes for a request of what waits for no size of its own, and of the piece in a bin
+        that fits better than all holes; the others go on waiting."""
+        while self.rare:
+            self.allocator.make_hole(self.rare.pop())
         waiting = [(have, addresses) for have, addresses in self.bins.items() if addresses]
-        if self.watched or sum([len(addresses) for _, addresses in waiting]) <= FEW:
-            self.join()
-            return
         holes, small = self.holes[is_small(size)], is_small(size)
         place = bisect_left(holes, (size, 0))
         fits = [have for have, addresses in waiting
                 if have * GRAIN >= size and self.is_small_at(addresses[0]) == small]  # fmt: skip
         if fits and (place == len(holes) or min(fits) * GRAIN < holes[place][0]):
             self.allocator.make_hole(heappop(self.bins[min(fits)]))
+
+    def is_often(self, grains: int) -> bool:
+        """Count a request, and say whether its size gets a bin."""
+        count = self.asked[grains] = self.asked.get(grains, 0) + 1
+        return count > OFTEN
 
     def is_small_at(self, address: int) -> bool:
         """Whether a piece lies in the small pool."""
@@ -287,6 +306,7 @@ class Allocator:
             unused = owner is None or not self.uses.get(owner)
             if owner == pool or (pool is None and unused):
                 arena.join()
+                arena.forget()
                 for segment in list(self.unused(arena)):
                     self.drop(segment)
 

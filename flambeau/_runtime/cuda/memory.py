@@ -13,11 +13,13 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 from heapq import heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flambeau._runtime.cuda.allocator import Allocator, Arena
 from flambeau._runtime.cuda.driver import Driver, driver
-from flambeau._runtime.cuda.statistics import GRAIN, LONG, MASK, is_small
+from flambeau._runtime.cuda.statistics import GRAIN, LONG
+
+if TYPE_CHECKING:  # the allocator is loaded when there is a device
+    from flambeau._runtime.cuda.allocator import Allocator, Arena
 
 
 class OfThread(threading.local):
@@ -105,6 +107,8 @@ def allocator(device: int) -> Allocator:
     """The allocator of a device, made when it is first asked for."""
     with making:
         if device not in allocators:
+            from flambeau._runtime.cuda.allocator import Allocator
+
             made = allocators[device] = Allocator(running(device), device)
             if made.driver.watcher is not None:
                 made.watchers.append(made.driver.watcher)
@@ -200,7 +204,9 @@ def search(block: Block) -> None:
     block.address = piece.address
     block.code = owner.statistics.code(nbytes, piece.size)
     if owner.watchers or not owner.keeps:
-        block.kept, block.streams = where.watched, set()
+        block.kept, block.streams = where.rare, set()
+    elif not where.is_often(-(-nbytes // GRAIN)):
+        block.kept = where.rare
     elif block.code == nbytes:
         block.kept = where.bins.setdefault(-(-nbytes // GRAIN), [])
     else:
@@ -214,14 +220,24 @@ def search(block: Block) -> None:
 
 
 class Waiting:
-    """A block that was given back while other streams may still use it, and events in them."""
+    """A block that was given back while other streams may still use it, and events in them.
 
-    __slots__ = ("address", "arena", "code", "events", "kept", "nbytes")
+    While a graph is captured no event of the streams outside can be recorded: that is done later.
+    """
 
-    def __init__(self, block: Block, events: list[int]) -> None:
-        self.nbytes = block.nbytes
+    __slots__ = ("address", "arena", "code", "events", "kept", "nbytes", "streams")
+
+    def __init__(self, block: Block, streams: set[int]) -> None:
+        self.nbytes, self.streams = block.nbytes, streams
         self.address, self.arena, self.code = block.address, block.arena, block.code
-        self.kept, self.events = block.kept, events
+        self.kept = block.kept
+        self.events: list[int] = []
+
+    def record(self) -> None:
+        """Put events behind what is now in the streams."""
+        use = self.arena.allocator.driver
+        self.events += [recorded(use, stream) for stream in self.streams]
+        self.streams = set()
 
 
 waiting: dict[int, list[Waiting]] = {}
@@ -246,8 +262,10 @@ def give_back(block: Block) -> None:
     with lock:
         owner.driver.use(owner.index)
         owner.statistics.wait(block.code)
-        events = [recorded(owner.driver, stream) for stream in block.streams]
-        waiting.setdefault(owner.index, []).append(Waiting(block, events))
+        held = Waiting(block, block.streams)
+        if not capturing.count:
+            held.record()
+        waiting.setdefault(owner.index, []).append(held)
         owner.driver.use(Current.device)
 
 
@@ -269,6 +287,7 @@ def process_events(owner: Allocator, wait: bool = False) -> None:
     if not blocks or capturing.count:
         return
     for block in list(blocks):
+        block.record()
         if wait:
             for event in block.events:
                 owner.driver.synchronize_event(event)
@@ -306,11 +325,6 @@ def blocks() -> list[Block]:
     return [found for found in gc.get_objects() if type(found) is Block]
 
 
-def small(block: Block) -> bool:
-    """Whether a block is of the small pool."""
-    return is_small(block.arena.allocator.statistics.size(block.code & MASK))
-
-
 # ---- watchers
 
 
@@ -331,7 +345,7 @@ def look_at_all(owner: Allocator) -> None:
         where.odd.clear()
     for block in blocks():
         if block.device == owner.index and block.address:
-            block.streams, block.kept = block.streams or set(), block.arena.watched
+            block.streams, block.kept = block.streams or set(), block.arena.rare
 
 
 def keep(device: int, keeps: bool) -> None:
