@@ -266,3 +266,10 @@ def parts_for(rows: Rows) -> int:
     wanted, least = (BUSY // (8 * rows.count), PART_ACROSS) if is_across(rows) else (
         BLOCKS // rows.count, PART)  # fmt: skip
     return max(1, min(rows.length // least, wanted, MOST_PARTS))
+
+
+def shorter(rows: Rows, data: Any) -> int:
+    """The length of parts of long rows that are rows themselves, which registers hold; 0: none."""
+    if not rows.is_plain or address(data) % WIDEST:
+        return 0
+    return next((n for n in (16384, 8192, 4096, 2048) if rows.n % n == 0), 0)
