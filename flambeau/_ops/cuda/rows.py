@@ -273,3 +273,10 @@ def shorter(rows: Rows, data: Any) -> int:
     if not rows.is_plain or address(data) % WIDEST:
         return 0
     return next((n for n in (16384, 8192, 4096, 2048) if rows.n % n == 0), 0)
+
+
+def in_registers(rows: Rows, data: Any) -> bool:
+    """Whether rows of a plain matrix are short enough for the registers of their threads."""
+    vector = WIDEST // data.itemsize
+    whole = rows.n % vector == 0 and address(data) % WIDEST == 0
+    return rows.n <= (LONGEST if whole else LONGEST // 4)

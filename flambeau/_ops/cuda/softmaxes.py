@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import NAMES
+from flambeau._compiler.gpu.ptx import Shape
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.kernels.online import softmax_online
 from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.rows import formulas as shared
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.op import REGISTRY
+from flambeau._runtime.cpu import address
+from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray
 
 
@@ -34,8 +38,29 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
     given = tuple(fills.plain(a) for a in arrays)
     out = fills.new(first.shape, None, result, first)
     compute = rows.compute_type(result if result.itemsize > first.itemsize else first.dtype)
-    rows.run(REGISTRY[name].formula, compute, given, (out,), _along(first.shape, dim))
+    view = _along(first.shape, dim)
+    if name in ONLINE and compute is f32 and view.is_plain and not rows.in_registers(view, first):
+        _in_two_passes(name, given[0], out, view)
+    else:
+        rows.run(REGISTRY[name].formula, compute, given, (out,), view)
     return out
+
+
+ONLINE = ("softmax.int", "log_softmax.int")
+ONLINE_THREADS = 512
+
+
+def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
+    """Rows that are too long for registers."""
+    vector = 16 // max(data.itemsize, out.itemsize)
+    if view.n % vector or any(address(a) % 16 for a in (data, out)):
+        vector = 1
+    form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
+    made = kernel(
+        softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
+        U=4 if vector > 1 else 8, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
+    )  # fmt: skip
+    made(view.count, data, out, view.n)
 
 
 def _of_one(name: str) -> None:
