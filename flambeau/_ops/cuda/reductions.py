@@ -224,16 +224,19 @@ def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> An
         if not fills.copy(copied, data):
             return NotImplemented
         data = copied
-    found = _extreme(data, axes, keepdim, largest)
-    if found is NotImplemented:
-        return found
-    place = _like(data, found.shape, INT64)
-    data, view = _in_order(data, axes)
+    if not data.size or data.dtype.name == "uint64":
+        return NotImplemented
+    shape, compute = shape_of(data, axes, keepdim), rows.compute_type(data.dtype)
+    place = _like(data, shape, INT64)
+    ordered, view = _in_order(data, axes)
     parts = rows.parts_for(view)
-    compute = rows.compute_type(data.dtype)
     if parts == 1:
-        rows.run(formulas.place_of, compute, (data, found), (place,), view)
+        found = _like(data, shape, data.dtype)
+        formula = shared.largest_place if largest else shared.smallest_place
+        rows.run(formula, compute, (ordered,), (found, place), view)
         return found, place
+    found = _extreme(data, axes, keepdim, largest)
+    data = ordered
     pieces = _like(data, (view.count, parts), WORKING[compute.name])
     rows.run(formulas.place_of, compute, (data, found), (pieces,), view, parts=parts)
     rows.run(shared.smallest, compute, (pieces,), (place,), rows.matrix(view.count, parts))
