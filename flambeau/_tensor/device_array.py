@@ -154,7 +154,14 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: Any) -> Any:
         nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
     if nbytes > MOST:
         raise overflowed(shape)
-    return over_block(memory.Block(nbytes, index), class_of(index), shape, numpy_dtype, steps)
+    result = over_block(memory.Block(nbytes, index), class_of(index), shape, numpy_dtype, steps)
+    if watching is not None:
+        watching.allocated(result)
+    return result
+
+
+watching: Any = None
+"""What is told of new arrays (`_ops.cuda.repeating`), if something is."""
 
 
 def over_block(block: Any, kind: Any, shape: Any, numpy_dtype: Any, steps: Any) -> Any:

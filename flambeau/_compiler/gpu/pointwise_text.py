@@ -18,11 +18,12 @@ import re
 from dataclasses import dataclass
 
 from flambeau._compiler.expr import Expr
+from flambeau._compiler.gpu import fast
 from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.kernel_source import Lines
 from flambeau._compiler.loops import INFINITY, Loop, Operand, _parameters, loaded, stored
 from flambeau._compiler.native import Native, from_source
-from flambeau._compiler.types import Scalar
+from flambeau._compiler.types import Scalar, bf16
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ def _part(work: Pointwise) -> tuple[Native, int]:
     for operand, term in zip(work.outputs, results, strict=True):
         value = stored(operand, term)
         text += _write(operand, value if term.wide else f"splat({value}, W)")
-    scope = {**WORDS, **lines.used, "INF": INFINITY, "NAN": float("nan"), "strided": strided,
+    used = lines.used
+    if work.compute is bf16:
+        used = {name: fast.SAME_BITS.get(name, function) for name, function in used.items()}
+    scope = {**WORDS, **used, "INF": INFINITY, "NAN": float("nan"), "strided": strided,
              "scattered": scattered}  # fmt: skip
     return from_source("part", "\n".join(text) + "\n", scope), lines.cost
 

@@ -106,7 +106,8 @@ class LoopWriter(GroupWriter):
             "item = unit if there else 0",
             "row = item // parts if PARTS else item",
             "start = item % parts * share if PARTS else i64(0)",
-            "stop = smaller(start + share, segments * n) if PARTS else segments * n",
+            "last = smaller(start + share, segments * n) if PARTS else segments * n",
+            "stop = select(there, last, start)",  # no test inside of loops: it would part the loads
             "base = row // inner * outer_step + row % inner * inner_step if INNER "
             "else row * outer_step",
             "whole = start + (stop - start) // (G * U) * (G * U)",
@@ -169,15 +170,14 @@ class LoopWriter(GroupWriter):
             return None if node.varies else self.values[node]
 
         body = Body(self, leaf)
-        with self.block("if there:"):
-            for r in self.plan.reductions(stage):
-                value = body.term(r.args[0])
-                if r.op == "first":
-                    value = f"select({value}, A({i}), A(HIGH))"
-                here = f"r{r.number}[{u}]"
-                self.line(f"{here} = {JOIN[r.op].format(here, f'A({value})')}")
-            for k, node in self.plan.written(stage):
-                self.line(f"out{k}[{at}] = OUT{k}({body.term(node)})")
+        for r in self.plan.reductions(stage):
+            value = body.term(r.args[0])
+            if r.op == "first":
+                value = f"select({value}, A({i}), A(HIGH))"
+            here = f"r{r.number}[{u}]"
+            self.line(f"{here} = {JOIN[r.op].format(here, f'A({value})')}")
+        for k, node in self.plan.written(stage):
+            self.line(f"out{k}[{at}] = OUT{k}({body.term(node)})")
 
 
 # ---- rows in registers

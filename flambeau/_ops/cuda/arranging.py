@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.promotion import promote_types
 from flambeau._ops.cuda import fills
+from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import is_suggested_last
 from flambeau._ops.table.dims import wrap_dim
@@ -20,6 +21,7 @@ def _slices(ndim: int, dim: int, part: slice) -> tuple[slice, ...]:
 
 
 @on_gpu("cat")
+@repeated
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors one behind the other along a dim."""
     if not all(isinstance(t, DeviceArray) for t in tensors) or any(map(is_suggested_last, tensors)):
@@ -48,6 +50,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 
 
 @on_gpu("stack")
+@repeated
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape along a new dim."""
     if not tensors or not all(isinstance(t, DeviceArray) for t in tensors):
@@ -66,6 +69,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
 
 
 @on_gpu("constant_pad_nd")
+@repeated
 def pad(data: DeviceArray, sizes: Any, value: Any = 0) -> Any:
     """A number around the elements; negative sizes cut them off."""
     if len(sizes) % 2 or len(sizes) > 2 * data.ndim or not data.flags.c_contiguous:
@@ -89,6 +93,7 @@ def pad(data: DeviceArray, sizes: Any, value: Any = 0) -> Any:
 
 
 @on_gpu("flip")
+@repeated
 def flip(data: DeviceArray, dims: Any) -> Any:
     """Elements in the opposite order along dims."""
     turned = {wrap_dim(d, data.ndim) for d in dims}
@@ -100,6 +105,7 @@ def flip(data: DeviceArray, dims: Any) -> Any:
 
 
 @on_gpu("roll")
+@repeated
 def roll(data: DeviceArray, shifts: Any, dims: Any = ()) -> Any:
     """Elements moved round along a dim."""
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -120,6 +126,7 @@ def roll(data: DeviceArray, shifts: Any, dims: Any = ()) -> Any:
 
 
 @on_gpu("repeat")
+@repeated
 def repeat(data: DeviceArray, repeats: Any) -> Any:
     """Copies side by side along dims."""
     extra = len(repeats) - data.ndim
@@ -148,6 +155,7 @@ def _into_zeros(grad: DeviceArray, shape: Any, place: Any) -> Any:
 
 
 @on_gpu("slice_backward")
+@repeated
 def slice_backward(
     grad: DeviceArray, sizes: Any, dim: int, start: Any, stop: Any, step: int
 ) -> Any:
@@ -157,6 +165,7 @@ def slice_backward(
 
 
 @on_gpu("select_backward")
+@repeated
 def select_backward(grad: DeviceArray, sizes: Any, dim: int, index: int) -> Any:
     """The gradient of a single slice."""
     dim = wrap_dim(dim, len(sizes))
@@ -165,6 +174,7 @@ def select_backward(grad: DeviceArray, sizes: Any, dim: int, index: int) -> Any:
 
 
 @on_gpu("diagonal_backward")
+@repeated
 def diagonal_backward(grad: DeviceArray, sizes: Any, offset: int, dim1: int, dim2: int) -> Any:
     """The gradient of a diagonal."""
     out = fills.new(tuple(sizes), None, grad.dtype, grad)
@@ -176,6 +186,7 @@ def diagonal_backward(grad: DeviceArray, sizes: Any, offset: int, dim1: int, dim
 
 
 @on_gpu("pixel_shuffle")
+@repeated
 def pixel_shuffle(data: DeviceArray, factor: int) -> Any:
     """Channels as pixels of a plane that is larger by a factor."""
     if data.ndim < 3 or factor < 1 or data.shape[-3] % (factor * factor) or not data.size:  # noqa: PLR2004

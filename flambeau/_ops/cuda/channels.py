@@ -14,9 +14,10 @@ from flambeau._compiler.types import NAMES
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.losses import working
+from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.rows import Rows
-from flambeau._ops.cuda.softmaxes import _flat, _floats, checked
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.softmaxes import _flat, _floats
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.rows import formulas as shared
 from flambeau._tensor.device_array import DeviceArray
 
@@ -127,6 +128,7 @@ def _plain(data: Any, *parameters: Any) -> bool:
 
 
 @on_gpu("native_batch_norm")
+@repeated
 @checked
 def batch_norm(data: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool,
                momentum: float, eps: float) -> Any:  # fmt: skip
@@ -170,6 +172,7 @@ def _as(array: Any, dtype: Any) -> Any:
 
 
 @on_gpu("_batch_norm_backward")
+@repeated
 @checked
 def batch_norm_backward(grad: Any, data: Any, weight: Any, mean: Any, spread: Any, train: bool,
                         eps: float, mask: Any) -> Any:  # fmt: skip
@@ -210,6 +213,7 @@ def _laid_out_as(array: Any, data: Any) -> Any:
 
 
 @on_gpu("native_group_norm")
+@repeated
 @checked
 def group_norm(data: Any, weight: Any, bias: Any, batch: int, channels: int, spatial: int,
                group: int, eps: float) -> Any:  # fmt: skip
@@ -231,6 +235,7 @@ def group_norm(data: Any, weight: Any, bias: Any, batch: int, channels: int, spa
 
 
 @on_gpu("native_group_norm_backward")
+@repeated
 @checked
 def group_norm_backward(grad: Any, data: Any, mean: Any, rstd: Any, weight: Any, batch: int,
                         channels: int, spatial: int, group: int, mask: Any) -> Any:  # fmt: skip

@@ -29,6 +29,7 @@ from flambeau._compiler.loops import Operand
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8, boolean, f32
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
+from flambeau._tensor.device_array import block_of
 
 THREADS = 256
 WIDEST = 16
@@ -132,16 +133,23 @@ def _meeting(operands: Sequence[Any], outs: Sequence[Any]) -> int:
     each other."""
     found = 0
     for out in outs:
-        low, high = _reach(out)
+        block = block_of(out)
         for value in operands:
-            if not isinstance(value, np.ndarray):
-                continue
-            start, stop = _reach(value)
-            if start < high and low < stop:
-                same = address(out) == address(value) and out.itemsize == value.itemsize
-                same = same and (out.shape, out.strides) == (value.shape, value.strides)
-                found = max(found, 1 if same else 2)
+            if value is out:
+                found = max(found, 1)
+            elif isinstance(value, np.ndarray) and block_of(value) is block:
+                found = max(found, _in_one_block(out, value))
     return found
+
+
+def _in_one_block(out: Any, value: Any) -> int:
+    """The same of two arrays that lie in the same piece of memory."""
+    low, high = _reach(out)
+    start, stop = _reach(value)
+    if start >= high or low >= stop:
+        return 0
+    same = address(out) == address(value) and out.itemsize == value.itemsize
+    return 1 if same and (out.shape, out.strides) == (value.shape, value.strides) else 2
 
 
 def _reach(array: Any) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.copying.copies import format_strides
 from flambeau._ops.cuda.elementwise import Fusion
+from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.table import on_gpu, writing_on_gpu
 from flambeau._ops.cuda.transposing import transposed
 from flambeau._ops.indexing.writes import checked_number
@@ -115,12 +116,14 @@ def done(written: bool, result: Any) -> Any:
 
 
 @on_gpu("clone")
+@repeated
 def clone(data: DeviceArray, memory_format: Any = None) -> Any:
     """A copy in new memory."""
     return to_copy(data, None, memory_format)
 
 
 @on_gpu("_to_copy")
+@repeated
 def to_copy(data: DeviceArray, dtype: Any = None, memory_format: Any = None) -> Any:
     """A copy in another type or memory format."""
     wanted = data.dtype if dtype is None else dtype.numpy_dtype
@@ -135,12 +138,14 @@ def to_copy(data: DeviceArray, dtype: Any = None, memory_format: Any = None) -> 
 
 
 @writing_on_gpu("copy_")
+@repeated
 def copy_(target: DeviceArray, source: Any) -> Any:
     """Overwrite with the values of another array."""
     return done(isinstance(source, DeviceArray) and copy(target, source), target)
 
 
 @on_gpu("fill.Scalar")
+@repeated
 def filled(data: DeviceArray, value: Any) -> Any:
     """Every element a number, in new memory."""
     result = new_like(data)
@@ -148,12 +153,14 @@ def filled(data: DeviceArray, value: Any) -> Any:
 
 
 @writing_on_gpu("fill.Scalar")
+@repeated
 def fill_(data: DeviceArray, value: Any) -> Any:
     """Every element a number."""
     return done(fill(data, value), data)
 
 
 @writing_on_gpu("fill.Tensor")
+@repeated
 def fill_by_tensor_(data: DeviceArray, value: Any) -> Any:
     """Every element the number of a 0-dim tensor."""
     if value.ndim:
@@ -164,18 +171,21 @@ def fill_by_tensor_(data: DeviceArray, value: Any) -> Any:
 
 
 @on_gpu("zero")
+@repeated
 def zero(data: DeviceArray) -> Any:
     """Every element 0, in new memory."""
     return filled(data, 0)
 
 
 @writing_on_gpu("zero")
+@repeated
 def zero_(data: DeviceArray) -> Any:
     """Every element 0."""
     return done(fill(data, 0), data)
 
 
 @on_gpu("_where")
+@repeated
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Elements of one or the other, of one type."""
     arrays: list[Any] = [a for a in (condition, x, y) if isinstance(a, DeviceArray)]
@@ -190,6 +200,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @on_gpu("masked_fill.Scalar", "masked_fill.Tensor")
+@repeated
 def masked_filled(data: DeviceArray, mask: Any, value: Any) -> Any:
     """A copy with a number where a mask holds."""
     if not isinstance(mask, DeviceArray) or mask.dtype.kind != "b":
@@ -201,6 +212,7 @@ def masked_filled(data: DeviceArray, mask: Any, value: Any) -> Any:
 
 
 @writing_on_gpu("masked_fill.Scalar", "masked_fill.Tensor")
+@repeated
 def masked_fill_(data: DeviceArray, mask: Any, value: Any) -> Any:
     """A number where a mask holds."""
     if not isinstance(mask, DeviceArray) or mask.dtype.kind != "b":

@@ -20,8 +20,8 @@ from flambeau._ops.cuda import fills
 from flambeau._ops.cuda.elementwise import SHORT, loop_of
 from flambeau._ops.cuda.fills import RAW
 from flambeau._ops.cuda.kernels import indexing as kernels
-from flambeau._ops.cuda.softmaxes import checked
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.repeating import repeated
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import kernel
@@ -83,6 +83,7 @@ def take(data: DeviceArray, dim: int, index: DeviceArray, shape: tuple[int, ...]
 
 
 @on_gpu("index_select")
+@repeated
 @checked
 def index_select(data: DeviceArray, dim: int, index: Any) -> Any:
     """The slices at the given places of a dim."""
@@ -93,6 +94,7 @@ def index_select(data: DeviceArray, dim: int, index: Any) -> Any:
 
 
 @on_gpu("embedding")
+@repeated
 @checked
 def embedding(weight: DeviceArray, index: Any, padding: int = -1, by_freq: bool = False,
               sparse: bool = False) -> Any:  # fmt: skip
@@ -103,6 +105,7 @@ def embedding(weight: DeviceArray, index: Any, padding: int = -1, by_freq: bool 
 
 
 @on_gpu("embedding_dense_backward")
+@repeated
 @checked
 def embedding_dense_backward(grad: DeviceArray, index: Any, count: int, padding: int,
                              by_freq: bool) -> Any:  # fmt: skip
@@ -172,6 +175,7 @@ def _reaches(index: Any, data: DeviceArray, dim: int) -> bool:
 
 
 @on_gpu("gather")
+@repeated
 @checked
 def gather(data: DeviceArray, dim: int, index: Any, sparse: bool = False) -> Any:
     """The element of each place of an index."""
@@ -259,6 +263,7 @@ def _narrow(out: Any, data: DeviceArray) -> Any:
 
 
 @on_gpu("scatter.src")
+@repeated
 @checked
 def scatter(data: DeviceArray, dim: int, index: Any, source: Any) -> Any:
     """A copy with other elements at places of a dim."""
@@ -266,6 +271,7 @@ def scatter(data: DeviceArray, dim: int, index: Any, source: Any) -> Any:
 
 
 @on_gpu("scatter.value")
+@repeated
 @checked
 def scatter_value(data: DeviceArray, dim: int, index: Any, value: Any) -> Any:
     """A copy with a number at places of a dim."""
@@ -273,6 +279,7 @@ def scatter_value(data: DeviceArray, dim: int, index: Any, value: Any) -> Any:
 
 
 @on_gpu("scatter_add")
+@repeated
 @checked
 def scatter_add(data: DeviceArray, dim: int, index: Any, source: Any) -> Any:
     """A copy with elements added at places of a dim."""
@@ -316,6 +323,7 @@ def _as_one(data: DeviceArray, indices: Any) -> Any:
 
 
 @on_gpu("index.Tensor")
+@repeated
 @checked
 def index_tensor(data: DeviceArray, indices: Any) -> Any:
     """Elements or slices at the places of index tensors beside each other."""
@@ -332,6 +340,7 @@ def index_tensor(data: DeviceArray, indices: Any) -> Any:
 
 
 @on_gpu("index_put")
+@repeated
 @checked
 def index_put(data: DeviceArray, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """A copy with values added at places: the gradient of indexing."""
@@ -379,6 +388,7 @@ def _triangle(data: DeviceArray, diagonal: int, upper: bool) -> Any:
 
 
 @on_gpu("tril")
+@repeated
 @checked
 def tril(data: DeviceArray, diagonal: int = 0) -> Any:
     """What lies on and below a diagonal."""
@@ -386,6 +396,7 @@ def tril(data: DeviceArray, diagonal: int = 0) -> Any:
 
 
 @on_gpu("triu")
+@repeated
 @checked
 def triu(data: DeviceArray, diagonal: int = 0) -> Any:
     """What lies on and above a diagonal."""
@@ -393,6 +404,7 @@ def triu(data: DeviceArray, diagonal: int = 0) -> Any:
 
 
 @on_gpu("_index_backward")
+@repeated
 @checked
 def index_backward(grad: DeviceArray, shape: Any, indices: Any) -> Any:
     """What each element got: the gradient of indexing."""
@@ -411,6 +423,7 @@ def index_backward(grad: DeviceArray, shape: Any, indices: Any) -> Any:
 
 
 @on_gpu("index_add")
+@repeated
 @checked
 def index_add(data: DeviceArray, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     """A copy with slices of a source added at places of a dim."""

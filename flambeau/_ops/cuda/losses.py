@@ -14,8 +14,9 @@ from flambeau._compiler.types import NAMES, OF_NUMPY
 from flambeau._ops.cuda import fills, formulas, rows
 from flambeau._ops.cuda.elementwise import apply
 from flambeau._ops.cuda.kernels.online import class_loss_online
-from flambeau._ops.cuda.softmaxes import _floats, checked
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.repeating import repeated
+from flambeau._ops.cuda.softmaxes import _floats
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.losses.elementwise import MEAN, NONE
 from flambeau._ops.rows import formulas as shared
 from flambeau._runtime.cpu import address
@@ -126,42 +127,56 @@ def _alike(x: Any, target: Any) -> bool:
 
 
 @on_gpu("mse_loss")
+@repeated
+@checked
 def mse_loss(x: Any, target: Any, reduction: int = MEAN) -> Any:
     """`(x - target) ** 2`, its mean or its sum."""
     return _loss(SQUARED, x, target, reduction)
 
 
 @on_gpu("mse_loss_backward")
+@repeated
+@checked
 def mse_loss_backward(grad: Any, x: Any, target: Any, reduction: int) -> Any:
     """Its gradient."""
     return _slope(SQUARED, grad, x, target, reduction)
 
 
 @on_gpu("huber_loss")
+@repeated
+@checked
 def huber_loss(x: Any, target: Any, reduction: int = MEAN, delta: float = 1.0) -> Any:
     """Squares up to delta, then a line."""
     return _loss(HUBER, x, target, reduction, delta) if delta > 0 else NotImplemented
 
 
 @on_gpu("huber_loss_backward")
+@repeated
+@checked
 def huber_loss_backward(grad: Any, x: Any, target: Any, reduction: int, delta: float) -> Any:
     """Its gradient."""
     return _slope(HUBER, grad, x, target, reduction, delta)
 
 
 @on_gpu("smooth_l1_loss")
+@repeated
+@checked
 def smooth_l1_loss(x: Any, target: Any, reduction: int = MEAN, beta: float = 1.0) -> Any:
     """Squares below beta, then a line."""
     return _loss(SMOOTH, x, target, reduction, beta) if beta > 0 else NotImplemented
 
 
 @on_gpu("smooth_l1_loss_backward")
+@repeated
+@checked
 def smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, beta: float) -> Any:
     """Its gradient."""
     return _slope(SMOOTH, grad, x, target, reduction, beta) if beta > 0 else NotImplemented
 
 
 @on_gpu("binary_cross_entropy_with_logits")
+@repeated
+@checked
 def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None,
                             reduction: int = MEAN) -> Any:  # fmt: skip
     """Binary cross-entropy of `sigmoid(x)`."""
@@ -171,6 +186,8 @@ def cross_entropy_of_logits(x: Any, target: Any, weight: Any = None, pos_weight:
 
 
 @on_gpu("_binary_cross_entropy_with_logits_backward")
+@repeated
+@checked
 def cross_entropy_of_logits_backward(grad: Any, x: Any, target: Any, weight: Any, pos_weight: Any,
                                      reduction: int) -> Any:  # fmt: skip
     """Its gradient."""
@@ -247,6 +264,7 @@ ONLINE_THREADS = 512
 
 
 @on_gpu("_cross_entropy", "_cross_entropy2d")
+@repeated
 @checked
 def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
     """The loss; the greatest score and the sum of exponentials of each position."""
@@ -277,6 +295,7 @@ def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored
 
 
 @on_gpu("_cross_entropy_backward")
+@repeated
 @checked
 def cross_entropy_backward(grad: Any, scores: Any, target: Any, weight: Any, row_data: Any,
                            reduction: int, ignored: int) -> Any:  # fmt: skip
@@ -310,6 +329,7 @@ def picked_slope(size: Any, target: Any, factor: Any) -> Any:
 
 
 @on_gpu("nll_loss", "nll_loss2d")
+@repeated
 @checked
 def nll_loss(scores: Any, target: Any, weight: Any = None, reduction: int = MEAN,
              ignored: int = -100) -> Any:  # fmt: skip
@@ -334,6 +354,7 @@ def nll_loss(scores: Any, target: Any, weight: Any = None, reduction: int = MEAN
 
 
 @on_gpu("nll_loss_backward")
+@repeated
 @checked
 def nll_loss_backward(grad: Any, target: Any, weight: Any, size: Any, reduction: int,
                       ignored: int) -> Any:  # fmt: skip

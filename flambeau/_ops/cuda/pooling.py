@@ -12,8 +12,9 @@ from flambeau._compiler.types import OF_NUMPY, f32, f64
 from flambeau._core.layout import channels_last_strides
 from flambeau._ops.cuda import fills, indexing
 from flambeau._ops.cuda.kernels import pooling as kernels
-from flambeau._ops.cuda.softmaxes import _floats, checked
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.repeating import repeated
+from flambeau._ops.cuda.softmaxes import _floats
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.launching.memory_formats import is_suggested_last
 from flambeau._ops.pooling import windows
 from flambeau._runtime.cuda.launch import kernel
@@ -71,6 +72,7 @@ def _max(data: DeviceArray, spatial: Any, places: bool) -> Any:
 
 
 @on_gpu("max_pool2d")
+@repeated
 @checked
 def max_pool2d(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 0,
                dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
@@ -82,6 +84,7 @@ def max_pool2d(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 
 
 
 @on_gpu("max_pool2d_with_indices")
+@repeated
 @checked
 def max_pool2d_with_indices(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 0,
                             dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
@@ -93,6 +96,7 @@ def max_pool2d_with_indices(data: DeviceArray, size: Any, stride: Any = None, pa
 
 
 @on_gpu("_max_pool2d_backward")
+@repeated
 @checked
 def max_pool2d_backward(grad: Any, data: DeviceArray, output: Any, size: Any, stride: Any = None,
                         padding: Any = 0, dilation: Any = 1,
@@ -118,6 +122,7 @@ def max_pool2d_backward(grad: Any, data: DeviceArray, output: Any, size: Any, st
 
 
 @on_gpu("avg_pool2d")
+@repeated
 @checked
 def avg_pool2d(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, counted: bool = True,
@@ -138,6 +143,7 @@ def avg_pool2d(data: DeviceArray, size: Any, stride: Any = None, padding: Any = 
 
 
 @on_gpu("_avg_pool2d_backward")
+@repeated
 @checked
 def avg_pool2d_backward(grad: DeviceArray, plane: Any, size: Any, stride: Any = None,
                         padding: Any = 0, ceil_mode: bool = False, counted: bool = True,
@@ -157,6 +163,7 @@ def avg_pool2d_backward(grad: DeviceArray, plane: Any, size: Any, stride: Any = 
 
 
 @on_gpu("_scatter_planes")
+@repeated
 @checked
 def scatter_planes(grad: DeviceArray, places: Any, plane: Any, apart: bool) -> Any:
     """Zeros with gradients at flat positions within each plane (the last dims)."""
@@ -174,6 +181,7 @@ def scatter_planes(grad: DeviceArray, places: Any, plane: Any, apart: bool) -> A
 
 
 @on_gpu("_gather_planes")
+@repeated
 @checked
 def gather_planes(data: DeviceArray, places: Any, rank: int) -> Any:
     """The elements at flat positions within each plane."""

@@ -11,8 +11,9 @@ from flambeau._compiler.fuse import Formula
 from flambeau._compiler.types import NAMES, Scalar
 from flambeau._core.layout import contiguous_strides
 from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.rows import Rows
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.reductions.sums import accumulation_type
 from flambeau._ops.rows import formulas as shared
 from flambeau._ops.table.dims import wrap_dims
@@ -96,13 +97,19 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
     data, view = _in_order(data, axes)
     computed = compute or rows.compute_type(data.dtype)
     parts = rows.parts_for(view) if begin is not None and end is not None else 1
+    short = rows.shorter(view, data) if parts > 1 else 0
     if parts == 1:
         rows.run(whole, computed, (data, *given), (out,), view)
         return out
     assert begin is not None and end is not None  # noqa: PT018
-    pieces = _like(data, (view.count, parts), WORKING[computed.name])
     more = given[: len(begin.kinds) - 1]
-    rows.run(begin, computed, (data, *more), (pieces,), view, parts=parts)
+    if short:
+        parts = view.n // short
+        pieces = _like(data, (view.count, parts), WORKING[computed.name])
+        rows.run(begin, computed, (data, *more), (pieces,), rows.matrix(view.count * parts, short))
+    else:
+        pieces = _like(data, (view.count, parts), WORKING[computed.name])
+        rows.run(begin, computed, (data, *more), (pieces,), view, parts=parts)
     rows.run(end, computed, (pieces, *last), (out,), rows.matrix(view.count, parts))
     return out
 
@@ -111,12 +118,16 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
 
 
 @on_gpu("sum.dim_IntList")
+@repeated
+@checked
 def sum_(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum over dims."""
     return _total(data, dim, keepdim, dtype, shared.sum_of)
 
 
 @on_gpu("nansum")
+@repeated
+@checked
 def nansum(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum of what is not nan."""
     floats = data.dtype.kind in "fV"
@@ -140,6 +151,8 @@ def _wider(data: Any, result: np.dtype[Any]) -> Scalar:
 
 
 @on_gpu("mean.dim")
+@repeated
+@checked
 def mean(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The average over dims."""
     result = data.dtype if dtype is None else dtype.numpy_dtype
@@ -152,6 +165,8 @@ def mean(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any =
 
 
 @on_gpu("prod.dim_int")
+@repeated
+@checked
 def prod(data: DeviceArray, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The product over a dim, or of all."""
     result, _ = accumulation_type(data, dtype)
@@ -170,24 +185,32 @@ def _extreme(data: DeviceArray, axes: tuple[int, ...], keepdim: bool, largest: b
 
 
 @on_gpu("amax")
+@repeated
+@checked
 def amax(data: DeviceArray, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest elements over dims."""
     return _extreme(data, wrap_dims(dim, data.ndim), keepdim, True)
 
 
 @on_gpu("amin")
+@repeated
+@checked
 def amin(data: DeviceArray, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest elements over dims."""
     return _extreme(data, wrap_dims(dim, data.ndim), keepdim, False)
 
 
 @on_gpu("max")
+@repeated
+@checked
 def max_(data: DeviceArray) -> Any:
     """The largest element."""
     return _extreme(data, tuple(range(data.ndim)), False, True)
 
 
 @on_gpu("min")
+@repeated
+@checked
 def min_(data: DeviceArray) -> Any:
     """The smallest element."""
     return _extreme(data, tuple(range(data.ndim)), False, False)
@@ -201,16 +224,19 @@ def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> An
         if not fills.copy(copied, data):
             return NotImplemented
         data = copied
-    found = _extreme(data, axes, keepdim, largest)
-    if found is NotImplemented:
-        return found
-    place = _like(data, found.shape, INT64)
-    data, view = _in_order(data, axes)
+    if not data.size or data.dtype.name == "uint64":
+        return NotImplemented
+    shape, compute = shape_of(data, axes, keepdim), rows.compute_type(data.dtype)
+    place = _like(data, shape, INT64)
+    ordered, view = _in_order(data, axes)
     parts = rows.parts_for(view)
-    compute = rows.compute_type(data.dtype)
     if parts == 1:
-        rows.run(formulas.place_of, compute, (data, found), (place,), view)
+        found = _like(data, shape, data.dtype)
+        formula = shared.largest_place if largest else shared.smallest_place
+        rows.run(formula, compute, (ordered,), (found, place), view)
         return found, place
+    found = _extreme(data, axes, keepdim, largest)
+    data = ordered
     pieces = _like(data, (view.count, parts), WORKING[compute.name])
     rows.run(formulas.place_of, compute, (data, found), (pieces,), view, parts=parts)
     rows.run(shared.smallest, compute, (pieces,), (place,), rows.matrix(view.count, parts))
@@ -229,12 +255,16 @@ def _placed(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> Any:
 
 
 @on_gpu("max.dim")
+@repeated
+@checked
 def max_along(data: DeviceArray, dim: int, keepdim: bool = False) -> Any:
     """The largest elements along a dim, and their places."""
     return _placed(data, dim, keepdim, True)
 
 
 @on_gpu("min.dim")
+@repeated
+@checked
 def min_along(data: DeviceArray, dim: int, keepdim: bool = False) -> Any:
     """The smallest elements along a dim, and their places."""
     return _placed(data, dim, keepdim, False)
@@ -248,12 +278,16 @@ def _place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> Any:
 
 
 @on_gpu("argmax")
+@repeated
+@checked
 def argmax(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
     """The place of the first largest element."""
     return _place(data, dim, keepdim, True)
 
 
 @on_gpu("argmin")
+@repeated
+@checked
 def argmin(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
     """The place of the first smallest element."""
     return _place(data, dim, keepdim, False)
@@ -272,18 +306,24 @@ def _truth(data: DeviceArray, dim: Any, keepdim: bool, every: bool) -> Any:
 
 
 @on_gpu("any.dims")
+@repeated
+@checked
 def any_(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether any element is not 0."""
     return _truth(data, dim, keepdim, False)
 
 
 @on_gpu("all.dims")
+@repeated
+@checked
 def all_(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether no element is 0."""
     return _truth(data, dim, keepdim, True)
 
 
 @on_gpu("count_nonzero.dim_IntList")
+@repeated
+@checked
 def count_nonzero(data: DeviceArray, dim: Any = None) -> Any:
     """How many elements are not 0."""
     if data.dtype.kind not in "biu":
@@ -294,6 +334,8 @@ def count_nonzero(data: DeviceArray, dim: Any = None) -> Any:
 
 
 @on_gpu("logsumexp")
+@repeated
+@checked
 def logsumexp(data: DeviceArray, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials over dims."""
     if data.dtype.kind not in "fV" or not data.size:
@@ -302,6 +344,8 @@ def logsumexp(data: DeviceArray, dim: Any, keepdim: bool = False) -> Any:
 
 
 @on_gpu("vector_norm")
+@repeated
+@checked
 def vector_norm(data: DeviceArray, order: Any = 2, dim: Any = None, keepdim: bool = False,
                 dtype: Any = None) -> Any:  # fmt: skip
     """The norm of order 1, 2 or inf over dims."""
@@ -347,6 +391,8 @@ def _moments(data: DeviceArray, dim: Any, correction: Any, keepdim: bool, root: 
 
 
 @on_gpu("_var")
+@repeated
+@checked
 def var(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The variance over dims."""
     found = _moments(data, dim, correction, keepdim, False)
@@ -354,6 +400,8 @@ def var(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: boo
 
 
 @on_gpu("_std")
+@repeated
+@checked
 def std(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The standard deviation over dims."""
     found = _moments(data, dim, correction, keepdim, True)
@@ -361,6 +409,8 @@ def std(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: boo
 
 
 @on_gpu("_var_mean")
+@repeated
+@checked
 def var_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
              keepdim: bool = False) -> Any:  # fmt: skip
     """Variance and mean over dims."""
@@ -369,6 +419,8 @@ def var_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
 
 
 @on_gpu("_std_mean")
+@repeated
+@checked
 def std_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
              keepdim: bool = False) -> Any:  # fmt: skip
     """Standard deviation and mean over dims."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._compiler import fuse
+from flambeau._compiler.gpu import fast
 from flambeau._compiler.gpu.pointwise_text import divided, divisor
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.gpu.row_text import LoopWriter, RegisterWriter
@@ -21,7 +22,7 @@ from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.native import from_source
 from flambeau._compiler.row_text import functions_of
 from flambeau._compiler.types import NAMES, OF_NUMPY, Scalar, bf16, f16, f32, f64, i64
-from flambeau._ops.cuda.kernels import fast, joining
+from flambeau._ops.cuda.kernels import joining
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
 
@@ -198,7 +199,8 @@ def _width(making: Making) -> int:
 
 def _in_registers(making: Making, width: int) -> Ready:
     rows = making.rows
-    each = 32 if making.halves else 16
+    # weights take registers that further blocks need: 16 elements a thread there
+    each = 32 if making.halves and "along" not in making.plan.kinds.values() else 16
     group = min(max(1 << (-(-rows.n // each) - 1).bit_length(), 1), 512)
     while group * width > max(rows.n, 1) * 2 and group > 1:
         group //= 2
@@ -266,3 +268,17 @@ def parts_for(rows: Rows) -> int:
     wanted, least = (BUSY // (8 * rows.count), PART_ACROSS) if is_across(rows) else (
         BLOCKS // rows.count, PART)  # fmt: skip
     return max(1, min(rows.length // least, wanted, MOST_PARTS))
+
+
+def shorter(rows: Rows, data: Any) -> int:
+    """The length of parts of long rows that are rows themselves, which registers hold; 0: none."""
+    if not rows.is_plain or address(data) % WIDEST:
+        return 0
+    return next((n for n in (16384, 8192, 4096, 2048) if rows.n % n == 0), 0)
+
+
+def in_registers(rows: Rows, data: Any) -> bool:
+    """Whether rows of a plain matrix are short enough for the registers of their threads."""
+    vector = WIDEST // data.itemsize
+    whole = rows.n % vector == 0 and address(data) % WIDEST == 0
+    return rows.n <= (LONGEST if whole else LONGEST // 4)

@@ -11,8 +11,8 @@ from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import OF_NUMPY, f32, f64, i64
 from flambeau._ops.cuda import fills, rows
 from flambeau._ops.cuda.kernels import scans as kernels
-from flambeau._ops.cuda.softmaxes import checked
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.repeating import repeated
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.reductions.sums import accumulation_type
 from flambeau._ops.rows import formulas as shared
 from flambeau._ops.table.dims import wrap_dim
@@ -25,6 +25,7 @@ EACH = 4
 
 
 @on_gpu("cumsum")
+@repeated
 @checked
 def cumsum(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
     """Running sums along a dim."""
@@ -32,6 +33,7 @@ def cumsum(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
 
 
 @on_gpu("cumprod")
+@repeated
 @checked
 def cumprod(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
     """Running products along a dim."""

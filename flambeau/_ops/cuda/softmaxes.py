@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flambeau._compiler.types import NAMES
+from flambeau._compiler.gpu.ptx import Shape
+from flambeau._compiler.types import NAMES, OF_NUMPY, f32
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
-from flambeau._ops.cuda.table import on_gpu
+from flambeau._ops.cuda.kernels.online import softmax_online
+from flambeau._ops.cuda.repeating import repeated
+from flambeau._ops.cuda.table import checked, on_gpu
 from flambeau._ops.rows import formulas as shared
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.op import REGISTRY
+from flambeau._runtime.cpu import address
+from flambeau._runtime.cuda.launch import kernel
 from flambeau._tensor.device_array import DeviceArray
 
 
@@ -34,12 +38,35 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
     given = tuple(fills.plain(a) for a in arrays)
     out = fills.new(first.shape, None, result, first)
     compute = rows.compute_type(result if result.itemsize > first.itemsize else first.dtype)
-    rows.run(REGISTRY[name].formula, compute, given, (out,), _along(first.shape, dim))
+    view = _along(first.shape, dim)
+    if name in ONLINE and compute is f32 and view.is_plain and not rows.in_registers(view, first):
+        _in_two_passes(name, given[0], out, view)
+    else:
+        rows.run(REGISTRY[name].formula, compute, given, (out,), view)
     return out
+
+
+ONLINE = ("softmax.int", "log_softmax.int")
+ONLINE_THREADS = 512
+
+
+def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
+    """Rows that are too long for registers."""
+    vector = 16 // max(data.itemsize, out.itemsize)
+    if view.n % vector or any(address(a) % 16 for a in (data, out)):
+        vector = 1
+    form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
+    made = kernel(
+        softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
+        U=4 if vector > 1 else 8, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
+    )  # fmt: skip
+    made(view.count, data, out, view.n)
 
 
 def _of_one(name: str) -> None:
     @on_gpu(name)
+    @repeated
+    @checked
     def compute(data: DeviceArray, dim: int, dtype: Any = None) -> Any:
         """A formula over the rows along a dim."""
         return _formula_along(
@@ -49,6 +76,8 @@ def _of_one(name: str) -> None:
 
 def _of_gradient(name: str) -> None:
     @on_gpu(name)
+    @repeated
+    @checked
     def compute(grad: DeviceArray, output: DeviceArray, dim: int, input_dtype: Any) -> Any:
         """Its gradient."""
         return _formula_along(name, (grad, output), dim, input_dtype.numpy_dtype)
@@ -61,18 +90,6 @@ for _name in ("_softmax_backward_data", "_log_softmax_backward_data"):
 
 
 # ---- layer norm and RMS norm
-
-
-def checked(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """NotImplemented where something on the way has no kernel for a type."""
-
-    def call(*values: Any) -> Any:
-        try:
-            return kernel(*values)
-        except NotImplementedError:
-            return NotImplemented
-
-    return call
 
 
 def _flat(array: Any) -> Any:
@@ -90,6 +107,7 @@ def _fits(data: DeviceArray, shape: Any, *parameters: Any) -> bool:
 
 
 @on_gpu("native_layer_norm")
+@repeated
 @checked
 def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """Normalised input, mean and 1 / standard deviation over the last dims."""
@@ -123,6 +141,7 @@ def _down(formula: Any, arrays: tuple[Any, ...], n: int, like: Any, kept: Any, c
 
 
 @on_gpu("native_layer_norm_backward")
+@repeated
 @checked
 def layer_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, mean: Any, rstd: Any,
                         weight: Any, bias: Any, mask: Any) -> Any:  # fmt: skip
@@ -145,6 +164,7 @@ def layer_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, mean: 
 
 
 @on_gpu("_rms_norm")
+@repeated
 @checked
 def rms_norm(data: DeviceArray, shape: Any, weight: Any, eps: Any) -> Any:
     """Rows over their root mean square, and what they were multiplied by."""
@@ -161,6 +181,7 @@ def rms_norm(data: DeviceArray, shape: Any, weight: Any, eps: Any) -> Any:
 
 
 @on_gpu("_rms_norm_backward")
+@repeated
 @checked
 def rms_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, rstd: Any, weight: Any,
                       mask: Any) -> Any:  # fmt: skip

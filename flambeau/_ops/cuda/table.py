@@ -109,3 +109,15 @@ def writing_on_gpu(*rows: str) -> Callable[[Made], Made]:
         return kernel
 
     return register
+
+
+def checked(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """NotImplemented where something on the way has no kernel for a type."""
+
+    def call(*values: Any) -> Any:
+        try:
+            return kernel(*values)
+        except NotImplementedError:
+            return NotImplemented
+
+    return call

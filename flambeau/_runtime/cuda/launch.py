@@ -47,6 +47,8 @@ class Kernel:
 
     def __call__(self, blocks: int, *arguments: Any) -> None:
         """Put a launch into the current stream of the device that the arrays lie on."""
+        if watching is not None:
+            watching.launched(self, blocks, arguments)
         go = self.devices.get(Current.device)
         if go is None or Several.devices:
             self._with_its_device(blocks, arguments)
@@ -111,6 +113,8 @@ class Kernel:
         return go
 
 
+watching: Any = None
+"""What is told of every launch (`_ops.cuda.repeating`), if something is."""
 KERNELS: dict[Any, Kernel] = {}
 
 

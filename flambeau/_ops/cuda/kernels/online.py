@@ -40,12 +40,9 @@ def over_warp(peak, sum, WIDTH: static):
 
 
 @native
-def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
-                      sums: pointer(f32), counts: pointer(f32), n: i64, ignored: i64, T: static,
-                      I: static, V: static, U: static, THREADS: static):  # fmt: skip
-    """A row a block: its loss, its largest score, its sum of exponentials, and whether it counts.
-    Rows begin at multiples of V elements."""
-    row = x + block() * n
+def online(row, n: i64, T: static, V: static, U: static, THREADS: static):
+    """The largest score of a row of n elements, and the sum of exponentials below it, told to all
+    threads of the block that reads it. The row begins at a multiple of V elements."""
     peak = registers(f32, 1, LOWEST)
     sum = registers(f32, 1)
     for start in range(0, n, THREADS * V * U):
@@ -72,14 +69,52 @@ def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), pea
     barrier()
     lane = thread() % (THREADS // WARP)
     all_peak, all_sum = over_warp(cells[lane], cells[32 + lane], THREADS // WARP)
+    return all_peak, all_sum
+
+
+@native
+def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
+                      sums: pointer(f32), counts: pointer(f32), n: i64, ignored: i64, T: static,
+                      I: static, V: static, U: static, THREADS: static):  # fmt: skip
+    """A row a block: its loss, its largest score, sum of exponentials, and whether it counts."""
+    row = x + block() * n
+    peak, sum = online(row, n, T, V, U, THREADS)
     if thread() == 0:
         label = i64(target[block()])
         score = registers(f32, 1)
         if (label >= 0) & (label < n):
             score[0] = f32(row[label])
-        found = fast_log2(all_sum) * LN2 + (all_peak - score[0])
+        found = fast_log2(sum) * LN2 + (peak - score[0])
         counting = label != ignored
         loss[block()] = select(counting, found, f32(0))
         counts[block()] = select(counting, f32(1), f32(0))
-        peaks[block()] = all_peak
-        sums[block()] = all_sum
+        peaks[block()] = peak
+        sums[block()] = sum
+
+
+@native
+def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: static, V: static,
+                   U: static, LOG: static, THREADS: static):  # fmt: skip
+    """Softmax of a long row, or its logarithm, in two passes: the second goes backwards, from what
+    the cache still has."""
+    row = x + block() * n
+    target = out + block() * n
+    peak, sum = online(row, n, T, V, U, THREADS)
+    TILE = THREADS * V * U
+    shift = peak * LOG2E
+    factor = 1.0 / sum
+    level = peak + fast_log2(sum) * LN2
+    last = (n - 1) // TILE * TILE
+    for back in range(0, n, TILE):
+        place = last - back + thread() * V
+        got = registers(vector(T, V), U)
+        for u in unroll(U):
+            if place + u * (THREADS * V) < n:
+                got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
+        for u in unroll(U):
+            if LOG:
+                value = f32(got[u]) - level
+            else:
+                value = fast_exp2(fma(f32(got[u]), LOG2E, -shift)) * factor
+            if place + u * (THREADS * V) < n:
+                store(target + (place + u * (THREADS * V)), OUT(value), align=V * OUT.size)
