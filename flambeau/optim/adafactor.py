@@ -113,7 +113,7 @@ class Adafactor(Planned):
         super().step_group(params, states, group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         if grad.dim() > 1:
             *rest, rows, columns = grad.shape
             state["row_var"] = grad.new_zeros((*rest, rows, 1))

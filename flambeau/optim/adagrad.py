@@ -72,7 +72,7 @@ class Adagrad(Elementwise):
         from flambeau._ops.table.namespace import ops
 
         value = self.defaults["initial_accumulator_value"]
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         fill = complex(value, value) if parameter.is_complex() else value
         state["sum"] = ops.full_like(parameter, fill)
 

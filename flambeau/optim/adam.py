@@ -99,7 +99,8 @@ class Adam(Elementwise):
         by_default = group["foreach"] is None and group["fused"] is None
         if not (group["foreach"] or (by_default and not isinstance(group["lr"], Tensor))):
             scale_for(self, group)  # refused, though there be nothing to step
-        if params and group["capturable"] and group["foreach"]:
+        on_gpu = all(p.is_cuda for p in params)
+        if group["capturable"] and group["foreach"] and not on_gpu:
             refuse_capturable(self.counters[1], self.devices[1])
         super().check_kind(params, group)
 
@@ -115,7 +116,7 @@ class Adam(Elementwise):
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         if group["fused"]:
             check_fused(parameter)
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         state["exp_avg"] = zeros_like(parameter)
         state["exp_avg_sq"] = zeros_like(parameter)
         if group["amsgrad"]:

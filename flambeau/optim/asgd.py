@@ -68,7 +68,7 @@ class ASGD(Elementwise):
         return True
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         state["eta"] = scalar_state(number(group["lr"]))
         state["mu"] = scalar_state(1.0)
         state["ax"] = zeros_like(parameter)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, on_device_of
 from flambeau.autograd.history import bump
 from flambeau.optim import fused, on_devices
 from flambeau.optim.formulas import Formula
@@ -66,7 +66,7 @@ class Planned(Optimizer, generic=True):
 
     def advance(self, state: State, group: Group) -> Any:
         """Count the step in `state`; returns what its numbers depend on besides options."""
-        return count(state)
+        return count(state, bool(group.get("capturable")))
 
     def step_group(self, params: list[Any], states: list[State], group: Group) -> None:
         """Step the parameters that have gradients."""
@@ -93,7 +93,7 @@ class Elementwise(Planned, generic=True):
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         """Fill the empty state of a parameter before its first step."""
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         for name in self.kept:
             state[name] = zeros_like(parameter)
 
@@ -111,7 +111,7 @@ class Elementwise(Planned, generic=True):
         """Refuse kinds of steps that do not go together, or not on this device."""
         if params:
             check_listed(group)
-        if params and group.get("capturable"):
+        if group.get("capturable") and not all(p.is_cuda for p in params):
             listed = bool(group["foreach"])
             refuse_capturable(self.counters[listed], self.devices[listed])
 
@@ -211,16 +211,24 @@ def copied(value: Any) -> Any:
 # ---- counters
 
 
-def new_step(group: Group) -> Tensor:
-    """The step counter that torch keeps in `state`."""
-    return scalar_state(0.0, False if group.get("fused") else None)
+def new_step(group: Group, parameter: Any = None) -> Tensor:
+    """The step counter that torch keeps in `state`: on the device for steps that may go into a
+    graph, and for fused ones."""
+    made = scalar_state(0.0, False if group.get("fused") else None)
+    if parameter is not None and (group.get("fused") or group.get("capturable")):
+        return on_device_of(made, parameter)
+    return made
 
 
-def count(state: State) -> float:
-    """Advance `state["step"]` by one; returns it as a number."""
-    data = state["step"]._data
-    data += 1
-    return float(data)
+def count(state: State, capturable: bool = False) -> Any:
+    """Advance `state["step"]` by one; returns it as a number, or as it lies on a device for a step
+    that may go into a graph."""
+    step = state["step"]
+    if step._data.__class__ is not np.ndarray:
+        step.add_(1)
+        return step.detach().clone() if capturable else step.item()
+    step._data += 1
+    return float(step._data)
 
 
 # ---- what formulas work on

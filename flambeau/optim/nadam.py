@@ -80,7 +80,7 @@ class NAdam(Elementwise):
         return 1 + super().writes(group)
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         state["mu_product"] = scalar_state(1.0)
         state["exp_avg"] = zeros_like(parameter)
         state["exp_avg_sq"] = zeros_like(parameter)

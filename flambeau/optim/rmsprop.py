@@ -70,7 +70,7 @@ class RMSprop(Elementwise):
         })  # fmt: skip
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         state["square_avg"] = zeros_like(parameter)
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(parameter)

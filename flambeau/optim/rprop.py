@@ -62,7 +62,7 @@ class Rprop(Elementwise):
 
     def start(self, parameter: Any, grad: Any, state: State, group: Group) -> None:
         lr = number(group["lr"])
-        state["step"] = new_step(group)
+        state["step"] = new_step(group, parameter)
         state["prev"] = zeros_like(parameter)
         state["step_size"] = zeros_like(grad)
         state["step_size"].fill_(complex(lr, lr) if parameter.is_complex() else lr)
