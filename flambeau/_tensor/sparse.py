@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
+from flambeau._tensor.examples import numbers_under
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, sparse_coo
@@ -328,7 +329,8 @@ class SparseTensor(Tensor):
             suffixes.append(f"grad_fn=<{self._title or _node_title(node)}>")
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
-        return printing.format_sparse(self._places._data, self._entries._data, suffixes)
+        numbers = [numbers_under(part._data) for part in (self._places, self._entries)]
+        return printing.format_sparse(*numbers, suffixes)
 
     __str__ = __repr__  # type: ignore[assignment]
 
