@@ -319,7 +319,8 @@ class SparseTensor(Tensor):
     # ---- text
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        suffixes = [f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
+        place = [] if self.is_cpu else [f"device='{self.device}'"]
+        suffixes = [*place, f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
         usual = (dt.default_dtype(), dt.default_complex(), dt.int64, dt.bool_)
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
