@@ -140,7 +140,8 @@ def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray) -> Any:
     compute = f64 if rows.dtype.itemsize == 8 else f32  # noqa: PLR2004
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
     made = kernel(kernels.sum_rows, form, T=OF_NUMPY[NAMES[rows.dtype]],
-                  I=OF_NUMPY[NAMES[index.dtype]], A=compute, OUT=OF_NUMPY[NAMES[out.dtype]], C=COLUMNS,
+                  I=OF_NUMPY[NAMES[index.dtype]], A=compute, OUT=OF_NUMPY[NAMES[out.dtype]],
+                  C=COLUMNS,
                   THREADS=THREADS)  # fmt: skip
     jobs = count * -(-width // (COLUMNS * 32))
     made(-(-jobs // (THREADS // 32)), out, index, rows, count, width, index.size, -1)
@@ -190,7 +191,8 @@ def gather(data: DeviceArray, dim: int, index: Any, sparse: bool = False) -> Any
     _, count, inner = _three(index, dim)
     form = Shape(threads=THREADS, aligned=False, reads=("x", "index"))
     made = kernel(kernels.gather_elements, form, T=OF_NUMPY[NAMES[source.dtype]],
-                  I=OF_NUMPY[NAMES[index.dtype]], THREADS=THREADS, BIG=out.size >= SHORT)  # fmt: skip
+                  I=OF_NUMPY[NAMES[index.dtype]], THREADS=THREADS,
+                  BIG=out.size >= SHORT)  # fmt: skip
     if out.size:
         made(_blocks(out.size), source, index, out.view(source.dtype), out.size, data.shape[dim],
              *divisor(inner), *divisor(count))  # fmt: skip
