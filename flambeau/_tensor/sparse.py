@@ -19,12 +19,12 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
-from flambeau._tensor.examples import numbers_under
 from flambeau._core import dtype as dt
 from flambeau._core.device import device
 from flambeau._core.layout import Size, _Constant, sparse_coo
 from flambeau._tensor import overriding, printing
 from flambeau._tensor.attributes import FIELDS
+from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.queries import TYPE_NAMES, _checked_dim, _node_title
 from flambeau._tensor.tensor import Tensor, constructors, new
 

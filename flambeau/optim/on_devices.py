@@ -56,6 +56,10 @@ def _step_alike(optimizer: Any, kernels: Any, present: tuple[bool, ...], members
 
 def are_there(params: list[Any], group: Group) -> bool:
     """Whether parameters lie on a GPU, and the options of a group are plain numbers."""
-    if not params or group.get("capturable") or any(isinstance(value, Tensor) for value in group.values()):
+    if (
+        not params
+        or group.get("capturable")
+        or any(isinstance(value, Tensor) for value in group.values())
+    ):
         return False
     return any(isinstance(parameter._data, DeviceArray) for parameter in params)

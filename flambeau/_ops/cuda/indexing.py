@@ -141,7 +141,8 @@ def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray) -> Any:
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
     made = kernel(kernels.sum_rows, form, T=OF_NUMPY[NAMES[rows.dtype]],
                   I=OF_NUMPY[NAMES[index.dtype]], A=compute, OUT=OF_NUMPY[NAMES[out.dtype]],
-                  C=COLUMNS, THREADS=THREADS)  # fmt: skip
+                  C=COLUMNS,
+                  THREADS=THREADS)  # fmt: skip
     jobs = count * -(-width // (COLUMNS * 32))
     made(-(-jobs // (THREADS // 32)), out, index, rows, count, width, index.size, -1)
     return out
