@@ -29,7 +29,7 @@ from flambeau._compiler.loops import Operand
 from flambeau._compiler.types import OF_NUMPY, Scalar, b8, boolean, f32
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.launch import Kernel, kernel
-from flambeau._tensor.device_array import block_of
+from flambeau._tensor.device_array import DeviceArray, block_of
 
 THREADS = 256
 WIDEST = 16
@@ -137,7 +137,7 @@ def _meeting(operands: Sequence[Any], outs: Sequence[Any]) -> int:
         for value in operands:
             if value is out:
                 found = max(found, 1)
-            elif isinstance(value, np.ndarray) and block_of(value) is block:
+            elif isinstance(value, DeviceArray) and block_of(value) is block:
                 found = max(found, _in_one_block(out, value))
     return found
 
