@@ -108,6 +108,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_polar", [[P(2, 3), R(2, 3)]]),
     ("_clamp_both_tensors", [[R(2, 3), R(2, 3, low=-1, high=0), R(3, low=0.1, high=1)]]),
     ("_where", [[B([True, False, True]), R(2, 3), R(3)]]),
+    ("_kept_scaled", [[R(2, 3), R(2, 3), 1.5]]),
     ("addcmul", [call(R(2, 3), R(3), R(2, 1), value=1.5)]),
     ("addcdiv", [call(R(2, 3), R(3), P(2, 1), value=1.5)]),
     ("lerp.Scalar", [[R(2, 3), R(3), 0.3], [R(2, 3), R(3), 0.8]]),

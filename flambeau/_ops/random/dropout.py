@@ -241,7 +241,10 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
 @pointwise(
     "_kept_scaled(Tensor self, Tensor mask, Scalar scale) -> Tensor",
     method=False,
-    backward={"self": lambda grad, mask, scale: ops._kept_scaled(grad, mask, scale)},
+    backward={
+        "self": lambda grad, mask, scale: ops._kept_scaled(grad, mask, scale),
+        "mask": lambda grad, self, scale: ops._kept_scaled(grad, self, scale),
+    },
 )
 def _kept_scaled(self: Any, mask: Any, scale: Any) -> Any:
     """The elements that a mask keeps, times a number: one pass, also on devices."""
