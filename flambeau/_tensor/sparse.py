@@ -319,8 +319,8 @@ class SparseTensor(Tensor):
     # ---- text
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        place = [] if self.is_cpu else [f"device='{self.device}'"]
-        suffixes = [*place, f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
+        where = [] if self.is_cpu else [f"device='{self.device}'"]
+        suffixes = [*where, f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
         usual = (dt.default_dtype(), dt.default_complex(), dt.int64, dt.bool_)
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
@@ -330,8 +330,8 @@ class SparseTensor(Tensor):
             suffixes.append(f"grad_fn=<{self._title or _node_title(node)}>")
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
-        numbers = [numbers_under(part._data) for part in (self._places, self._entries)]
-        return printing.format_sparse(*numbers, suffixes)
+        places, entries = numbers_under(self._places._data), numbers_under(self._entries._data)
+        return printing.format_sparse(places, entries, suffixes)
 
     __str__ = __repr__  # type: ignore[assignment]
 

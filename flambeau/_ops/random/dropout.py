@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import narrow, widen
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
@@ -242,8 +243,8 @@ def native_dropout(input: np.ndarray, p: float, train: bool | None) -> Any:
     "_kept_scaled(Tensor self, Tensor mask, Scalar scale) -> Tensor",
     method=False,
     backward={
-        "self": lambda grad, mask, scale: ops._kept_scaled(grad, mask, scale),
-        "mask": lambda grad, self, scale: ops._kept_scaled(grad, self, scale),
+        "self": lambda grad, mask, scale: ops._kept_scaled(grad, conj(mask), scale),
+        "mask": lambda grad, self, scale: ops._kept_scaled(grad, conj(self), scale),
     },
 )
 def _kept_scaled(self: Any, mask: Any, scale: Any) -> Any:
