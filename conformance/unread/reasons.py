@@ -81,7 +81,17 @@ REASONS = (
     Reason(
         "what `__new__` is handed beside the class",
         "is for `__init__`, which reads it",
-        r"torch\.nn\.Container\.__new__\.(args|kwargs)",
+        r"torch\.(nn\.Container|Stream|cuda\.(Stream|Event))\.__new__\.(args|kwargs)",
+    ),
+    Reason(
+        "how a `torch.Stream` or `torch.Event` of the CPU is to be made",
+        "they do nothing there; those of a GPU are `torch.cuda`'s, which read it",
+        r"torch\.(Stream|Event)\.__init__\.(device|priority|blocking|interprocess)",
+    ),
+    Reason(
+        "`include_traces` of `cuda.MemPool.snapshot`",
+        "its segments are listed; what happened to them is in the history of memory",
+        r"torch\.cuda\.MemPool\.snapshot\.include_traces",
     ),
     Reason(
         "`inputs` and `t` of pruning methods",

@@ -341,6 +341,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if self._data.__class__ is not np.ndarray:
         if not force or self.device is META:
             _refuse_numpy(self)
+        if self.device is CPU:
+            return self._data.view()
         return self.cpu().numpy(force=True)  # type: ignore[attr-defined, no-any-return]
     if self._data.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")

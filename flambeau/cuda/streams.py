@@ -155,7 +155,7 @@ class ExternalStream(Stream):
     __module__ = "torch.cuda.streams"
 
     def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        super().__init__(device, stream_ptr=stream_ptr)
+        super().__init__(device, stream_ptr=stream_ptr, **kwargs)
 
 
 class Event(streams.Event):

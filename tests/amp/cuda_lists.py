@@ -83,6 +83,7 @@ LISTS: dict[str, Call] = {
     "native_layer_norm": ("float32", lambda t, a: t.native_layer_norm(a, (3,), None, None, 1e-5),
                           (M,)),
     "group_norm": ("float32", lambda t, a: F(t).group_norm(a, 1), ((2, 3, 4),)),
+    "rms_norm": ("float32", lambda t, a, b: F(t).rms_norm(a, (3,), b), (M, V)),
     "frobenius_norm.dim": ("float32", lambda t, a: t.frobenius_norm(a, (0, 1)), (M,)),
     "nuclear_norm": ("float32", lambda t, a: t.nuclear_norm(a), (M,)),
     "nuclear_norm.dim": ("float32", lambda t, a: t.nuclear_norm(a, (0, 1)), (M,)),

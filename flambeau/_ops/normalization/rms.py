@@ -111,6 +111,7 @@ def _in_one_row(input: Any, weight: Any) -> bool:
 @composite(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
     " -> Tensor",
+    autocast="cuda=float32",
     method=False,
 )
 def rms_norm(
