@@ -119,6 +119,7 @@ def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
     sums = device_array.empty(query.shape[:3], contiguous(query.shape[:3]).strides, FLOAT32,
                               Current.device)  # fmt: skip
     plan.run(places[0], places[1], places[2], address(result), address(sums), scale)
+    return result, sums
 
 
 def _planned(asked: Attention) -> Forward | None:

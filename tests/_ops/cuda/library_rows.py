@@ -280,6 +280,19 @@ def attention_between_projections() -> None:
     same_on_both(lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True), q, k)
 
 
+def attention_of_half_types_is_one_kernel() -> None:
+    """Without a mask nothing but cuDNN's engine runs: the scores never lie in memory."""
+    for dtype in (torch.float16, torch.bfloat16):
+        q, k, v = (drawn(dtype, 2, 3, 64, 16).cuda() for _ in range(3))
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        with torch.no_grad():
+            F.scaled_dot_product_attention(q, k, v)
+        of_scores = 2 * 3 * 64 * 64 * 4
+        assert torch.cuda.max_memory_allocated() - before < of_scores
+
+
 # ---- Fourier transforms and linear algebra
 
 
