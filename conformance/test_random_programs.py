@@ -33,6 +33,8 @@ def difference(program: list[Step]) -> str | None:
 
 def compare(theirs: Outcome, ours: Outcome) -> str | None:
     for position, (want, got) in enumerate(zip(theirs.steps, ours.steps, strict=True)):
+        if "Autograd not support dtype" in str(want):
+            return None  # torch cannot look at integers that took numbers which have a gradient
         found = _differs(want, got)
         if found:
             return f"step {position}: {found}"
