@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from flambeau._core.settings import warn_user
 
 KINDS = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
@@ -178,8 +179,8 @@ def look_at_pinned(device_: Any) -> None:
 
 
 def _warn_of_device(name: str) -> None:
-    warnings.warn(f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass "
-                  "this argument.", DeprecationWarning, stacklevel=4)  # fmt: skip
+    warn_user(f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass this "
+              "argument.", DeprecationWarning)  # fmt: skip
 
 
 def refuse_pinned(name: str, pin_memory: Any, optional: bool = True) -> None:

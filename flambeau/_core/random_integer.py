@@ -5,7 +5,6 @@ A range below 2**28 takes the remainder of one 32-bit word, a larger one that of
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from flambeau._core.random_fill import (
     require_bounds,
     require_kernel,
 )
+from flambeau._core.settings import warn_user
 
 if TYPE_CHECKING:
     from flambeau._core.generator import Generator
@@ -189,12 +189,11 @@ def _warn_inexact(value: int, name: str, dtype: np.dtype) -> None:
     digits = DIGITS[dtype]
     if abs(value) <= 1 << digits:
         return
-    warnings.warn(
+    warn_user(
         f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
         f"{SCALAR_NAMES[dtype][1]} can support discrete uniform distribution only within this "
         "range. This warning will become an error in version 1.7 release, please fix the code in "
-        "advance",
-        stacklevel=7,
+        "advance"
     )
 
 

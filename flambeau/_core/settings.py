@@ -149,11 +149,17 @@ def warn_once(text: str, stacklevel: int = 2) -> None:
     warnings.warn(text, UserWarning, stacklevel=users_level(stacklevel + 1))
 
 
-OURS = ("<flambeau", str(Path(__file__).parents[1] / "_ops") + os.sep)
+OURS = ("<flambeau", *(str(Path(__file__).parents[1] / floor) + os.sep
+                       for floor in ("_ops", "_tensor", "_core")))  # fmt: skip
 """How names of files begin whose functions a warning is never about."""
 
 
-def users_level(level: int) -> int:
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning about the call that a user, or `nn`, wrote: where torch warns in C++."""
+    warnings.warn(text, category, stacklevel=users_level(2))
+
+
+def users_level(level: int = 1) -> int:
     """The `stacklevel` of a caller's warning, past generated functions and those of operators: no
     user wrote those, and torch has none of Python's."""
     frame = sys._getframe(1)
@@ -189,7 +195,7 @@ def alert_not_deterministic(name: str) -> None:
         return
     if Determinism.warn_only:
         told = f"{NO_WAY}algorithms(True, warn_only=True)'. {REPORT.format('')}"
-        warnings.warn(told.format(name), UserWarning, stacklevel=4)
+        warn_user(told.format(name))
         return
     way_out = (
         "You can turn off determinism just for this operation, or you can use the "

@@ -7,13 +7,13 @@ where the indexed dims stood if those are next to each other, else in front.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.settings import warn_user
 from flambeau._ops.copying.copies import assign
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import FLOAT32, FULL, INTEGERS, fill_where
@@ -91,11 +91,9 @@ def _index_quickly(data: np.ndarray, indices: Arrays) -> np.ndarray | None:
 
 def _bytes_as_mask(array: np.ndarray, quiet: bool) -> np.ndarray:
     if not quiet:
-        warnings.warn(
+        warn_user(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-            "instead.",
-            UserWarning,
-            stacklevel=7,
+            "instead."
         )
     return array != 0
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from flambeau._core.settings import warn_user
 from flambeau._ops.reductions.extrema import (
     check_not_empty,
     evenly_backward,
@@ -346,7 +346,7 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
         shape = (rows._data.shape[0],) * 2 if rows._data.shape[0] != 1 else ()
         value = 0.0 if correction < 0 else float("nan")
         if value:
-            warnings.warn(NO_FREEDOM, UserWarning, stacklevel=3)
+            warn_user(NO_FREEDOM)
         return ops.full(shape, value, dtype=(rows + 0.0).dtype, device=rows.device)
     total = count if weights is None else weights.sum()
     if weights is not None and not total._data.item():
@@ -359,7 +359,7 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
     else:
         normalizer = total - correction * (weights * aweights).sum() / total
     if float(normalizer if isinstance(normalizer, int) else normalizer._data) <= 0:
-        warnings.warn(NO_FREEDOM, UserWarning, stacklevel=3)
+        warn_user(NO_FREEDOM)
         normalizer = 0 if isinstance(normalizer, int) else ops.zeros_like(normalizer)
     centered = rows - average
     weighted = centered if weights is None else centered * weights

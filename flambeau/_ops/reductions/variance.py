@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
+from flambeau._core.settings import warn_user
 from flambeau._ops.reductions.adding import add_up
 from flambeau._ops.reductions.sums import (
     compiled,
@@ -52,11 +52,9 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
 
 
 def _warn_freedom(name: str) -> None:
-    warnings.warn(
+    warn_user(
         f"{name}(): degrees of freedom is <= 0. Correction should be strictly "
-        "less than the reduction factor (input numel divided by output numel).",
-        UserWarning,
-        stacklevel=5,
+        "less than the reduction factor (input numel divided by output numel)."
     )
 
 

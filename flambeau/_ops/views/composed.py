@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_format
+from flambeau._core.settings import warn_user
 from flambeau._ops.table.binder import is_integer
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -179,7 +179,7 @@ NUMBERS = {
 
 
 def _warn_number(name: str) -> None:
-    warnings.warn(NUMBERS[name], UserWarning, stacklevel=4)
+    warn_user(NUMBERS[name])
 
 
 def _reversed(self: Tensor) -> Tensor:
@@ -191,13 +191,11 @@ def _reversed(self: Tensor) -> Tensor:
     if ndim == 0:
         _warn_number("T")
     else:
-        warnings.warn(
+        warn_user(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=3,
+            "reverse the dimensions of a tensor."
         )
     return ops.permute(self, tuple(range(ndim))[::-1])  # type: ignore[no-any-return]
 
