@@ -10,7 +10,7 @@ from typing import Any
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import get
 from flambeau._ops.table.op import BY_NAME
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, provides
 
 MODULES = frozenset((
     "amp", "autograd", "cuda", "fft", "func", "hook", "jit", "linalg", "nn", "optim", "random",
@@ -18,7 +18,7 @@ MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
-    "distributed", "fx", "hub", "compiler",
+    "distributed", "fx", "hub", "compiler", "library",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -71,6 +71,7 @@ FILES = {
     ),
     "sparse.functions": "spmm dsmm",
     "func.batched": "vmap",
+    "library.overloads": "ops Tag",
     "serialization": "save load",
 }
 """File below `flambeau` and the names in it."""
@@ -101,6 +102,22 @@ def default_storage_class() -> Any:
     from flambeau._tensor.typed_storage import default_class
 
     return default_class()
+
+
+@provides("operator_of_aten")
+def operator_of_aten(name: str) -> Any:
+    """The operator of `torch.ops.aten` of a name, with all of its overloads, or None."""
+    from flambeau.library.overloads import ops
+
+    return getattr(ops.aten, name, None)
+
+
+@provides("names_of_ops")
+def name_of_ops(name: str) -> Any:
+    """A name of `torch._ops`: the classes of operators."""
+    from flambeau.library import overloads
+
+    return getattr(overloads, name) if name in overloads.OF_OPS else missing("flambeau._ops", name)
 
 
 def names() -> Iterator[str]:

@@ -29,12 +29,12 @@ LAYERS = [
     {
         "nn", "optim", "amp", "utils", "serialization", "testing", "distributed",
         "linalg", "fft", "special", "random", "version", "backends", "types",
-        "distributions", "overrides", "hub", "library", "compiler", "storage", "futures",
+        "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
         "xpu", "sparse", "quasirandom", "_C", "_utils",
     },
     {"jit", "func", "multiprocessing", "profiler", "fx"},
-    {"debug"},
+    {"debug", "library"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_warmup", "hook",

@@ -85,6 +85,7 @@ class Stacks(threading.local):
 
     def __init__(self) -> None:
         self.function_modes: list[Any] = []
+        self.dispatch_modes: list[Any] = []
         self.saved_hooks: list[Any] = []
         self.observers: list[Observer] = []
         self.levels: list[Any] = []  # of transforms: see `autograd.tangents`, `autograd.batches`

@@ -10,7 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of f
 class DeviceArray(Numberless):
     """An array in the memory of a GPU; each device has a class of its own."""
 
-    place: ClassVar[device] = CUDA[0]
+    place: device = CUDA[0]
     block: memory.Block
     """The memory, where this array is the first over it: it goes back to the pool with the last of
     the arrays."""

@@ -22,7 +22,7 @@ VIEWS = (np.transpose, np.squeeze, np.moveaxis, np.swapaxes, np.expand_dims, np.
 class Numberless(np.ndarray):
     """An array that refuses whoever asks it for numbers. Each kind brings its errors."""
 
-    place: ClassVar[device] = CPU
+    place: device = CPU
     """The device of the tensor."""
     views_as: ClassVar[Any]
     """The class of arrays over the same memory."""

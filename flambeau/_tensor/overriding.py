@@ -261,7 +261,17 @@ def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
     return result
 
 
+def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """A tensor of a class with `__torch_dispatch__`, without memory: see `wrappers`."""
+    from flambeau._tensor.wrappers import make_wrapper
+
+    return make_wrapper(cls, size, *args, **kwargs)
+
+
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+Tensor._make_wrapper_subclass = staticmethod(  # type: ignore[attr-defined]
+    _make_wrapper_subclass
+)
 
 
 # ---- subclasses of Tensor
@@ -348,7 +358,7 @@ IGNORED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __module__ __weakref__ "
     "__annotations__ __hash__ __getattribute__ __getattr__ __setattr__ __delattr__ __dir__ "
     "__iter__ __subclasshook__ __torch_function__ __array_priority__ __slots__ as_subclass "
-    "_make_subclass __setstate__ __sizeof__ __getstate__ new".split()
+    "_make_subclass _make_wrapper_subclass __setstate__ __sizeof__ __getstate__ new".split()
 )
 """Attributes of Tensor that nobody takes over."""
 

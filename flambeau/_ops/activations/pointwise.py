@@ -16,7 +16,7 @@ from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel, pointwise
+from flambeau._ops.table.op import InAten, composite, kernel, pointwise
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -38,6 +38,7 @@ def relu(self: Any) -> Any:
 
 @pointwise("_relu_grad(Tensor grad_output, Tensor output) -> Tensor", method=False,
            numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           aten=lambda grad, output: InAten("threshold_backward", (grad, output, 0)),
            backward={
     "grad_output": lambda grad, output: ops._relu_grad(grad, output),
     "output": lambda grad: ops.zeros_like(grad),
@@ -49,6 +50,7 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
 
 @pointwise("_threshold_grad(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
            method=False, numbers="none", inplace=False, node="ThresholdBackwardBackward0",
+           aten=lambda *values: InAten("threshold_backward", values),
            backward={
     "grad_output": lambda grad, self, threshold: ops._threshold_grad(grad, self, threshold),
     "self": lambda grad: ops.zeros_like(grad),
@@ -56,6 +58,13 @@ def relu_grad(grad_output: Any, output: Any) -> Any:
 def threshold_grad(grad_output: Any, self: Any, threshold: Any) -> Any:
     """The gradient where the input is above the threshold (or nan)."""
     return E.where(self <= threshold, 0, grad_output)
+
+
+@composite("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+           method=False, function=False)  # fmt: skip
+def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+    """ATen's name for the gradient of `threshold` and `relu`."""
+    return ops._threshold_grad(grad_output, self, threshold)
 
 
 @pointwise("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
@@ -179,6 +188,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
            node_inplace="CeluBackward1",
+           aten=lambda self, alpha, inverse: InAten("celu", (self, alpha)),
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={
     "self": lambda grad, self, alpha, inverse: _elu_grad(grad, self, alpha, 1, inverse),
 }, backward_inplace={
@@ -251,7 +261,7 @@ def _density(x: Any) -> Any:
 
 
 @pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
-           label="GeluKernelImpl", backward={
+           label="GeluKernelImpl", aten=lambda self: InAten("gelu", (self,)), backward={
     "self": lambda grad, self: grad * ops._gelu_slope(self),
 })  # fmt: skip
 def gelu_exact(self: Any) -> Any:
@@ -274,7 +284,8 @@ def _tanh_inner(x: Any) -> Any:
 
 
 @pointwise("_gelu_tanh(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float",
-           method=False, label="GeluKernelImpl", backward={
+           method=False, label="GeluKernelImpl",
+           aten=lambda self: InAten("gelu", (self,), {"approximate": "tanh"}), backward={
     "self": lambda grad, self: grad * ops._gelu_tanh_slope(self),
 })  # fmt: skip
 def gelu_tanh(self: Any) -> Any:

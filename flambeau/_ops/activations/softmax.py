@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 from flambeau._compiler.expr import exp, log
 from flambeau._compiler.fuse import amax, total
 from flambeau._core import layout
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite
+from flambeau._ops.table.op import InAten, composite
 from flambeau._ops.table.outputs import EXACT
 from flambeau._ops.table.rows import rows
+
+
+def _in_aten(name: str, self: Any, dim: int, dtype: Any = None) -> InAten:
+    """`_softmax`, which casts nothing; its last argument is for GPUs."""
+    return InAten(name, (self if dtype is None else self.to(dtype), dim, False))
 
 
 @rows(
@@ -20,6 +26,7 @@ from flambeau._ops.table.rows import rows
     out=True,
     out_type=EXACT,
     autocast="cuda=float32_or_dtype",
+    aten=partial(_in_aten, "_softmax"),
     backward={
         "self": lambda grad, result, dim: ops._softmax_backward_data(
             grad, result, dim, result.dtype
@@ -43,6 +50,7 @@ def softmax(x: Any) -> Any:
     out=True,
     out_type=EXACT,
     autocast="cuda=float32_or_dtype",
+    aten=partial(_in_aten, "_log_softmax"),
     backward={
         "self": lambda grad, result, dim: ops._log_softmax_backward_data(
             grad, result, dim, result.dtype

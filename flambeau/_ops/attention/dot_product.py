@@ -104,6 +104,13 @@ def _gradients(grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_c
             weights.transpose(-2, -1).matmul(grad))  # fmt: skip
 
 
+def _parts(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
+    """Attention as products and a softmax: the weighted values, in place of both results."""
+    scores = _masked_scores(query, key, attn_mask, is_causal, scale)
+    found = ops.matmul(ops._safe_softmax(scores, -1), value)
+    return found, found
+
+
 @kernel(
     "_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal,"
     " float scale) -> (Tensor, Tensor)",
@@ -112,6 +119,7 @@ def _gradients(grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_c
     autocast="lower",
     node="ScaledDotProductFlashAttentionForCpuBackward0",
     nondifferentiable=("result1",),
+    decomposition=_parts,
     backward={("query", "key", "value"): _gradients},
 )
 def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, attn_mask: np.ndarray | None,

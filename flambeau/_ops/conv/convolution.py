@@ -31,7 +31,7 @@ from flambeau._ops.launching.epilogue import NOTHING, Epilogue
 from flambeau._ops.launching.memory_formats import in_format, is_signal_last, is_suggested_last
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import BY_NAME, Folded, alias, composite, kernel
+from flambeau._ops.table.op import BY_NAME, Folded, InAten, alias, composite, kernel
 from flambeau._ops.table.outputs import check_cast
 
 NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
@@ -161,9 +161,36 @@ def _check_types(input: np.ndarray, weight: np.ndarray, transposed: bool) -> Non
 # ---- the gradient maps
 
 
+@composite(f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? "
+           f"bias_sizes, {NUMBERS}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+           method=False, function=False)  # fmt: skip
+def convolution_backward(grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any,
+                         padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+                         groups: int, output_mask: Any) -> Any:  # fmt: skip
+    """ATen's name for all gradients of a convolution; None for what `output_mask` leaves out."""
+    numbers = (stride, padding, dilation, transposed, output_padding, groups)
+    return _gradients(grad_output, input, weight, *numbers, output_mask)
+
+
+def _input_grad_in_aten(grad_output: Any, weight: Any, input_size: Any, *numbers: Any) -> InAten:
+    input = grad_output.new_empty(input_size)
+    given = (grad_output, input, weight, None, *map(_listed, numbers), [True, False, False])
+    return InAten("convolution_backward", given, pick=0)
+
+
+def _weight_grad_in_aten(grad_output: Any, input: Any, weight_size: Any, *numbers: Any) -> InAten:
+    weight = grad_output.new_empty(weight_size)
+    given = (grad_output, input, weight, None, *map(_listed, numbers), [False, True, False])
+    return InAten("convolution_backward", given, pick=1)
+
+
+def _listed(number: Any) -> Any:
+    return list(number) if isinstance(number, tuple) else number
+
+
 @kernel(f"_conv_input_grad(Tensor grad_output, Tensor weight, int[] input_size, {NUMBERS})"
         " -> Tensor", batch=Folded(-1, ("weight", "bias")), function=False,
-        node="ConvolutionBackwardBackward0", backward={
+        node="ConvolutionBackwardBackward0", aten=_input_grad_in_aten, backward={
     "grad_output": lambda grad, weight, stride, padding, dilation, transposed, output_padding,
     groups: ops.convolution(grad, weight, None, stride, padding, dilation, transposed,
                             output_padding, groups),
@@ -183,7 +210,8 @@ def _conv_input_grad(grad_output: np.ndarray, weight: np.ndarray, input_size: An
 
 
 @kernel(f"_conv_weight_grad(Tensor grad_output, Tensor input, int[] weight_size, {NUMBERS})"
-        " -> Tensor", function=False, node="ConvolutionBackwardBackward0", backward={
+        " -> Tensor", function=False, node="ConvolutionBackwardBackward0",
+        aten=_weight_grad_in_aten, backward={
     "grad_output": lambda grad, input, stride, padding, dilation, transposed, output_padding,
     groups: ops.convolution(input, grad, None, stride, padding, dilation, transposed,
                             output_padding, groups),
@@ -206,6 +234,7 @@ def _conv_weight_grad(grad_output: np.ndarray, input: np.ndarray, weight_size: A
 
 @kernel("_conv_bias_grad(Tensor grad_output) -> Tensor", function=False,
         batch=lambda grad_output: grad_output.sum([0, *range(2, grad_output.dim())]),
+        decomposition=lambda grad_output: grad_output.sum([0, *range(2, grad_output.dim())]),
         node="ConvolutionBackwardBackward0", backward={
     "grad_output": lambda grad, grad_output_shape: (
         grad.reshape((-1, *(1,) * (len(grad_output_shape) - 2))).expand(grad_output_shape)),

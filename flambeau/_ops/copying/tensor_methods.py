@@ -210,6 +210,14 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
 
 def set_class(tensor: Any, cls: Any) -> Any:
     """A new tensor as one of a subclass."""
+    if hasattr(cls, "__torch_dispatch__"):
+        from flambeau._tensor.wrappers import note
+
+        return note(_with_class(tensor, cls))
+    return _with_class(tensor, cls)
+
+
+def _with_class(tensor: Any, cls: Any) -> Any:
     try:
         tensor.__class__ = cls
     except TypeError:  # a class with slots

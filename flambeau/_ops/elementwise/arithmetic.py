@@ -12,7 +12,7 @@ from flambeau._core import modes
 from flambeau._ops.table import binder, unformulated
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import get_inplace, ops
-from flambeau._ops.table.op import REGISTRY, alias, composite, pointwise
+from flambeau._ops.table.op import REGISTRY, InAten, alias, composite, pointwise
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.pointwise import broadcast_shape
 from flambeau._tensor.tensor import Tensor
@@ -235,6 +235,7 @@ WITHOUT_SLOPE = {
 
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_trunc_cpu", node="DivBackward2", exact_number=True, numbers="all",
+           aten=lambda *values: InAten("div", values, {"rounding_mode": "trunc"}),
            backward=WITHOUT_SLOPE)  # fmt: skip
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
@@ -243,6 +244,7 @@ def div_trunc(self: Any, other: Any) -> Any:
 
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_floor_cpu", node="DivBackward2", exact_number=True, numbers="all",
+           aten=lambda *values: InAten("div", values, {"rounding_mode": "floor"}),
            backward=WITHOUT_SLOPE)  # fmt: skip
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""

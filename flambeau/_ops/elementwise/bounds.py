@@ -17,7 +17,7 @@ from flambeau._ops.launching import copies
 from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import get_inplace, ops
 from flambeau._ops.table.number_operands import scalar_tensor
-from flambeau._ops.table.op import alias, composite, kernel, pointwise
+from flambeau._ops.table.op import InAten, alias, composite, kernel, pointwise
 from flambeau._ops.table.outputs import C_NAMES, FOUND, write_out
 from flambeau._ops.table.pointwise import (
     LIMIT,
@@ -82,11 +82,20 @@ def _beside(data: np.ndarray, source: np.ndarray) -> np.ndarray:
     return data.copy()
 
 
+IN_ATEN = {
+    "_clamp_low": lambda self, low: InAten("clamp", (self, low)),
+    "_clamp_high": lambda self, high: InAten("clamp", (self, None, high)),
+    "_clamp_both": lambda *values: InAten("clamp", values),
+}
+for _name in tuple(IN_ATEN):  # with tensors for numbers
+    IN_ATEN[f"{_name}_tensors" if _name == "_clamp_both" else f"{_name}_tensor"] = IN_ATEN[_name]
+
+
 def _clamp_row(name: str, node: str, types: str, scalar: bool) -> dict[str, Any]:
     label = f"clamp_{types}_cpu" if scalar else "clamp_cpu"
     return {"node": node, "refusals": NO_COMPLEX, "label": label, "numbers": "none",
-            "dtypes": "int float" if scalar else "bool int float", "public": name,
-            "out_type": FOUND if scalar else ""}  # fmt: skip
+            "aten": IN_ATEN.get(name), "dtypes": "int float" if scalar else "bool int float",
+            "public": name, "out_type": FOUND if scalar else ""}  # fmt: skip
 
 
 _LOW = {"self": lambda grad, self, min: kept(grad, self >= min)}
@@ -459,6 +468,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 @kernel("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
         batch="elements", node="WhereBackward0",
+        aten=lambda *values: InAten("where", values),
         method=False, backward={
     "self": lambda grad, condition: kept(grad, condition),
     "other": lambda grad, condition: ops._where(

@@ -7,6 +7,7 @@ keeps the greatest score and the sum of each row, from which its gradient is one
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.losses.elementwise import MEAN, NONE, reduced, reduction_of
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, kernel
+from flambeau._ops.table.op import InAten, composite, kernel
 from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.examples import numbers_under
 
@@ -203,17 +204,40 @@ def _nll(self: np.ndarray, target: np.ndarray, weight: np.ndarray | None, reduct
     return _reduce(losses, targets, reduction, shape, self.dtype)
 
 
+def _nll_in_aten(name: str, self: Any, target: Any, weight: Any = None, reduction: int = 1,
+                 ignore_index: int = -100) -> InAten:  # fmt: skip
+    return InAten(name, (self, target, weight, reduction, ignore_index), pick=0)
+
+
 def _nll_row(name: str, node: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
            "int ignore_index=-100) -> Tensor", method=False, function=False, node=node,
+           aten=partial(_nll_in_aten, f"{name}_forward"),
            autocast="float32", constants={"weight": f"{name}_forward"}, backward={
         "self": lambda grad, self, self_shape, target, weight, reduction, ignore_index: beside(
             ops.nll_loss_backward(grad, target, weight, self_shape, reduction, ignore_index), self),
     })(_nll)  # fmt: skip
 
 
+def _forward_row(name: str) -> None:
+    @composite(f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+               "int ignore_index) -> (Tensor output, Tensor total_weight)",
+               method=False, function=False)  # fmt: skip
+    def forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+        """ATen's name for the loss, and for the sum of the weights that it is divided by."""
+        loss = getattr(ops, name)(self, target, weight, reduction, ignore_index)
+        counted = target != ignore_index
+        if reduction == NONE:
+            return loss, self.new_zeros(())
+        if weight is None:
+            return loss, counted.sum().to(self.dtype)
+        return loss, weight[ops.where(counted, target, 0)].mul(counted).sum()
+
+
 _nll_row("nll_loss", "NllLossBackward0")
 _nll_row("nll_loss2d", "NllLoss2DBackward0")
+_forward_row("nll_loss")
+_forward_row("nll_loss2d")
 
 
 def _nll_second(grad: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -293,10 +317,19 @@ def _cross_entropy_gradient(grad: Any, self: Any, target: Any, weight: Any, redu
     )
 
 
+def _cross_entropy_parts(likelihood: str, self: Any, target: Any, weight: Any, reduction: int,
+                         ignore_index: int) -> tuple[Any, Any]:  # fmt: skip
+    """The loss as ATen makes it, in place of both results."""
+    scores = ops.log_softmax(self, min(1, self.dim() - 1))
+    loss = getattr(ops, likelihood)(scores, target, weight, reduction, ignore_index)
+    return loss, loss
+
+
 def _cross_entropy_row(name: str, node: str, likelihood: str) -> None:
     kernel(f"{name}(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index)"
            " -> (Tensor, Tensor)", method=False, function=False, node=node, autocast="float32",
            nondifferentiable=("result1",), constants={"weight": f"{likelihood}_forward"},
+           decomposition=partial(_cross_entropy_parts, likelihood),
            backward={"self": _cross_entropy_gradient},
     )(_cross_entropy)  # fmt: skip
 

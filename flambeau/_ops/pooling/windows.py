@@ -125,6 +125,7 @@ def _max_pool_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
             batch=Folded(spatial + 1), node=node, method=False,
             autocast=precision(spatial), dispensable=("result",),
+            decomposition=lambda *values: getattr(ops, f"{name}_with_indices")(*values)[0],
             backward={"self": compare})  # fmt: skip
     def max_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool) -> Array:  # fmt: skip

@@ -14,7 +14,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._ops.launching.precision import narrow, refuse, widen
-from flambeau._ops.products import blas, examples
+from flambeau._ops.products import blas, decompositions, examples
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -153,6 +153,7 @@ def _linear_row(name: str, node: str) -> None:
         function=False, node=node, autocast="lower", batch=examples.linear,
         backward={("input", "weight", "bias"): _linear_gradients},
         saved_for={"input": "weight", "weight": "input"}, public_node=_taken_apart,
+        decomposition=decompositions.linear,
     )(_linear)  # fmt: skip
 
 
@@ -243,6 +244,7 @@ def _linear_double_backward(grads: Any, self: Any, grad_output: Any, weight: Any
     function=False,
     autocast="lower",
     composed=True,
+    decomposition=decompositions.linear_backward,
     backward={("self", "grad_output", "weight"): _linear_double_backward},
 )
 def linear_backward(input: np.ndarray, grad: np.ndarray, weight: np.ndarray,

@@ -17,7 +17,7 @@ from flambeau._core import modes
 from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import refuse, widen
-from flambeau._ops.products import examples
+from flambeau._ops.products import decompositions, examples
 from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
@@ -93,6 +93,7 @@ def _of_adjoint(grad: Any, self: Any, other_shape: Any) -> Any:
     method=False,
     function=False,
     autocast="lower",
+    decomposition=lambda self, other: ops.matmul(self, conj(other).transpose(-1, -2)),
     backward={
         "self": lambda grad, other: ops.matmul(grad, other),  # noqa: PLW0108
         "other": _of_adjoint,
@@ -110,6 +111,7 @@ def times_adjoint(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     method=False,
     function=False,
     autocast="lower",
+    decomposition=lambda self, other: ops.matmul(conj(self).transpose(-1, -2), other),
     backward={
         "self": lambda grad, other: ops._times_adjoint(other, grad),
         "other": lambda grad, self: ops.matmul(self, grad),
@@ -358,6 +360,7 @@ def addmv_types(*arrays: np.ndarray) -> RuntimeError:
     method=False,
     function=False,
     autocast="lower",
+    decomposition=decompositions.matmul,
     backward={
         "self": lambda grad, mat: ops._times_row(conj(mat), grad),
         "mat": lambda grad, self: ops._matmul_outer(conj(self), grad),
@@ -374,7 +377,8 @@ def vector_times(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # `mv` for the gradients of a row times a matrix, which torch multiplies as matrices.
 kernel("_times_row(Tensor self, Tensor vec) -> Tensor",
        batch=examples.matrix_vector, node="MmBackward0", method=False,
-       function=False, autocast="lower", factors=("self", "vec"), backward={
+       function=False, autocast="lower", factors=("self", "vec"),
+       decomposition=decompositions.matmul, backward={
            "self": lambda grad, vec: ops._matmul_outer(grad, conj(vec)),
            "vec": lambda grad, self: ops._vector_times(grad, conj(self)),
        })(mv.body)  # fmt: skip
@@ -388,6 +392,7 @@ kernel("_times_row(Tensor self, Tensor vec) -> Tensor",
     method=False,
     function=False,
     autocast="cuda=lower",
+    decomposition=lambda self, mat: ops.mv(mat.t(), self),
     backward={
         "self": lambda grad, mat: ops.mv(conj(mat), grad),
         "mat": lambda grad, self: conj(self).unsqueeze(1) * grad,
@@ -439,7 +444,8 @@ def _as_matmul(name: str, row: Op, node: str) -> None:
     """A row under a name of its own: called as `matmul`, it chooses a type for autocast."""
     made = kernel(f"{name}{row.text.removeprefix(row.name)}", node=node, method=False,
                   function=False, autocast="lower", backward=row.backward,
-                  factors=row.factors, batch=row.batch)(row.body)  # fmt: skip
+                  factors=row.factors, batch=row.batch,
+                  decomposition=decompositions.matmul)(row.body)  # fmt: skip
     made.bits = row.bits
 
 
@@ -495,6 +501,7 @@ def _of_right(grad: Any, self: Any, other_shape: Any) -> Any:
     method=False,
     function=False,
     autocast="lower",
+    decomposition=decompositions.matmul,
     backward={"self": _of_left, "other": _of_right},
 )
 def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -514,7 +521,7 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 kernel("_matmul_as_mv(Tensor self, Tensor other) -> Tensor",
        batch=examples.matrix_vector, node="UnsafeViewBackward0",
        method=False, function=False, autocast="cuda=lower", factors=("self", "other"),
-       backward=matmul_nd.backward)(
+       decomposition=decompositions.matmul, backward=matmul_nd.backward)(
     matmul_nd.body)  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from flambeau._ops.reductions.sums import (
 )
 from flambeau._ops.table.dims import wrap_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, reduction
+from flambeau._ops.table.op import InAten, composite, reduction
 
 
 def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: str) -> Any:
@@ -80,12 +81,20 @@ def _std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any,
     return _var_backward(grad, self, dim, correction, keepdim)
 
 
+def _in_aten(name: str, self: Any, dim: Any = None, correction: Any = None,
+             keepdim: bool = False) -> InAten:  # fmt: skip
+    dims = [dim] if isinstance(dim, int) else dim and list(dim)
+    told = {"correction": correction, "keepdim": keepdim}
+    return InAten(name, (self, dims), {key: value for key, value in told.items() if value})
+
+
 _PARAMETERS = "Tensor self, int[1]? dim=None, Scalar? correction=None, bool keepdim=False"
 
 
 @reduction(
     f"_var({_PARAMETERS}) -> Tensor",
     node="VarBackward0",
+    aten=partial(_in_aten, "var"),
     method=False,
     out=False,
     backward={"self": _var_backward},
@@ -99,6 +108,7 @@ def var_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np
 @reduction(
     f"_std({_PARAMETERS}) -> Tensor",
     node="StdBackward0",
+    aten=partial(_in_aten, "std"),
     method=False,
     out=False,
     backward={"self": _std_backward},
@@ -132,6 +142,7 @@ def _std_mean_backward(given: Any, self: Any, result0: Any, dim: Any, correction
 @reduction(
     f"_var_mean({_PARAMETERS}) -> (Tensor, Tensor)",
     node="VarMeanBackward0",
+    aten=partial(_in_aten, "var_mean"),
     method=False,
     out=False,
     backward={"self": _var_mean_backward},
@@ -145,6 +156,7 @@ def var_mean_kernel(data: np.ndarray, dim: Any, correction: Any, keepdim: bool) 
 @reduction(
     f"_std_mean({_PARAMETERS}) -> (Tensor, Tensor)",
     node="StdMeanBackward0",
+    aten=partial(_in_aten, "std_mean"),
     method=False,
     out=False,
     backward={"self": _std_mean_backward},

@@ -1,6 +1,7 @@
 """Which module holds which name. Written by `python -m flambeau._ops.table.write_index`."""
 
 NAMES = {
+    "__init__": "",
     "activations.functional": """
 celu_ nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_
 nn.functional.gelu nn.functional.glu nn.functional.hardshrink nn.functional.hardsigmoid
@@ -16,7 +17,7 @@ _celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slo
 _relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu glu hardshrink
 hardsigmoid hardswish hardtanh leaky_relu mish nn.functional.logsigmoid nn.functional.softplus
 nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
-softshrink threshold
+softshrink threshold threshold_backward
 """,
     "activations.softmax": """
 _log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax
@@ -49,8 +50,8 @@ nn.functional.scaled_dot_product_attention
     "attention.heads": "nn.functional.multi_head_attention_forward",
     "conv.convolution": """
 _conv_bias_grad _conv_input_grad _conv_weight_grad conv1d conv2d conv3d conv_tbc conv_transpose1d
-conv_transpose2d conv_transpose3d convolution nn.functional.conv1d nn.functional.conv2d
-nn.functional.conv3d nn.functional.conv_tbc nn.functional.conv_transpose1d
+conv_transpose2d conv_transpose3d convolution convolution_backward nn.functional.conv1d
+nn.functional.conv2d nn.functional.conv3d nn.functional.conv_tbc nn.functional.conv_transpose1d
 nn.functional.conv_transpose2d nn.functional.conv_transpose3d
 """,
     "copying.copies": "_copied _to_copy clone copy fill zero",
@@ -171,7 +172,8 @@ nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss s
 """,
     "losses.classes": """
 _cross_entropy _cross_entropy2d _cross_entropy_backward cross_entropy_loss nll_loss nll_loss2d
-nll_loss_backward nll_loss_nd nn.functional.cross_entropy nn.functional.nll_loss
+nll_loss2d_forward nll_loss_backward nll_loss_forward nll_loss_nd nn.functional.cross_entropy
+nn.functional.nll_loss
 """,
     "losses.ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
     "losses.distance": """
@@ -303,6 +305,9 @@ special.zeta
     "transforms.batched_call": "",
     "transforms.batched_factories": "",
     "transforms.batching": "",
+    "transforms.dispatched_factories": "",
+    "transforms.dispatching": "",
+    "transforms.expressions": "",
     "transforms.levels": "",
     "transforms.meta": "",
     "transforms.tangents": "",
@@ -328,6 +333,12 @@ tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit
 }
 
 ATTRIBUTES = {
+    "__init__": """
+__add__ __and__ __div__ __eq__ __ge__ __gt__ __iadd__ __iand__ __idiv__ __ifloordiv__ __ilshift__
+__imod__ __imul__ __ior__ __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__
+__mul__ __ne__ __or__ __radd__ __rand__ __rmul__ __ror__ __rshift__ __rsub__ __rxor__ __sub__
+__truediv__ __xor__
+""",
     "activations.pointwise": "hardshrink prelu relu relu_",
     "activations.softmax": "log_softmax softmax",
     "arranging.joining": "reshape",
@@ -461,6 +472,7 @@ PROVIDES = {
     "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
+    "transforms.dispatching": "expect_dispatch",
     "transforms.levels": "carry_tangents expect_batches expect_meta",
 }
 

@@ -46,6 +46,16 @@ class Folded(NamedTuple):
     kept: tuple[str, ...] = ()
 
 
+class InAten(NamedTuple):
+    """A call as ATen has it: the operator, its arguments, and which of its results is the row's
+    (None: all of them)."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = {}  # noqa: RUF012
+    pick: int | None = None
+
+
 SELF_FIRST = re.compile(r"Tensor(\([^)]*\))?\s+self\b")
 
 
@@ -86,6 +96,8 @@ class Op:
                  check: Callable[[Any], None] | None = None,
                  batch: str | tuple[int | None, ...] | Folded | Callable[..., Any] | None = None,
                  shape: str | Callable[..., Any] | None = None,
+                 decomposition: Callable[..., Any] | None = None,
+                 aten: Callable[..., InAten] | None = None,
                  ) -> None:  # fmt: skip
         self.text = schema
         head = schema[: schema.index("(")]
@@ -141,6 +153,10 @@ class Op:
         # numbers decide on the shape (or a function of the arguments that says so), "ones" where
         # zeros are refused, "zeros" for a composite that looks at numbers: see `transforms/meta`.
         self.shape = shape
+        # The public operators that a call is made of in ATen, for those who look on below
+        # autograd (`transforms/dispatching`).
+        self.decomposition = decomposition
+        self.aten = aten  # or, of a call's arguments: the call that it is there
         # Whether a number or a 0-dim tensor as the second operand keeps its float32 value beside
         # tensors of half types, as in products and quotients, or is rounded to the half type. By
         # default what the schema calls a Tensor is rounded, and a Scalar is not.

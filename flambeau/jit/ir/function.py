@@ -34,8 +34,72 @@ class Parameter:
         """Whether the operator writes to it."""
         return "!" in self.alias
 
+    # what schemas of operators are asked for by programs
+
+    @property
+    def kwarg_only(self) -> bool:
+        """Whether it has to be named."""
+        return self.keyword_only
+
+    @property
+    def default_value(self) -> Any:
+        """Its default; None, too, where it has none."""
+        return None if self.default is REQUIRED else self.default
+
+    def has_default_value(self) -> bool:
+        """Whether it may be left out."""
+        return self.default is not REQUIRED
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """Whose memory it shares, and whether that is written to."""
+        return AliasInfo(self.alias) if self.alias else None
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the operator writes to it."""
+        return self.written
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is there for the result alone: `out=`."""
+        return self.written and self.keyword_only
+
+    @property
+    def N(self) -> int | None:
+        """The length of a list for which one number may stand."""
+        return self.length
+
+    @property
+    def real_type(self) -> Type:
+        """The type; of enumerations, that of their numbers."""
+        return self.type
+
 
 @dataclass(frozen=True, slots=True)
+class AliasInfo:
+    """The alias mark of a parameter or result: "a", "a!", "a -> *"."""
+
+    mark: str
+
+    @property
+    def is_write(self) -> bool:
+        """Whether there is a `!`."""
+        return "!" in self.mark
+
+    @property
+    def before_set(self) -> set[str]:
+        """The names of memory before the call."""
+        return set(self.mark.partition("->")[0].replace("!", "").strip().split("|"))
+
+    @property
+    def after_set(self) -> set[str]:
+        """The names of memory after it."""
+        after = self.mark.partition("->")[2] or self.mark
+        return set(after.replace("!", "").strip().split("|"))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class FunctionSchema:
     """Name, parameters and results. For operators `name` has its namespace: `aten::add`."""
 
@@ -51,10 +115,22 @@ class FunctionSchema:
         """`aten::add.Tensor`."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
+    @property
+    def overload_name(self) -> str:
+        """The name of the overload; "" for the one without."""
+        return self.overload
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether an argument is written to."""
+        return any(parameter.written for parameter in self.arguments)
+
     def __str__(self) -> str:
         from flambeau.jit.operators.matching import spelled
 
         return spelled(self)
+
+    __repr__ = __str__
 
     def fits(self, wanted: FunctionSchema) -> bool:
         """Whether a method of this schema may implement one of an interface; `self` apart."""

@@ -13,8 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from flambeau._core import dtype as dt
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
+from flambeau.jit.ir.values import dtype_number
 
 FILE = Path(__file__).with_name("schemas.txt")
 
@@ -38,18 +40,39 @@ def _texts() -> dict[str, list[str]]:
     return found
 
 
-@cache
 def overloads(name: str) -> tuple[FunctionSchema, ...]:
-    """The schemas of `aten::add` in PyTorch's order; none if flambeau has no such operator."""
+    """The schemas of `aten::add` in PyTorch's order; none if there is no such operator."""
+    return _of_file(name) or tuple(DEFINED.get(name, ()))
+
+
+@cache
+def _of_file(name: str) -> tuple[FunctionSchema, ...]:
     return tuple(schema(text) for text in _texts().get(name, ()))
 
 
 def names() -> tuple[str, ...]:
     """The names of all operators."""
-    return tuple(_texts())
+    return (*_texts(), *DEFINED)
 
 
-@cache
+DEFINED: dict[str, list[FunctionSchema]] = {}
+"""Operators that a program has defined, by name: see `flambeau.library`."""
+
+
+def define(made: FunctionSchema) -> None:
+    """Make an operator of a program known."""
+    DEFINED.setdefault(made.name, []).append(made)
+
+
+def undefine(made: FunctionSchema) -> None:
+    """Forget an operator of a program."""
+    others = [schema for schema in DEFINED.get(made.name, ()) if schema.overload != made.overload]
+    if others:
+        DEFINED[made.name] = others
+    else:
+        DEFINED.pop(made.name, None)
+
+
 def overload(name: str, overload_name: str = "") -> FunctionSchema | None:
     """The schema of one overload, if there is one of that name."""
     for found in overloads(name):
@@ -223,6 +246,8 @@ class _Reader:
         if number is not None:
             return int(number[0]) if number[0].lstrip("-").isdigit() else float(number[0])
         word = self.match(WORD)
+        if word is not None and word[0] in dt.BY_NAME:
+            return dtype_number(dt.BY_NAME[word[0]])
         if word is None or word[0] not in DEFAULTS:
             raise self.fail("a constant")
         return DEFAULTS[word[0]]

@@ -39,7 +39,7 @@ Convert = Callable[[Any], Any]
 def _tensor(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value
-    raise CannotCast(f"Unable to cast {value!r} to Tensor")
+    raise CannotCast(f"Unable to cast {value} to Tensor")
 
 
 def _int(value: Any) -> int:

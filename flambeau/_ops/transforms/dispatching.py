@@ -1,0 +1,227 @@
+"""`__torch_dispatch__`: classes and modes that see operators below autograd.
+
+Rows are shown as the overloads of `aten` that they are; composites are shown as what they are made
+of. Autograd records the row as ever, with what the class or mode gave as its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from flambeau._core import modes
+from flambeau._ops.table import dispatch, pointwise
+from flambeau._ops.table.op import Op
+from flambeau._ops.table.outputs import tensors_in
+from flambeau._ops.table.recording import Plan
+from flambeau._ops.table.schema import Argument
+from flambeau._ops.transforms import batching, expressions, meta
+from flambeau._tensor import overriding
+from flambeau._tensor.tensor import Tensor, constructors, provides
+from flambeau.autograd.history import bump, check_inplace, snapshot
+
+TENSOR_FORMS = frozenset(("add", "sub", "mul", "div", "floor_divide"))
+"""Rows whose overload for tensors takes numbers, too, where others have one of their own."""
+DECLINED = (
+    "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n"
+    "\n{}"
+)
+
+
+class below:
+    """`with below():` what runs is not recorded: that is done, or will be, for the whole."""
+
+    def __enter__(self) -> None:
+        self.before = modes.grad.enabled
+        modes.grad.enabled = self.before and False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad.enabled = self.before
+
+
+def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
+          functional: bool | None) -> Any:  # fmt: skip
+    """A row's call that a class or mode wants to see; NotImplemented where none does."""
+    stack = modes.stacks.dispatch_modes
+    if not (stack or classes_in(values)) or overriding.overloaded(values):
+        return NotImplemented
+    if op.decomposition is not None:
+        return op.decomposition(*values)
+    call = as_aten(op, values, functional is False)
+    if call is None and op.kind == "pointwise" and functional is not False:
+        return expressions.evaluate(op, values)
+    if call is None:
+        if op.kind != "composite" and classes_in(values):
+            raise NotImplementedError(f"{op.full_name}: no operator of aten's that a class with "
+                                      "__torch_dispatch__ could be shown")  # fmt: skip
+        return NotImplemented
+    if functional is False:
+        return _in_place(op, values, call)
+    with below():
+        _, result = ask(call.overload, values, call.args, call.kwargs)
+    if call.pick is not None:
+        result = result[call.pick]
+    return _recorded(op, values, result)
+
+
+class Call(NamedTuple):
+    """A call of an overload of `aten`, without arguments at their defaults."""
+
+    overload: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    pick: int | None = None  # which of the results is the row's
+
+
+def as_aten(op: Op, values: tuple[Any, ...], in_place: bool) -> Call | None:
+    """What a row's call is in ATen; None where ATen has no such operator."""
+    head = op.name
+    if op.namespace in ("linalg", "special", "fft"):
+        head = f"{op.namespace}_{head.removeprefix(f'{op.namespace}_')}"
+    pick = None
+    if op.aten is None:
+        args, kwargs = arguments(op, values)
+    else:
+        head, args, kwargs, pick = op.aten(*values)
+    packet = constructors["operator_of_aten"](f"{head}_" if in_place else head)
+    if packet is None:
+        return None
+    known = packet.overloads()
+    wanted = [*_number_forms(op, values), op.overload or "default"]
+    for name in dict.fromkeys([name for name in wanted if name in known] + known):
+        overload = getattr(packet, name)
+        if not name.endswith("out") and overload.fits(args, kwargs):
+            return Call(overload, args, kwargs, pick)
+    return None
+
+
+def _number_forms(op: Op, values: tuple[Any, ...]) -> tuple[str, ...]:
+    """The overloads that ATen has for a number as one of the two operands."""
+    if op.kind != "pointwise" or op.name in TENSOR_FORMS:
+        return ()
+    operands = [v for a, v in zip(op.schema.arguments, values, strict=False)
+                if pointwise.is_operand(a)][:2]  # fmt: skip
+    if len(operands) < 2:  # noqa: PLR2004
+        return ()
+    if not isinstance(operands[1], Tensor):
+        return ("Tensor_Scalar", "Scalar")
+    return () if isinstance(operands[0], Tensor) else ("Scalar", "Scalar_Tensor")
+
+
+def arguments(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call by position and by name, without those at their defaults."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    needed = 0
+    for argument, value in zip(op.schema.arguments, values, strict=False):
+        default = argument.default
+        at_default = value is default or (type(value) is type(default) and value == default)
+        given = _listed(argument, value)
+        if argument.keyword_only:
+            if not at_default:
+                kwargs[argument.name] = given
+            continue
+        args.append(given)
+        if not at_default:
+            needed = len(args)
+    return tuple(args[:needed]), kwargs
+
+
+def _listed(argument: Argument, value: Any) -> Any:
+    """Lists for tuples, and for one number that stands for a list."""
+    if isinstance(value, tuple):
+        return list(value)
+    if argument.is_list and argument.type in ("int", "float") and isinstance(value, (int, float)):
+        return [value] * (argument.length or 1)
+    return value
+
+
+def classes_in(values: Any) -> list[Any]:
+    """The tensors whose class takes part, one of each class, subclasses first."""
+    found: list[Any] = []
+    for tensor in tensors_in(values):
+        if type(tensor) is not Tensor and hasattr(type(tensor), "__torch_dispatch__"):
+            overriding.add_to(found, tensor)
+    return found
+
+
+def ask(overload: Any, values: Any, args: Any, kwargs: dict[str, Any],
+        rules: Mapping[type, Callable[..., Any]] | None = None) -> tuple[bool, Any]:  # fmt: skip
+    """Whether the innermost mode, or a class among the arguments, took a call over, and what it
+    gave. `rules` stand for the `__torch_dispatch__` of some classes.
+
+    Raises:
+        TypeError: all of them returned NotImplemented.
+    """
+    stack = modes.stacks.dispatch_modes
+    found = classes_in(values)
+    if not (stack or found):
+        return False, None
+    types = tuple(map(type, found))
+    if stack:
+        mode = stack.pop()
+        handler = (rules or {}).get(type(mode))
+        try:
+            if handler is None:
+                result = mode.__torch_dispatch__(overload, types, args, kwargs)
+            else:
+                result = handler(mode, overload, types, args, kwargs)
+        finally:
+            stack.append(mode)
+        if result is not NotImplemented:
+            return True, result
+    for tensor in found:
+        kind = type(tensor)
+        handler = (rules or {}).get(kind)
+        if handler is None:
+            result = kind.__torch_dispatch__(overload, types, args, kwargs)
+        else:
+            result = handler(kind, overload, types, args, kwargs)
+        if result is not NotImplemented:
+            return True, result
+    listed = "".join(f"  - tensor subclass {kind}\n" for kind in types)
+    if stack:
+        listed = f"  - mode object {stack[-1]}\n{listed}"
+    raise TypeError(DECLINED.format(overload, listed))
+
+
+def _recorded(op: Op, values: tuple[Any, ...], result: Any) -> Any:
+    """The result, recorded as that of the row."""
+    many = isinstance(result, (tuple, list))
+    results = list(result) if many else [result]
+    if any(part is not None and not isinstance(part, Tensor) for part in results):
+        return result
+    for part in results:
+        if part is not None and op.kind == "view":
+            part._creation = None
+    batching.record(op, values, results)
+    return batching.as_returned(op, results) if many else result
+
+
+def _in_place(op: Op, values: tuple[Any, ...], call: Call) -> Any:
+    """A write: checked and recorded around what the class or mode does with it."""
+    target, *rest = values
+    written = op.written
+    recorded = bool(written.backward) and pointwise.wants_grad(values)
+    check_inplace(target, recorded)
+    before = snapshot(target) if recorded and Plan(written).uses_self() else target
+    version = target._version_count
+    with below():
+        ask(call.overload, values, call.args, call.kwargs)
+    if recorded:
+        recorder = batching.recorder(written)
+        recorder.inplace(*batching.as_recorded(op, (before, *rest)), target)
+    elif target._version_count == version:
+        bump(target)
+    return target
+
+
+@provides("expect_dispatch")
+def expect_dispatch() -> None:
+    """From now on classes and modes may want to see rows."""
+    known = dispatch.WATCHERS
+    if watch not in known:  # tensors without memory may be among what they see
+        known.insert(known.index(meta.watch) if meta.watch in known else len(known), watch)
+        from flambeau._ops.transforms import dispatched_factories
+
+        dispatched_factories.redirect_all()

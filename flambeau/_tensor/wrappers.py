@@ -1,0 +1,99 @@
+"""Tensors of classes with `__torch_dispatch__`: those over memory, and wrappers without any.
+
+A wrapper has a shape, strides, a type and a device, and no numbers: what operators make of it, its
+class says. While there are such tensors, calls are looked at (`_ops/transforms/dispatching.py`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._core import modes
+from flambeau._core.device import CPU
+from flambeau._core.device import device as device_
+from flambeau._core.layout import contiguous_strides
+from flambeau._tensor import meta
+from flambeau._tensor.numberless import Numberless
+from flambeau._tensor.tensor import Tensor, constructors, new
+
+NO_STORAGE = (
+    "Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor). If you're using "
+    "torch.compile/export/fx, it is likely that we are erroneously tracing into a custom kernel. "
+    "To fix this, please wrap the custom kernel into an opaque custom op. Please see the following "
+    "for details: https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+)
+
+
+class Wrapped(Numberless):
+    """The array of a wrapper."""
+
+    no_numbers = no_memory = no_item = no_branch = RuntimeError(NO_STORAGE)
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.place = getattr(source, "place", CPU)
+
+    def view(self, *args: Any) -> Any:  # type: ignore[override]
+        """Another view, also without numbers."""
+        return np.ndarray.view(self, *args)
+
+
+def note(tensor: Tensor) -> Tensor:
+    """Let calls be looked at for as long as a tensor is there, if its class wants to see them."""
+    if hasattr(type(tensor), "__torch_dispatch__"):
+        constructors["expect_dispatch"]()
+        modes.watch.active += 1
+        modes.watch.results += 1
+        weakref.finalize(tensor, _gone)
+    return tensor
+
+
+def _gone() -> None:
+    modes.watch.active -= 1
+    modes.watch.results -= 1
+
+
+def make_wrapper(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
+                           memory_format: Any = None, dtype: Any = None, layout: Any = None,
+                           device: Any = None, pin_memory: bool = False,
+                           requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+                           dispatch_device: bool = False, dispatch_layout: bool = False,
+                           **words: Any) -> Any:  # fmt: skip
+    """A tensor of a class with `__torch_dispatch__`, without memory.
+
+    Args:
+        cls: the class.
+        size, strides: sizes, and steps in elements; contiguous by default.
+        dtype, device: what it says it has.
+        requires_grad: whether it is a leaf that gradients go to.
+
+    Raises:
+        RuntimeError: the class has no `__torch_dispatch__`.
+        NotImplementedError: an argument asks for what a wrapper here cannot have.
+    """
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
+    told = {"storage_offset": storage_offset, "memory_format": memory_format,
+            "dispatch_device": dispatch_device, "dispatch_layout": dispatch_layout,
+            "dispatch_sizes_strides_policy": dispatch_sizes_strides_policy, **words}  # fmt: skip
+    for name, value in told.items():
+        if value:
+            raise NotImplementedError(f"_make_wrapper_subclass: {name} is not there yet")
+    sizes = tuple(map(int, size))
+    steps = contiguous_strides(sizes) if strides is None else tuple(map(int, strides))
+    kind = dt.default_dtype() if dtype is None else dtype
+    result: Any = new(cls)
+    result._data = wrapped(sizes, steps, kind.numpy_dtype, device)
+    result._requires_grad = bool(requires_grad)
+    return note(result)
+
+
+def wrapped(sizes: tuple[int, ...], steps: tuple[int, ...], numpy_dtype: Any,
+            place: Any) -> np.ndarray:  # fmt: skip
+    """An array without numbers."""
+    data = np.ndarray.view(meta.empty(sizes, steps, numpy_dtype), Wrapped)
+    data.place = CPU if place is None else device_(place)
+    return data
