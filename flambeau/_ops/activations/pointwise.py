@@ -490,6 +490,7 @@ def _widened(data: np.ndarray) -> np.ndarray:
 
 @kernel("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
         batch="elements", method=False, function=False,
+        decomposition=lambda self, noise: self * noise,
         inplace=True, node_inplace="RreluWithNoiseBackward1", backward={
     "self": lambda grad, self, noise: stepped(grad * noise, self),
 }, backward_inplace={

@@ -11,7 +11,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import composite, pointwise, view
+from flambeau._ops.table.op import InAten, composite, pointwise, view
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import scalar_array
 from flambeau._runtime.cpu import address, over, owner_of
@@ -270,6 +270,7 @@ add_primitive("from_polar", _from_polar)
 
 
 @pointwise("_complex(Tensor real, Tensor imag) -> Tensor", node="ComplexBackward0",
+           aten=lambda *parts: InAten("complex", parts),
            dtypes="float32 float64", inplace=False, numbers="none", method=False, backward={
     "real": lambda grad: ops.real(grad),
     "imag": lambda grad: ops.imag(grad) if grad.is_complex() else ops.zeros_like(grad),
@@ -284,6 +285,7 @@ def _polar_grad_angle(grad: Any, result: Any) -> Any:
 
 
 @pointwise("_polar(Tensor abs, Tensor angle) -> Tensor", node="PolarBackward0", method=False,
+           aten=lambda *parts: InAten("polar", parts),
            dtypes="float32 float64", inplace=False, numbers="none", label="polar_cpu", backward={
     "abs": lambda grad, result: ops.real(ops.conj(grad) * ops.sgn(result)),
     "angle": _polar_grad_angle,

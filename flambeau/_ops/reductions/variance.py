@@ -84,8 +84,8 @@ def _std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any,
 def _in_aten(name: str, self: Any, dim: Any = None, correction: Any = None,
              keepdim: bool = False) -> InAten:  # fmt: skip
     dims = [dim] if isinstance(dim, int) else dim and list(dim)
-    told = {"correction": correction, "keepdim": keepdim}
-    return InAten(name, (self, dims), {key: value for key, value in told.items() if value})
+    told: dict[str, Any] = {"keepdim": True} if keepdim else {}
+    return InAten(name, (self, dims), {"correction": correction, **told})
 
 
 _PARAMETERS = "Tensor self, int[1]? dim=None, Scalar? correction=None, bool keepdim=False"

@@ -15,7 +15,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._ops.elementwise import transcendental, trigonometry  # noqa: F401  aliased below
 from flambeau._ops.elementwise.arithmetic import underived
 from flambeau._ops.table.namespace import get_inplace, ops
-from flambeau._ops.table.op import alias, composite, pointwise
+from flambeau._ops.table.op import InAten, alias, composite, pointwise
 from flambeau._tensor.tensor import Tensor, method
 
 ROOT_PI = math.sqrt(math.pi)
@@ -273,6 +273,7 @@ add_primitive("polygamma", _polygamma_kernel)
 
 @pointwise(
     "_polygamma(Tensor self, int n) -> Tensor",
+    aten=lambda self, n: InAten("polygamma", (n, self)),
     promote="float",
     dtypes="bool int float",
     method=False,

@@ -50,6 +50,19 @@ def is_number(tensor: Tensor) -> bool:
     return not tensor._data.ndim and any(tensor is one for one in SCALARS.values())
 
 
+def number_behind(value: Any) -> Any:
+    """The number that one of those tensors is there for; any other value as it is, but for
+    NumPy's numbers, which become Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, Tensor) or value.ndim:
+        return value
+    for (number, kind, _), tensor in SCALARS.items():
+        if tensor is value:
+            return kind(number)
+    return value
+
+
 def number_tensor(value: Any) -> Tensor:
     """A number as a tensor of the number's own type."""
     return wrap(np.array(value, kind.dtype_of_number(value).numpy_dtype))

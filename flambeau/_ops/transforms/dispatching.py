@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from flambeau._core import modes
 from flambeau._ops.table import dispatch, pointwise
+from flambeau._ops.table.number_operands import number_behind
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.table.recording import Plan
-from flambeau._ops.table.schema import Argument
+from flambeau._ops.table.schema import REQUIRED, Argument
 from flambeau._ops.transforms import batching, expressions, meta
 from flambeau._tensor import overriding
 from flambeau._tensor.tensor import Tensor, constructors, provides
@@ -45,10 +46,12 @@ def watch(op: Op, plain: Callable[..., Any], values: tuple[Any, ...],
     stack = modes.stacks.dispatch_modes
     if not (stack or classes_in(values)) or overriding.overloaded(values):
         return NotImplemented
-    if op.decomposition is not None:
+    if op.kind == "pointwise":
+        values = tuple(map(number_behind, values))
+    if op.decomposition is not None and functional is not False:
         return op.decomposition(*values)
     call = as_aten(op, values, functional is False)
-    if call is None and op.kind == "pointwise" and functional is not False:
+    if call is None and op.name.startswith("_") and op.kind == "pointwise" and functional:
         return expressions.evaluate(op, values)
     if call is None:
         if op.kind != "composite" and classes_in(values):
@@ -78,21 +81,55 @@ def as_aten(op: Op, values: tuple[Any, ...], in_place: bool) -> Call | None:
     head = op.name
     if op.namespace in ("linalg", "special", "fft"):
         head = f"{op.namespace}_{head.removeprefix(f'{op.namespace}_')}"
-    pick = None
-    if op.aten is None:
-        args, kwargs = arguments(op, values)
-    else:
+    pick = given = None
+    if op.aten is not None:
         head, args, kwargs, pick = op.aten(*values)
+        given = args, kwargs
     packet = constructors["operator_of_aten"](f"{head}_" if in_place else head)
     if packet is None:
         return None
     known = packet.overloads()
     wanted = [*_number_forms(op, values), op.overload or "default"]
-    for name in dict.fromkeys([name for name in wanted if name in known] + known):
-        overload = getattr(packet, name)
-        if not name.endswith("out") and overload.fits(args, kwargs):
-            return Call(overload, args, kwargs, pick)
+    names = dict.fromkeys([name for name in wanted if name in known] + known)
+    overloads = [getattr(packet, name) for name in names if not name.endswith("out")]
+    by_name = [(one, given or _by_name(op, values, one)) for one in overloads]
+    by_position = [(one, arguments(op, values)) for one in overloads]
+    for overload, call in [*by_name, *by_position]:
+        if call is not None and overload.fits(*call):
+            return Call(overload, *call, pick)
     return None
+
+
+def _by_name(op: Op, values: tuple[Any, ...], overload: Any) -> tuple[Any, Any] | None:
+    """The arguments in the order of the overload's schema, if it knows all of their names."""
+    given = [(a, _listed(a, v)) for a, v in zip(op.schema.arguments, values, strict=False)]
+    defaults = {a.name: a.default for a, _ in given}
+    named = {a.name: value for a, value in given}
+    args: list[Any] = []
+    kwargs = {}
+    needed = 0
+    for parameter in overload._schema.arguments:
+        if not parameter.has_default_value() and _same(
+            named.get(parameter.name), defaults.get(parameter.name, REQUIRED)
+        ):
+            return None  # there may be an overload without it: `sum()`
+        value = named.pop(parameter.name, parameter.default_value)
+        is_given = not _same(value, parameter.default)
+        if parameter.keyword_only:
+            if is_given:
+                kwargs[parameter.name] = value
+            continue
+        args.append(value)
+        if is_given:
+            needed = len(args)
+    left = [name for name, value in named.items() if not _same(value, defaults[name])]
+    return None if left else (tuple(args[:needed]), kwargs)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(default, tuple) and isinstance(value, list):
+        return value == list(default)
+    return value is default or (type(value) is type(default) and value == default)
 
 
 def _number_forms(op: Op, values: tuple[Any, ...]) -> tuple[str, ...]:
@@ -114,8 +151,7 @@ def arguments(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[st
     kwargs: dict[str, Any] = {}
     needed = 0
     for argument, value in zip(op.schema.arguments, values, strict=False):
-        default = argument.default
-        at_default = value is default or (type(value) is type(default) and value == default)
+        at_default = _same(value, argument.default)
         given = _listed(argument, value)
         if argument.keyword_only:
             if not at_default:

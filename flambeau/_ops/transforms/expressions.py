@@ -3,6 +3,7 @@ look on below autograd where ATen has no such operator (`dispatching`)."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from flambeau._compiler.expr import Expr, trace
@@ -13,6 +14,10 @@ from flambeau._tensor.tensor import Tensor
 PUBLIC = {"equal": "eq", "power": "pow", "invert": "bitwise_not", "rint": "round",
           "minimum": "clamp_max", "maximum": "clamp_min"}  # fmt: skip
 """Primitives whose operator has another name; extremes are those with a number."""
+
+NUMBERS = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+           "divide": operator.truediv, "negative": operator.neg}  # fmt: skip
+"""What primitives do with numbers alone."""
 
 
 def evaluate(op: Op, values: tuple[Any, ...]) -> Any:
@@ -34,6 +39,8 @@ def _value(node: Any, known: dict[str, Any]) -> Any:
     args = [_value(part, known) for part in node.args]
     if node.op in ("minimum", "maximum"):
         return _extreme(node.op, *args)
+    if not any(isinstance(arg, Tensor) for arg in args):
+        return NUMBERS[node.op](*args)
     if not isinstance(args[0], Tensor) and node.op != "where":
         if node.op == "subtract":
             return ops.rsub(args[1], args[0])

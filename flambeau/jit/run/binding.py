@@ -64,7 +64,10 @@ def _float(value: Any) -> float:
         hasattr(value, "__float__") or hasattr(value, "__index__")
     ):
         raise _failure(value)
-    return float(value)
+    try:
+        return float(value)
+    except ValueError:  # a tensor of several elements
+        raise _failure(value) from None
 
 
 def _complex(value: Any) -> complex:
