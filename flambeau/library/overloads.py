@@ -130,6 +130,8 @@ class OpOverload(OperatorBase):
 
     def fits(self, args: Any, kwargs: dict[str, Any]) -> bool:
         """Whether arguments are those that the schema asks for."""
+        if len(args) > sum(not p.keyword_only for p in self._schema.arguments):
+            return False
         try:
             self.binder.bind(args, kwargs)
         except RuntimeError:

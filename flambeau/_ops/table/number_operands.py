@@ -57,9 +57,9 @@ def number_behind(value: Any) -> Any:
         return value.item()
     if not isinstance(value, Tensor) or value.ndim:
         return value
-    for (number, kind, _), tensor in SCALARS.items():
+    for (number, its_class, _), tensor in SCALARS.items():
         if tensor is value:
-            return kind(number)
+            return its_class(number)
     return value
 
 

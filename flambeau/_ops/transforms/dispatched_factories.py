@@ -55,7 +55,7 @@ def as_aten(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatchin
     sizes = len(args)
     while sizes and isinstance(args[sizes - 1], int):
         sizes -= 1
-    for given in ((*args[:sizes], list(args[sizes:])) if sizes < len(args) else args, args):
+    for given in (args, (*args[:sizes], list(args[sizes:]))):
         listed = tuple([list(value) if isinstance(value, tuple) else value for value in given])
         for name in packet.overloads():
             overload = getattr(packet, name)

@@ -93,10 +93,12 @@ def as_aten(op: Op, values: tuple[Any, ...], in_place: bool) -> Call | None:
     names = dict.fromkeys([name for name in wanted if name in known] + known)
     overloads = [getattr(packet, name) for name in names if not name.endswith("out")]
     by_name = [(one, given or _by_name(op, values, one)) for one in overloads]
-    by_position = [(one, arguments(op, values)) for one in overloads]
-    for overload, call in [*by_name, *by_position]:
-        if call is not None and overload.fits(*call):
-            return Call(overload, *call, pick)
+    own = [getattr(packet, op.overload or "default")] if wanted[-1] in known else overloads
+    by_position = [(one, arguments(op, values)) for one in own]
+    for overload, arranged in [*by_name, *by_position]:
+        if arranged is not None and overload.fits(*arranged):
+            args, kwargs = arranged
+            return Call(overload, args, kwargs, pick)
     return None
 
 
