@@ -17,7 +17,7 @@ from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
 from flambeau._tensor.device_array import DeviceArray, to_host
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.storage import UntypedStorage, elements_under, is_storage
-from flambeau._tensor.tensor import Tensor, method, placed, wrap
+from flambeau._tensor.tensor import Tensor, method, placed, shown, wrap
 
 
 def tensor(
@@ -362,6 +362,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 @method
+@shown("_local_scalar_dense")
 def item(self: Tensor) -> Any:
     """The value of a one-element tensor as a Python number."""
     if self._data.size != 1:
@@ -401,6 +402,7 @@ def _single(self: Tensor) -> Any:
 
 
 @method
+@shown("_local_scalar_dense")
 def __bool__(self: Tensor) -> bool:
     data = self._data
     if data.size == 1:
@@ -421,21 +423,25 @@ def _real(value: Any, kind: str) -> Any:
 
 
 @method
+@shown("_local_scalar_dense")
 def __float__(self: Tensor) -> float:
     return float(_real(_single(self), "double"))
 
 
 @method
+@shown("_local_scalar_dense")
 def __int__(self: Tensor) -> int:
     return int(_real(_single(self), "int64_t"))
 
 
 @method
+@shown("_local_scalar_dense")
 def __complex__(self: Tensor) -> complex:
     return complex(_single(self))
 
 
 @method
+@shown("_local_scalar_dense")
 def __index__(self: Tensor) -> int:
     if self._data.size != 1 or self._data.dtype.kind not in "iub":
         raise TypeError("only integer tensors of a single element can be converted to an index")

@@ -97,7 +97,13 @@ def takes_part(value: Any) -> bool:
     found = getattr(kind, "__torch_function__", None)
     if found is disabled and kind.__module__.startswith("flambeau."):
         PLAIN.add(kind)
+    if getattr(found, "__func__", None) is _default() and hasattr(kind, "__torch_dispatch__"):
+        return False  # such a class has said where it wants to be asked
     return found is not None and found is not disabled and not _of_pytorch(found)
+
+
+def _default() -> Any:
+    return default
 
 
 def _of_pytorch(function: Any) -> bool:
@@ -388,6 +394,8 @@ def order_of_bases(cls: type, order: list[type]) -> list[type]:
         if "__torch_function__" in vars(base):
             own = vars(base)["__torch_function__"]
             break
+    if base is Tensor and any("__torch_dispatch__" in vars(one) for one in order):
+        return order
     if getattr(own, "__func__", own) is disabled or Guarded in order:
         return order
     begin()

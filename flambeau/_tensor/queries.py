@@ -274,9 +274,6 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
     return f"Parameter({text})" if self._is_param and not plain else text
 
 
-Tensor.__str__ = __repr__  # type: ignore[assignment]
-
-
 def _device_text(tensor: Tensor) -> str | None:
     """The device, where it is not the CPU."""
     device = tensor.device

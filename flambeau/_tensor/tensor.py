@@ -219,6 +219,25 @@ def method(function: Function) -> Function:
     return function
 
 
+def shown(name: str) -> Callable[[Function], Function]:
+    """Let classes and modes with `__torch_dispatch__` see a method of Tensor that is no row, under
+    the name that it has in ATen: see `_ops/transforms/dispatched_methods.py`."""
+
+    def mark(function: Function) -> Function:
+        SHOWN.append((name, function))
+        for listener in on_shown:
+            listener(name, function)
+        return function
+
+    return mark
+
+
+SHOWN: list[tuple[str, Callable[..., Any]]] = []
+"""Methods that are no rows, by the names that they have in ATen."""
+on_shown: list[Callable[[str, Callable[..., Any]], None]] = []
+"""Who wants to be told of each further one."""
+
+
 def without_memory(data: np.ndarray) -> Meta:
     """An array without memory laid out as another: what a tensor on the device "meta" has."""
     constructors["expect_meta"]()

@@ -67,6 +67,8 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
     size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
     """
+    if grad.__class__ is not Tensor and hasattr(type(grad), "__torch_dispatch__"):
+        return grad.detach()  # type: ignore[attr-defined, no-any-return]
     data = grad._data
     is_view = data.base is not None
     if data.__class__ is not ndarray and isinstance(data, DeviceArray):

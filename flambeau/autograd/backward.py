@@ -250,6 +250,8 @@ def _ones_for(root: Any) -> Tensor | None:
     if dtype.kind == "c":
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
+    if isinstance(root, Tensor) and hasattr(type(root), "__torch_dispatch__"):
+        return constructors["ones_of_class"](root)  # type: ignore[no-any-return]
     place = root.device if isinstance(root, Tensor) else CPU
     if place.type == "cuda":
         strides = contiguous_strides(shape)

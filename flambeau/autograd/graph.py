@@ -359,6 +359,8 @@ def save_result(tensor: Tensor) -> Any:
     """What a node keeps of its only output."""
     if watch.saving and modes.stacks.saved_hooks:
         return PackedResult(tensor._data, counter_of(tensor), 0, *modes.stacks.saved_hooks[-1])
+    if tensor.__class__ is not Tensor and hasattr(type(tensor), "__torch_dispatch__"):
+        return ResultOfClass(tensor, 0)
     kept = new(SavedResult)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
@@ -372,6 +374,8 @@ def save_part(tensor: Tensor, index: int) -> Any:
         return save_input(tensor)
     if watch.saving and modes.stacks.saved_hooks:
         return PackedResult(tensor._data, counter_of(tensor), index, *modes.stacks.saved_hooks[-1])
+    if tensor.__class__ is not Tensor and hasattr(type(tensor), "__torch_dispatch__"):
+        return ResultOfClass(tensor, index)
     kept = new(SavedPart)
     kept.data = tensor._data
     kept.counter = counter_of(tensor)
@@ -454,6 +458,24 @@ class PackedResult(Packed):
 
     def followed(self, found: Tensor, node: Any) -> Tensor:
         return _with_history(alias_of(found), node, self.index)
+
+
+class ResultOfClass(PackedResult):
+    """An output of a class with `__torch_dispatch__`: what it is made of is kept by its class, so
+    what is saved is what `detach` gives."""
+
+    __slots__ = ()
+
+    def __init__(self, tensor: Any, index: int) -> None:
+        kept = tensor.detach()
+        super().__init__(tensor._data, counter_of(tensor), index, lambda _: kept, _as_it_is)
+
+    def followed(self, found: Any, node: Any) -> Tensor:
+        return _with_history(found.detach(), node, self.index)
+
+
+def _as_it_is(kept: Any) -> Any:
+    return kept
 
 
 def alias_of(tensor: Tensor) -> Tensor:

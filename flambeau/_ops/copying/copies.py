@@ -32,6 +32,7 @@ from flambeau._tensor.tensor import (
     memory_of,
     method,
     provides,
+    shown,
     storage_of,
     without_memory,
     wrap,
@@ -234,6 +235,7 @@ def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> T
 
 
 @method
+@shown("detach")
 def detach(self: Tensor) -> Tensor:
     """The same memory without history."""
     return alias_of(self)
@@ -321,6 +323,7 @@ def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 
 
 @method
+@shown("copy_")
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite with the values of `other`, which broadcasts and is cast."""
     src = other if isinstance(other, Tensor) else _number_to_copy(other)

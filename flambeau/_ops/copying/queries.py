@@ -154,6 +154,12 @@ for _name, _text in (
     _question(_name, _text)
 
 
+@composite("_local_scalar_dense(Tensor self) -> Scalar", method=False, function=False)
+def _local_scalar_dense(self: Tensor) -> Any:
+    """ATen's name for `item`."""
+    return self.item()  # type: ignore[attr-defined]
+
+
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not zero."""

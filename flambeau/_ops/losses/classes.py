@@ -245,11 +245,24 @@ def _nll_second(grad: Any, target: Any, weight: Any, reduction: int, ignore_inde
     return ops.nll_loss(grad, target, weight, reduction, ignore_index)
 
 
+def _nll_backward_parts(grad_output: Any, target: Any, weight: Any, size: Any, reduction: int,
+                        ignore_index: int) -> Any:  # fmt: skip
+    """The gradient by public operators: minus the weights, put where the targets say."""
+    counted = target != ignore_index
+    indices = ops.where(counted, target, 0)
+    weights = counted.to(grad_output.dtype) if weight is None else weight[indices] * counted
+    share = grad_output / weights.sum() if reduction == MEAN else grad_output
+    dim = min(1, len(size) - 1)
+    values = (-(weights * share)).unsqueeze(dim)
+    return grad_output.new_zeros(list(size)).scatter(dim, indices.unsqueeze(dim), values)
+
+
 @kernel(
     "nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, int[] size,"
     " int reduction, int ignore_index) -> Tensor",
     method=False,
     function=False,
+    decomposition=_nll_backward_parts,
     backward={
         "grad_output": _nll_second,
     },

@@ -39,7 +39,7 @@ from flambeau._runtime import choice
 from flambeau._tensor.bits import writes
 from flambeau._tensor.device_array import DeviceArray, to_host, written
 from flambeau._tensor.meta import Meta
-from flambeau._tensor.tensor import Tensor, constructors, method, wrap
+from flambeau._tensor.tensor import Tensor, constructors, method, shown, wrap
 from flambeau.autograd.batches import NOT_BATCHED, REFUSED, check_alone, innermost
 from flambeau.autograd.graph import Node
 from flambeau.autograd.history import bump, check_inplace, edge_of, rebase
@@ -519,6 +519,7 @@ def _inplace(name: str, parameters: dict[str, Any], doc: str) -> None:
 
     method_.__name__ = name
     method_.__doc__ = doc
+    shown(name)(method_)
     setattr(Tensor, name, method_)
 
 

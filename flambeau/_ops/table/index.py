@@ -56,9 +56,9 @@ nn.functional.conv_transpose2d nn.functional.conv_transpose3d
 """,
     "copying.copies": "_copied _to_copy clone copy fill zero",
     "copying.queries": """
-allclose can_cast detach detach_ equal get_device is_complex is_conj is_distributed
-is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor
-isclose numel result_type typename
+_local_scalar_dense allclose can_cast detach detach_ equal get_device is_complex is_conj
+is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage
+is_tensor isclose numel result_type typename
 """,
     "copying.tensor_methods": "type_as",
     "cuda.dispatch": "",
@@ -306,6 +306,7 @@ special.zeta
     "transforms.batched_factories": "",
     "transforms.batching": "",
     "transforms.dispatched_factories": "",
+    "transforms.dispatched_methods": "",
     "transforms.dispatching": "",
     "transforms.expressions": "",
     "transforms.levels": "",
@@ -472,7 +473,7 @@ PROVIDES = {
     "cuda.transfer": "assign_across to_device",
     "factories.typed": "Tensor",
     "sparse.entries": "own_sparse sparse_grad",
-    "transforms.dispatching": "expect_dispatch",
+    "transforms.dispatching": "expect_dispatch ones_of_class",
     "transforms.levels": "carry_tangents expect_batches expect_meta",
 }
 

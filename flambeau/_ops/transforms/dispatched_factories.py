@@ -55,10 +55,15 @@ def as_aten(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatchin
     sizes = len(args)
     while sizes and isinstance(args[sizes - 1], int):
         sizes -= 1
-    for given in (args, (*args[:sizes], list(args[sizes:]))):
-        listed = tuple([list(value) if isinstance(value, tuple) else value for value in given])
-        for name in packet.overloads():
-            overload = getattr(packet, name)
-            if not name.endswith("out") and overload.fits(listed, named):
-                return dispatching.Call(overload, listed, named)
+    loose = (*args[:sizes], list(args[sizes:]))
+    return fitting(packet, args, named) or fitting(packet, loose, named)
+
+
+def fitting(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dispatching.Call | None:
+    """A call of the first overload that the arguments fit, or None."""
+    listed = tuple([list(value) if isinstance(value, tuple) else value for value in args])
+    for name in packet.overloads():
+        overload = getattr(packet, name)
+        if not name.endswith("out") and overload.fits(listed, kwargs):
+            return dispatching.Call(overload, listed, kwargs)
     return None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from flambeau._core import modes
 from flambeau._ops.table import dispatch, pointwise
+from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.number_operands import number_behind
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
@@ -24,8 +25,8 @@ from flambeau.autograd.history import bump, check_inplace, snapshot
 TENSOR_FORMS = frozenset(("add", "sub", "mul", "div", "floor_divide"))
 """Rows whose overload for tensors takes numbers, too, where others have one of their own."""
 DECLINED = (
-    "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n"
-    "\n{}"
+    "Multiple dispatch failed for 'torch._ops.{}'; all __torch_dispatch__ handlers returned "
+    "NotImplemented:\n\n{}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
 )
 
 
@@ -260,6 +261,14 @@ def expect_dispatch() -> None:
     known = dispatch.WATCHERS
     if watch not in known:  # tensors without memory may be among what they see
         known.insert(known.index(meta.watch) if meta.watch in known else len(known), watch)
-        from flambeau._ops.transforms import dispatched_factories
+        from flambeau._ops.transforms import dispatched_factories, dispatched_methods
 
         dispatched_factories.redirect_all()
+        dispatched_methods.redirect_all()
+
+
+@provides("ones_of_class")
+def ones_of_class(root: Tensor) -> Any:
+    """The gradient that a backward pass starts with, as the class of its root has it."""
+    with below():
+        return ops.ones_like(root)
