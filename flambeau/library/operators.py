@@ -6,12 +6,12 @@ classes with `__torch_dispatch__`; and then the kernel of the device that the te
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.table import schema as row_schema
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.outputs import tensors_in
 from flambeau._ops.transforms import dispatching
@@ -69,6 +69,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": memory_format_of,
 }  # fmt: skip
 """Types whose values are numbers in scripts."""
+ENUMERATIONS = re.compile(rf"\b({'|'.join(CONVERSIONS)})\??\s+(\w+)")
 
 
 def fallthrough_kernel() -> None:
@@ -111,7 +112,7 @@ class Operator:
         self.for_classes: dict[type, Callable[..., Any]] = {}
         self.precision: dict[str, Any] = {}
         self.function = _function_of(self)
-        self.convert = _conversions(table.SPELLED[schema.full_name])
+        self.convert = _conversions(schema)
         self.written = [p.written for p in schema.arguments]
 
     @property
@@ -222,13 +223,11 @@ def _device_among(values: list[Any]) -> str:
     return "cpu"
 
 
-def _conversions(text: str) -> list[Callable[[Any], Any] | None]:
+def _conversions(schema: FunctionSchema) -> list[Callable[[Any], Any] | None]:
     """For each argument what makes of a script's number what the program's kernel is to get."""
-    try:
-        parsed = row_schema.parse(text.partition("::")[2])
-    except ValueError:
-        return [None] * len(table.schema(text).arguments)
-    return [CONVERSIONS.get(argument.type) for argument in parsed.arguments]
+    text = table.SPELLED[schema.full_name]
+    kinds = {name: kind for kind, name in ENUMERATIONS.findall(text)}
+    return [CONVERSIONS.get(kinds.get(p.name, "")) for p in schema.arguments]
 
 
 # ---- autocast

@@ -247,12 +247,15 @@ def has_sparse(params: list[Any]) -> bool:
 
 
 def are_alike(values: list[Any]) -> bool:
-    """Whether all arrays have the parameter's type and shape. They need not: users give
+    """Whether all arrays have the parameter's class, type and shape. They need not: users give
     parameters other memory, and load what does not fit."""
     first = values[0]._data
-    dtype, shape = first.dtype, first.shape
+    kind, dtype, shape = first.__class__, first.dtype, first.shape
     for value in values[1:]:
-        if value is not None and (value._data.dtype != dtype or value._data.shape != shape):
+        if value is None:
+            continue
+        data = value._data
+        if data.__class__ is not kind or data.dtype != dtype or data.shape != shape:
             return False
     return True
 

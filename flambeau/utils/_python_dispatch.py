@@ -49,10 +49,12 @@ class TorchDispatchMode:
         constructors["expect_dispatch"]()
         modes.stacks.dispatch_modes.append(self)
         modes.watch.active += 1
+        modes.watch.results += 1
         return self
 
     def __exit__(self, *exc: object) -> None:
         modes.watch.active -= 1
+        modes.watch.results -= 1
         modes.stacks.dispatch_modes.pop()
 
     @classmethod
