@@ -44,6 +44,11 @@ REASONS = (
         r"torch\.(compiler\.disable|distributed\.(ProcessGroup\.__init__|is_backend_available))\.\w+",
     ),
     Reason(
+        "`_stacklevel`, `allow_override` of `register_fake`; `keys` of `OpOverload.redispatch`",
+        "no line is told, a later one takes the place in any case, and there are no keys to skip",
+        r"torch\.(library|ops|_ops)\.(\w+\.)*(_stacklevel|allow_override|keys|args|kwargs)",
+    ),
+    Reason(
         "`cudnn_enabled` of the norms",
         "a hint for hardware that is not there",
         r"torch\.\w+_norm\.cudnn_enabled?",

@@ -468,14 +468,10 @@ class ResultOfClass(PackedResult):
 
     def __init__(self, tensor: Any, index: int) -> None:
         kept = tensor.detach()
-        super().__init__(tensor._data, counter_of(tensor), index, lambda _: kept, _as_it_is)
+        super().__init__(tensor._data, counter_of(tensor), index, lambda _: kept, lambda it: it)
 
     def followed(self, found: Any, node: Any) -> Tensor:
         return _with_history(found.detach(), node, self.index)
-
-
-def _as_it_is(kept: Any) -> Any:
-    return kept
 
 
 def alias_of(tensor: Tensor) -> Tensor:

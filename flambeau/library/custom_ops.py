@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from flambeau._core.device import device as device_
@@ -202,7 +203,7 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
                     lib: Library | None = None) -> Any:  # fmt: skip
     """What computes an operator on some devices: "cpu", several of them, or None: on all."""
     made = MADE.get(_name(op))
-    if made is not None:
+    if made is not None and lib is None:
         return made.register_kernel(device_types, func)
     kinds = "default" if device_types is None else device_types
     return libraries.impl(_name(op), kinds, func, lib=lib)
@@ -224,6 +225,8 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
 
     def register_(function: Callable[..., Any]) -> Callable[..., Any]:
         operator.kernels["Meta"] = function
+        if lib is not None:
+            lib.undo(partial(operator.kernels.pop, "Meta", None))
         return function
 
     return register_ if func is None else register_(func)
@@ -252,6 +255,8 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *,
             "autograd formula for that."
         )
     operator.backward, operator.setup_context = backward, setup_context
+    if lib is not None:
+        lib.undo(partial(setattr, operator, "backward", None))
 
 
 def overload(operator: Operator) -> Any:
@@ -259,13 +264,16 @@ def overload(operator: Operator) -> Any:
     return overloads.find(operator.name)
 
 
-def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *,
+                  lib: Library | None = None) -> Any:  # fmt: skip
     """The rule of an operator for `vmap`: `func(info, in_dims, *args)` gives the result for a whole
     batch, and where its examples lie. Without a rule, it is called for one after the other."""
     operator = operator_of(op)
 
     def register_(function: Callable[..., Any]) -> None:
         operator.batched = function
+        if lib is not None:
+            lib.undo(partial(setattr, operator, "batched", None))
 
     return register_ if func is None else register_(func)
 
@@ -279,6 +287,8 @@ def register_torch_dispatch(op: Any, torch_dispatch_class: Any,
 
     def register_(function: Callable[..., Any]) -> Callable[..., Any]:
         operator.for_classes[torch_dispatch_class] = function
+        if lib is not None:
+            lib.undo(partial(operator.for_classes.pop, torch_dispatch_class, None))
         return function
 
     return register_ if func is None else register_(func)
@@ -293,7 +303,10 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *,
     """
     if device_type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type: {device_type}")
-    operator_of(op).precision[device_type] = cast_inputs
+    precision = operator_of(op).precision
+    precision[device_type] = cast_inputs
+    if lib is not None:
+        lib.undo(partial(precision.pop, device_type, None))
 
 
 __all__ = ["CustomOpDef", "custom_op", "library_of"]

@@ -124,8 +124,8 @@ class Library:
             _Places.namespaces[ns] = place
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._defined: list[Operator] = []
-        self._filed: list[tuple[Operator, str]] = []
-        self._finalizer = weakref.finalize(self, _destroy, ns, kind, self._defined, self._filed)
+        self._undo: list[Callable[[], Any]] = []
+        self._finalizer = weakref.finalize(self, _destroy, ns, kind, self._defined, self._undo)
         self._finalizer.atexit = False
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
@@ -189,7 +189,11 @@ class Library:
                 OVERWRITTEN.format(operator.schema, _Places.operators[name], key), stacklevel=2
             )
         register(operator, key, fn)
-        self._filed.append((operator, key))
+        self.undo(functools.partial(operator.kernels.pop, key, None))
+
+    def undo(self, action: Callable[[], Any]) -> None:
+        """What has to be done when this library is destroyed."""
+        self._undo.append(action)
 
     def _destroy(self) -> None:
         """Forget what was defined and filed."""
@@ -203,9 +207,9 @@ WAITING: dict[str, list[tuple[str, Callable[..., Any]]]] = {}
 """Kernels of operators that are not defined yet."""
 
 
-def _destroy(ns: str, kind: str, defined: list[Operator], filed: list[Any]) -> None:
-    for operator, key in filed:
-        operator.kernels.pop(key, None)
+def _destroy(ns: str, kind: str, defined: list[Operator], undo: list[Callable[[], Any]]) -> None:
+    for action in undo:
+        action()
     for operator in defined:
         _Places.operators.pop(operator.name, None)
         overloads.undefine(operator)
