@@ -31,6 +31,7 @@ RANDOM = (
     "aten::empty_permuted aten::rand_like aten::randn_like aten::randint_like aten::seed "
     "aten::resize_ aten::resize_as_ aten::resize aten::set_ aten::hash prim::TimePoint prim::id "
     "aten::initial_seed aten::gumbel_softmax aten::_standard_gamma aten::_no_grad_normal "
+    "aten::_sample_dirichlet aten::binomial "
     "aten::_no_grad_uniform aten::cauchy aten::exponential aten::geometric aten::log_normal "
     "aten::uniform aten::random aten::as_strided aten::max_unpool2d "
     "aten::scaled_dot_product_attention aten::_weight_norm aten::_weight_norm_interface "
@@ -54,7 +55,7 @@ UNLIKE = (
     "aten::div.complex aten::log.int_complex aten::log.complex_int aten::log.float_complex "
     "aten::log.complex_float aten::log.complex_complex aten::pow.Scalar_Scalar aten::dict.Tensor "
     "aten::dict.Dict_Tensor aten::__is__ aten::__isnot__ aten::_local_scalar_dense "
-    "aten::fft_rfftfreq aten::fft_fftfreq aten::linalg_eig aten::linalg_lstsq aten::kthvalue "
+    "aten::_neg_view aten::fft_rfftfreq aten::fft_fftfreq aten::linalg_eig aten::linalg_lstsq aten::kthvalue "
     "aten::copy.Dict_Tensor aten::_adaptive_avg_pool2d aten::_adaptive_avg_pool3d "
     "aten::_infer_size aten::broadcast_shapes aten::broadcast_to aten::can_cast "
     "aten::promote_types aten::pow.float_complex aten::set_.source_Tensor_storage_offset "
@@ -62,7 +63,7 @@ UNLIKE = (
     "aten::as_strided_ aten::gradient.scalararray aten::hinge_embedding_loss"
 ).split()
 """Where torch's answer is no model: a number from `as_tensor`, `divmod` in single precision, parts
-of complex infinities, tensors as keys, negative sizes; and where several are right: eigenvectors,
+of complex infinities, tensors as keys, negative sizes, negated bools; and where several are right: eigenvectors,
 ties."""
 
 EVERYWHERE = (
