@@ -77,7 +77,12 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
     Raises RuntimeError where shapes or element types do not go together.
     """
     numbers = (stride, padding, dilation, transposed, output_padding, groups)
-    return convolved(input, weight, bias, *numbers)
+    try:
+        return convolved(input, weight, bias, *numbers)
+    except (RuntimeError, ValueError):
+        if weight.ndim < 3:
+            raise RuntimeError("weight should have at least three dimensions") from None
+        raise
 
 
 def convolved(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,

@@ -201,6 +201,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     method=False,
     out=True,
     out_type=EXACT,
+    out_apart=True,
     backward={
         "self": lambda grad, other, dim: ops.linalg.cross(conj(other), grad, dim=dim),
         "other": lambda grad, self, dim: ops.linalg.cross(grad, conj(self), dim=dim),
@@ -231,7 +232,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")
         dim = sizes.index(3)
-    return write(cross, out, ops.linalg.cross(input, other, dim=dim))
+    return ops.linalg.cross(input, other, dim=dim, out=out)
 
 
 NO_DIM = (

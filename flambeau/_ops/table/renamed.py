@@ -39,7 +39,8 @@ def public_function(op: Op, body: Function) -> Function:
     """A function that takes `axis` for `dim`, and so on, and explains errors by the types of the
     arguments; the body where neither is asked for."""
     parameters = inspect.signature(body).parameters
-    names = () if op.public in WITHOUT_NUMPY_NAMES else binder.NUMPY_NAMES
+    bare = not op.namespace and op.public in WITHOUT_NUMPY_NAMES
+    names = () if bare else binder.NUMPY_NAMES
     given = [name for name in names if name in parameters]
     kinds = {parameter.kind for parameter in parameters.values()}
     loose = Parameter.VAR_POSITIONAL in kinds or Parameter.VAR_KEYWORD in kinds
@@ -52,8 +53,8 @@ def public_function(op: Op, body: Function) -> Function:
     return functools.wraps(body)(_around(op, body, list(parameters.values()), given))
 
 
-WITHOUT_NUMPY_NAMES = ("unique", "unique_consecutive")
-"""They are written in Python in torch, and take a `dim` only."""
+WITHOUT_NUMPY_NAMES = ("norm", "split", "tensordot", "unique", "unique_consecutive")
+"""They are written in Python in torch, and take `dim` and `dims` only."""
 WITHOUT_TYPES = ("nn.functional", "masked")
 """Namespaces whose functions are written in Python in torch, which looks at no types."""
 
@@ -122,11 +123,13 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
         if own not in by_name and not position and parameters:
             own = parameters[0].name
         if own in by_name:
-            optional = argument.optional or by_name[own].default is None
+            optional = argument.optional or by_name[own].default is None or own in MAY_BE_NONE
             found.append(Checked(position, own, optional))
     return found
 
 
+MAY_BE_NONE = ("requires_grad", "pin_memory")
+"""Flags of factories for which None stands for False."""
 OF_SEVERAL_TYPES = frozenset(
     """atol bins boundaries buffer compute_mode destination dims elements end exponent
     indices_or_sections input_lengths ord other p q rcond repeats rtol s shape source spacing
