@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
 from flambeau._ops.factories import filled as factories
 from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import write_out
@@ -220,10 +221,8 @@ def _resized(input: Any, dims: Any, sizes: Any) -> Any:
 def _dims_and_sizes(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int]]:
     """The dims to transform, and their sizes (-1 keeps a size)."""
     shape = input._data.shape
-    if isinstance(s, int):
-        s = (s,)
-    if isinstance(dim, int):
-        dim = (dim,)
+    s = None if s is None else repeated(s, 1)
+    dim = None if dim is None else repeated(dim, 1)
     if dim is not None:
         dims = [_wrap_fft_dim(d, len(shape)) for d in dim]
         if len(set(dims)) != len(dims):

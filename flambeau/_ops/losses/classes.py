@@ -501,7 +501,7 @@ def cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: i
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     label_smoothing = max(label_smoothing, 0.0)  # torch takes negative ones for none
     if input._data.shape == target._data.shape:
-        if ignore_index >= 0:
+        if ignore_index >= 0 and target._data.dtype.kind in "fV":
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
     if label_smoothing > 0:

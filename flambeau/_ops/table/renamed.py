@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 BARE = frozenset(
     """as_tensor asarray clamp conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d detach detach_ div dropout einsum embedding_bag empty empty_like expand_as
+    conv_transpose3d detach detach_ div einsum embedding_bag empty empty_like expand_as
     eye flatten full full_like get_device imag is_complex is_conj is_distributed
     is_floating_point is_inference is_neg is_same_size is_signed is_storage is_tensor layer_norm
     matmul max meshgrid min new_empty new_full new_ones new_tensor new_zeros numel ones_like
