@@ -454,7 +454,7 @@ EXPLAINED = (
         group=r"^does not raise TypeError|^other value \| \.lu$",
         case=r"(equal_nan|full|training|train|keepdim|get_infos|log_\w+|pivot|unbiased|descending|"
         r"largest|sorted|stable|inplace)=(?!(True|False)\b)|np\.bool_\(|torch\.tensor\(True\)|"
-        r"dropout\(input=",
+        r"dropout\(input=|unique\(0",
     ),
     Explained(
         "NumPy's arrays as operands of functions and methods (`x.bitwise_xor(array)`)",
@@ -484,6 +484,13 @@ EXPLAINED = (
         "RuntimeError",
         group="raises RuntimeError.*native_batch_norm",
         detail="should contain",
+    ),
+    Explained(
+        "`output_padding` of a convolution that is not transposed",
+        "RuntimeError where it is negative, or of another length",
+        "is not looked at",
+        group=r"^does not raise RuntimeError.*\bconvolution$",
+        detail="output_padding",
     ),
     Explained(
         "`masked_scatter_` with too few values",

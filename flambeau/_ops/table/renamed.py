@@ -24,12 +24,13 @@ Function = Callable[..., Any]
 
 BARE = frozenset(
     """as_tensor asarray clamp conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d detach detach_ div einsum embedding_bag empty empty_like expand_as
-    eye flatten full full_like get_device imag is_complex is_conj is_distributed
-    is_floating_point is_inference is_neg is_same_size is_signed is_storage is_tensor layer_norm
-    matmul max meshgrid min new_empty new_full new_ones new_tensor new_zeros numel ones_like
-    rand_like randn_like randperm ravel real reshape reshape_as resolve_conj resolve_neg
-    result_type rsub sparse_coo_tensor t_copy type_as typename view_as where zeros_like""".split()
+    conv_transpose3d detach detach_ div eig einsum embedding_bag empty empty_like
+    expand_as eye flatten full full_like get_device imag is_complex is_conj
+    is_distributed is_floating_point is_inference is_neg is_same_size is_signed
+    is_storage is_tensor layer_norm lstsq matmul matrix_rank max meshgrid min new_empty
+    new_full new_ones new_tensor new_zeros numel ones_like rand_like randn_like randperm
+    ravel real reshape reshape_as resolve_conj resolve_neg result_type rsub solve
+    sparse_coo_tensor symeig t_copy type_as typename view_as where zeros_like""".split()
 )
 """Composites that are their bodies: those of every step of a model, and those that take anything.
 They look at types themselves."""
