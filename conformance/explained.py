@@ -199,7 +199,7 @@ EXPLAINED = (
         "`out=` that is an operand and has to be resized, or is written to while it is read",
         "computes with what it has overwritten",
         "computes, then writes",
-        group="^(values|shape|stride)",
+        group="^(values|shape|stride|does not raise RuntimeError)",
         case=r"\br = .*\b(x\d+)\b.*out=\1\b",
     ),
     Explained(
@@ -348,6 +348,7 @@ EXPLAINED = (
         "in one of them",
         group="^words of an error",
         detail=r"c10::|long int|signed char|unsigned char|CPU\w+Type|padding_mode must be one of|"
+        r"requested resize to|"
         r"TensorOptions|output_size .\[|Got size \(",
     ),
     Explained(
@@ -446,15 +447,12 @@ EXPLAINED = (
         group=r"^values.*(elu_?|celu_?|cdist|normalize|softplus|poisson|cov)$",
     ),
     Explained(
-        "Flags that are no bools (`equal_nan=[]`, `training=2**70`, `np.bool_`) and what is no "
-        "tensor (`dropout(2, train=False)`), in calls in which nothing fails",
+        "Arguments of a wrong type that nothing stumbles over (`equal_nan=[]`, `training=2**70`, "
+        "`np.bool_`, `as_strided(x, b'a', [0])`, `dropout(2, train=False)`)",
         "TypeError, or another form of the result",
-        "are taken by their truth; types are looked at when something fails: looking at each would "
-        "cost every call",
+        "are taken for what they can be read as; types are looked at when something fails: looking "
+        "at each would cost every call",
         group=r"^does not raise TypeError|^other value \| \.lu$",
-        case=r"(equal_nan|full|training|train|keepdim|get_infos|log_\w+|pivot|unbiased|descending|"
-        r"largest|sorted|stable|inplace)=(?!(True|False)\b)|np\.bool_\(|torch\.tensor\(True\)|"
-        r"dropout\(input=|unique\(0",
     ),
     Explained(
         "NumPy's arrays as operands of functions and methods (`x.bitwise_xor(array)`)",
@@ -482,7 +480,7 @@ EXPLAINED = (
         "Weights of `native_batch_norm` of more elements than there are channels",
         "reads as many as it needs (and past the end of shorter ones)",
         "RuntimeError",
-        group="raises RuntimeError.*native_batch_norm",
+        group="(raises RuntimeError|words of an error).*native_batch_norm",
         detail="should contain",
     ),
     Explained(
@@ -512,10 +510,10 @@ EXPLAINED = (
         case="float16",
     ),
     Explained(
-        "`out=` whose elements share memory, in `histc` and `narrow_copy`",
+        "`out=` whose elements share memory, in `histc`, `narrow_copy` and `matmul` of halves",
         "is written to, one element over the other",
         "RuntimeError, as in the other functions",
-        group=r"^raises RuntimeError.*(histc|narrow_copy)$",
+        group=r"^raises RuntimeError.*(histc|narrow_copy|matmul)$",
         detail="more than one element of the written-to tensor",
     ),
     Explained(
@@ -560,11 +558,12 @@ EXPLAINED = (
         group="^requires_grad.*triangular_solve$",
     ),
     Explained(
-        "A list as `num_features` of a normalisation, a wrong `device` for a layer without "
-        "parameters",
+        "A list as `num_features` of a normalisation, a wrong `device` or `dtype` for a layer "
+        "without parameters",
         "work: nothing looks at them",
         "TypeError",
-        group=r"^raises TypeError \| torch\.nn\.\w*Norm",
+        group=r"^raises (Type|Runtime)Error \| torch\.nn\.\w*Norm",
+        case=r"num_features=\[|elementwise_affine=False|affine=False",
     ),
     Explained(
         "A sum of gradients for `scatter_reduce` whose values have another size than the index",

@@ -396,7 +396,7 @@ def log_sigmoid_slope(self: Any) -> Any:
 
 
 @pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
-           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
+           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu", row_major=True,
            node="LogSigmoidBackward0", backward={
     "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
 })  # fmt: skip

@@ -315,10 +315,11 @@ def _real_nd(forward: bool) -> Callable[..., Any]:
 
 def _to_real_nd(forward: bool) -> Callable[..., Any]:
     def transform(name: str, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        s = None if s is None else repeated(s, 1)
         dims, sizes = _dims_and_sizes(input, s, dim)
         if not dims:
             raise RuntimeError(f"{name} must transform at least one axis")
-        last = None if s is None else (s if isinstance(s, int) else s[-1])
+        last = None if s is None else s[-1]
         if last is None or last == -1:
             sizes[-1] = _check_points(2 * (input._data.shape[dims[-1]] - 1))
         size = sizes[-1]

@@ -30,7 +30,7 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
 
 
 @composite("lstsq(Tensor self, Tensor A) -> (Tensor, Tensor)")
-def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
+def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.lstsq`."""
     raise RuntimeError(
         f"{HEAD} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n"
@@ -39,7 +39,7 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
 
 
 @composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)")
-def solve(input: Any, A: Any, *, out: Any = None) -> Any:
+def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
     """Removed: see `linalg.solve`."""
     raise RuntimeError(
         f"{HEAD} `torch.solve` is deprecated in favor of `torch.linalg.solve`. "

@@ -151,6 +151,9 @@ def check_targets(input: Any, target: Any, weight: Any) -> None:
     if len(shape) <= 2:
         if len(target_shape) > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if len(shape) == 1 and target_shape not in ((), (1,)):
+            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                             f"{target_shape[0]}")  # fmt: skip
     else:
         _check_spatial(shape, target_shape)
     if target.dtype not in (dt.int64, dt.uint8):

@@ -250,7 +250,7 @@ class CallPlan:
         if len(operands) == 1 and layouts[0].dtype != self.compute.numpy_dtype:
             layouts = [converted_layout(layouts[0])]
         strides = None
-        if len(self.shape) > 1:
+        if len(self.shape) > 1 and not op.row_major:
             strides = result_strides(layouts, self.shape, len(layouts) < len(operands))
         self.strides = strides  # in elements; None: row-major
         wanted = contiguous_strides(self.shape) if strides is None else strides

@@ -139,8 +139,11 @@ OF_SEVERAL_TYPES = frozenset(
 """Parameters whose type depends on the form of the call; the schema of a composite shows one."""
 
 
-ANY_NUMBER = ("isin", "searchsorted")
-"""Composites that take a number for a tensor, and refuse complex ones in words of their own."""
+ANY_NUMBER = {
+    ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
+    ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
+}  # fmt: skip
+"""Where composites take a number for a tensor, or refuse it in words of their own."""
 
 
 def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> TypeError | None:
@@ -152,7 +155,7 @@ def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> 
     for one, value in zip(checked, values, strict=True):
         if value is None and one.optional:
             continue
-        if type(value) is complex and op.public in ANY_NUMBER:
+        if type(value) in ANY_NUMBER.get((op.public, one.position), ()):
             continue
         if not binder.fits_at(op, one.position, value):
             return binder.type_error(op, one.position, value)
