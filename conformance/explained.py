@@ -199,7 +199,7 @@ EXPLAINED = (
         "`out=` that is an operand and has to be resized, or is written to while it is read",
         "computes with what it has overwritten",
         "computes, then writes",
-        group="^(values|shape|stride|does not raise RuntimeError)",
+        group="^(values|shape|stride|does not raise (Runtime|Index)Error)",
         case=r"\br = .*\b(x\d+)\b.*out=\1\b",
     ),
     Explained(
@@ -299,11 +299,13 @@ EXPLAINED = (
         detail="^TypeError: the arguments do not fit",
     ),
     Explained(
-        "Types that an operator has no code for: `pdist`, `local_response_norm`, "
+        "Types that an operator has no code for: `pdist`, `cdist`, `local_response_norm`, "
+        "`histogram`, `multilabel_margin_loss`, "
         "`special.round`, `rfftfreq` of halves, integers and complex numbers",
         "NotImplementedError",
         "works",
-        group=r"^does not raise NotImplementedError.*(pdist|local_response_norm|round|fftfreq)$",
+        group=r"^does not raise NotImplementedError.*(pdist|cdist|local_response_norm|round|"
+        r"fftfreq|histogram|multilabel_margin_loss)$",
         detail="not implemented for",
     ),
     Explained(
@@ -489,6 +491,19 @@ EXPLAINED = (
         "is not looked at",
         group=r"^does not raise RuntimeError.*\bconvolution$",
         detail="output_padding",
+    ),
+    Explained(
+        "Fourier transforms that MKL has no configuration for",
+        "RuntimeError: MKL FFT error",
+        "the transform",
+        group=r"^does not raise RuntimeError.*fft",
+        detail="MKL FFT error",
+    ),
+    Explained(
+        "`x.resize([2, 3])`, a list as one argument",
+        "RuntimeError: it compares the list with the number of elements",
+        "as `x.resize(2, 3)`",
+        group=r"^does not raise RuntimeError \| \.resize$",
     ),
     Explained(
         "`masked_scatter_` with too few values",

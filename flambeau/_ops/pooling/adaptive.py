@@ -23,6 +23,7 @@ from flambeau._ops.pooling import (
 )
 from flambeau._ops.pooling.windows import precision
 from flambeau._ops.reductions.sums import refuse
+from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, alias, composite, kernel
 
@@ -109,8 +110,7 @@ _adaptive_avg_rows(3)
 
 
 def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tuple[int, ...]:
-    if isinstance(output_size, (int, np.integer)):
-        return (int(output_size),)
+    output_size = repeated(output_size, 1)
     if len(output_size) != 1:
         if len(shape) not in (2, 3):
             adaptive_pool.adaptive_output_shape(function, shape, (1,))  # which says so

@@ -203,11 +203,21 @@ def _lazily(name: str) -> Callable[..., Any]:
 
 
 for _name, _node in (
-    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"), ("t", "TBackward1"),
+    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"),
     ("transpose", "TransposeBackward1"), ("swapaxes", "TransposeBackward1"),
     ("swapdims", "TransposeBackward1"), ("as_strided", "AsStridedBackward1"),
 ):  # fmt: skip
     _inplace_view(f"{_name}_", _lazily(_name), _node)
+
+
+def _matrix_transposed(tensor: Tensor) -> Any:
+    if tensor._data.ndim > 2:
+        ndim = tensor._data.ndim
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    return ops.t(tensor)
+
+
+_inplace_view("t_", _matrix_transposed, "TBackward1")
 
 
 # ---- another storage, another size
