@@ -392,10 +392,10 @@ EXPLAINED = (
         group=r"^name \| torch\.nn\.utils\.rnn\.pad_sequence",
     ),
     Explained(
-        "Windows of `torch.signal` where they are 0",
+        "Windows where they are 0",
         "what rounding in single precision leaves",
         "what rounding in double precision leaves",
-        group=r"^values \| torch\.signal\.windows",
+        group=r"^values \| torch\.(signal\.windows|\w+_window)",
     ),
     Explained(
         "`searchsorted` and `bucketize` among numbers that are not in order",
