@@ -199,7 +199,7 @@ EXPLAINED = (
         "`out=` that is an operand and has to be resized, or is written to while it is read",
         "computes with what it has overwritten",
         "computes, then writes",
-        group="^(values|shape|stride)",
+        group="^(values|shape|stride|does not raise (Runtime|Index)Error)",
         case=r"\br = .*\b(x\d+)\b.*out=\1\b",
     ),
     Explained(
@@ -299,11 +299,13 @@ EXPLAINED = (
         detail="^TypeError: the arguments do not fit",
     ),
     Explained(
-        "Types that an operator has no code for: `pdist`, `local_response_norm`, "
+        "Types that an operator has no code for: `pdist`, `cdist`, `local_response_norm`, "
+        "`histogram`, `multilabel_margin_loss`, "
         "`special.round`, `rfftfreq` of halves, integers and complex numbers",
         "NotImplementedError",
         "works",
-        group=r"^does not raise NotImplementedError.*(pdist|local_response_norm|round|fftfreq)$",
+        group=r"^does not raise NotImplementedError.*(pdist|cdist|local_response_norm|round|"
+        r"fftfreq|histogram|multilabel_margin_loss)$",
         detail="not implemented for",
     ),
     Explained(
@@ -348,6 +350,7 @@ EXPLAINED = (
         "in one of them",
         group="^words of an error",
         detail=r"c10::|long int|signed char|unsigned char|CPU\w+Type|padding_mode must be one of|"
+        r"requested resize to|"
         r"TensorOptions|output_size .\[|Got size \(",
     ),
     Explained(
@@ -389,10 +392,10 @@ EXPLAINED = (
         group=r"^name \| torch\.nn\.utils\.rnn\.pad_sequence",
     ),
     Explained(
-        "Windows of `torch.signal` where they are 0",
+        "Windows where they are 0",
         "what rounding in single precision leaves",
         "what rounding in double precision leaves",
-        group=r"^values \| torch\.signal\.windows",
+        group=r"^values \| torch\.(signal\.windows|\w+_window)",
     ),
     Explained(
         "`searchsorted` and `bucketize` among numbers that are not in order",
@@ -433,10 +436,156 @@ EXPLAINED = (
         group=r"^values.*(norm|histc|histogram|histogramdd)$",
     ),
     Explained(
+        "Variances of numbers whose squares overflow",
+        "infinite: sums squares in single precision",
+        "finite where the result is",
+        group=r"^values.*\b(std|var|std_mean|var_mean)$",
+        case="large",
+    ),
+    Explained(
         "Parameters of activations and distances that are infinite or NaN",
         "as its formula goes",
         "as ours goes",
-        group=r"^values.*(elu|celu|cdist|normalize|softplus|poisson|cov)$",
+        group=r"^values.*(elu_?|celu_?|cdist|normalize|softplus|poisson|cov)$",
+    ),
+    Explained(
+        "Arguments of a wrong type that nothing stumbles over (`equal_nan=[]`, `training=2**70`, "
+        "`np.bool_`, `as_strided(x, b'a', [0])`, `dropout(2, train=False)`)",
+        "TypeError, or another form of the result",
+        "are taken for what they can be read as; types are looked at when something fails: looking "
+        "at each would cost every call",
+        group=r"^does not raise TypeError|^other value \| \.lu$",
+    ),
+    Explained(
+        "NumPy's arrays as operands of functions and methods (`x.bitwise_xor(array)`)",
+        "TypeError; operators take them",
+        "are taken, as by operators",
+        group="^does not raise TypeError",
+        case=r"array\(",
+    ),
+    Explained(
+        "`np.bool_` and `np.complex64` scalars beside a tensor, in what an operator makes of them",
+        "floats: types become float32, imaginary parts are dropped",
+        "the numbers they are",
+        group=r"^(values|dtype|raises NotImplementedError|does not raise)",
+        case=r"np\.(bool_|complex64)\(",
+    ),
+    Explained(
+        "A device that there is not, beside another mistake",
+        "says so before anything else, but for windows of `torch.signal`",
+        "one of both",
+        group=r"^raises \w+ for \w+|^words of an error",
+        case="meta2",
+        detail="Invalid device string",
+    ),
+    Explained(
+        "Weights of `native_batch_norm` of more elements than there are channels",
+        "reads as many as it needs (and past the end of shorter ones)",
+        "RuntimeError",
+        group="(raises RuntimeError|words of an error).*native_batch_norm",
+        detail="should contain",
+    ),
+    Explained(
+        "`output_padding` of a convolution that is not transposed",
+        "RuntimeError where it is negative, or of another length",
+        "is not looked at",
+        group=r"^does not raise RuntimeError.*\bconvolution$",
+        detail="output_padding",
+    ),
+    Explained(
+        "Fourier transforms that MKL has no configuration for",
+        "RuntimeError: MKL FFT error",
+        "the transform",
+        group=r"^does not raise RuntimeError.*fft",
+        detail="MKL FFT error",
+    ),
+    Explained(
+        "`x.resize([2, 3])`, a list as one argument",
+        "RuntimeError: it compares the list with the number of elements",
+        "as `x.resize(2, 3)`",
+        group=r"^does not raise RuntimeError \| \.resize$",
+    ),
+    Explained(
+        "`masked_scatter_` with too few values",
+        "has written some of them when it says so",
+        "writes nothing",
+        group=r"^values.*masked_scatter_$",
+    ),
+    Explained(
+        "How a message shows a tensor (`meshgrid`)",
+        "as C++ prints it",
+        "as Python does",
+        group="^words of an error.*meshgrid",
+    ),
+    Explained(
+        "Products of halves that underflow",
+        "0",
+        "the smallest number",
+        group=r"^values.*\bprod$",
+        case="float16",
+    ),
+    Explained(
+        "`out=` whose elements share memory, in `histc`, `narrow_copy` and `matmul` of halves",
+        "is written to, one element over the other",
+        "RuntimeError, as in the other functions",
+        group=r"^raises RuntimeError.*(histc|narrow_copy|matmul)$",
+        detail="more than one element of the written-to tensor",
+    ),
+    Explained(
+        "`fft.ihfftn(x, dim=d, out=...)` over a single dim",
+        "leaves `out` as it was",
+        "writes to it",
+        group=r"^(shape|values|stride).*ihfft(n|2)$",
+        case="out=",
+    ),
+    Explained(
+        "`cholesky_inverse` of a complex factor whose diagonal is not real",
+        "as LAPACK: the imaginary parts there are not read",
+        "the inverse of the product",
+        group=r"^values.*cholesky_inverse$",
+        case="complex",
+    ),
+    Explained(
+        "`ldl_factor` of matrices that are not finite",
+        "what its LAPACK leaves behind",
+        "LinAlgError",
+        group="^raises _LinAlgError.*ldl_factor$",
+        case="special",
+    ),
+    Explained(
+        "`soft_margin_loss` of complex numbers",
+        "a complex loss",
+        "NotImplementedError",
+        group=r"^raises NotImplementedError.*soft_margin_loss$",
+        case="complex",
+    ),
+    Explained(
+        "`normal(mean, out=y)` without a deviation",
+        "draws in the shape of `y`, to which the means are broadcast",
+        "in the shape of the means, as with a deviation",
+        group=r"^(does not raise RuntimeError|shape|values).*\bnormal$",
+        case="out=",
+    ),
+    Explained(
+        "The copy of `A` that `triangular_solve` returns, where `input` requires grad",
+        "requires grad, too, which is 0",
+        "has the history of `A`",
+        group="^requires_grad.*triangular_solve$",
+    ),
+    Explained(
+        "A list as `num_features` of a normalisation, a wrong `device` or `dtype` for a layer "
+        "without parameters",
+        "work: nothing looks at them",
+        "TypeError",
+        group=r"^raises (Type|Runtime)Error \| torch\.nn\.\w*Norm",
+        case=r"num_features=\[|elementwise_affine=False|affine=False",
+    ),
+    Explained(
+        "A sum of gradients for `scatter_reduce` whose values have another size than the index",
+        '"returned an invalid gradient"',
+        "the words of the sum that fails",
+        group="^words of an error.*scatter_reduce$",
+        detail="is not expandable",
     ),
     Explained(
         "Warnings of a call that fails, and of types that a call goes through inside",

@@ -95,3 +95,17 @@ def test_warned_once() -> None:
         for _ in range(3):
             x.addcdiv_(1, x, x)
     assert len(caught) <= 1
+
+
+REMOVED = ("torch.symeig(x)", "x.symeig()", "torch.eig(x, True)", "x.eig()", "torch.lstsq(x, x)",
+           "x.solve(x)", "torch.solve(x, x)", "torch.matrix_rank(x, symmetric=True)")  # fmt: skip
+
+
+@pytest.mark.parametrize("call", REMOVED)
+def test_what_was_removed(call: str) -> None:
+    said = []
+    for torch in (flambeau, reference):
+        with pytest.raises(RuntimeError) as found:
+            eval(call, {"torch": torch, "x": torch.eye(2)})  # noqa: S307
+        said.append(str(found.value).splitlines()[0])
+    assert said[0] == said[1]

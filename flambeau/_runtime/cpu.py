@@ -153,13 +153,26 @@ def converted(values: Any, numpy_dtype: Any) -> np.ndarray:
     What becomes float16 is rounded to float32 first, as in torch, whose halves are made of floats.
     """
     if numpy_dtype.__class__ is HALF:
-        return np.array(values, SINGLE, order="C").astype(numpy_dtype)
+        return _halves(values, numpy_dtype)
     return np.array(values, numpy_dtype, order="C")
+
+
+@quietly
+def _halves(values: Any, numpy_dtype: Any) -> np.ndarray:
+    return np.array(values, SINGLE, order="C").astype(numpy_dtype)  # type: ignore[no-any-return]
 
 
 def write(target: np.ndarray, source: np.ndarray) -> None:
     """Overwrite an array with values that are broadcast and converted, likewise."""
-    if target.dtype.__class__ is HALF and source.dtype.itemsize > SINGLE.itemsize:
+    if target.dtype.__class__ is HALF and source.dtype is not target.dtype:
+        _write_halves(target, source)
+    else:
+        np.copyto(target, source, casting="unsafe")
+
+
+@quietly
+def _write_halves(target: np.ndarray, source: np.ndarray) -> None:
+    if source.dtype.itemsize > SINGLE.itemsize:
         source = source.astype(SINGLE)
     np.copyto(target, source, casting="unsafe")
 

@@ -95,7 +95,7 @@ def _copy_of(data: Any, wanted: Any) -> np.ndarray:
     if kinds in (FLOATS, INTS):
         try:
             return converted(data, wanted or (INT64 if kinds == INTS else dt.Defaults.numpy_dtype))
-        except (OverflowError, TypeError):  # ml_dtypes raises the latter
+        except (OverflowError, TypeError, ValueError):  # NaN: the last; ml_dtypes: the second
             return _from_python(data, wanted)
     if isinstance(data, Tensor):
         return _cast(numbers_of(data), wanted)
@@ -272,7 +272,9 @@ def _fill(flat: list[Any], wanted: np.dtype[Any]) -> np.ndarray:
             return converted([float(v) for v in flat], wanted)
         except TypeError:
             if any(isinstance(value, complex) for value in flat):
-                raise TypeError("must be real number, not complex") from None
+                said = ("'complex' object cannot be interpreted as an integer"
+                        if wanted.kind in "iu" else "must be real number, not complex")  # fmt: skip
+                raise TypeError(said) from None
             return np.array(flat).astype(wanted)
 
 
@@ -280,6 +282,8 @@ def _wrapped(value: Any, wanted: np.dtype[Any]) -> int:
     """A number as the bits of an integer type; unsigned ones take negative integers, too."""
     limits = np.iinfo(wanted)
     lowest = limits.min if wanted.kind == "i" or isinstance(value, float) else -limits.max
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     if not lowest <= value <= limits.max:
         raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
     return int(value) % (1 << 64)

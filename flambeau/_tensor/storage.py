@@ -21,6 +21,16 @@ elsewhere: list[Any] = []
 """What copies storages between devices, once there are any."""
 
 
+def _no_index(index: Any) -> str:
+    return f"can't index a torch.UntypedStorage with {type(index).__name__}"
+
+
+def _check_step(index: slice) -> None:
+    if index.step not in (None, 1):
+        raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is "
+                           "supported")  # fmt: skip
+
+
 class UntypedStorage:
     """A block of memory that tensors view."""
 
@@ -129,12 +139,19 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
+            _check_step(index)
             return UntypedStorage(self.array[index])
+        if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
+            raise TypeError(_no_index(index))
         if not -self.array.size <= index < self.array.size:
             raise IndexError(f"index {index} out of range for storage of size {self.array.size}")
         return int(self.array[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            _check_step(index)
+        elif not isinstance(index, (int, np.integer)) or isinstance(index, bool):
+            raise RuntimeError(_no_index(index))
         numbers = value & 255 if isinstance(value, int) else value
         if isinstance(self.array, DeviceArray):
             assigned[0](self.array[index], np.asarray(numbers, np.uint8))

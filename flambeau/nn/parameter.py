@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import Defaults, check_available, prepare
 from flambeau._core.layout import preserve_format
-from flambeau._ops.factories.filled import untouched
+from flambeau._ops.factories.filled import shape_of, untouched
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.bits import share
@@ -142,12 +141,7 @@ def rebuild_parameter(
 def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
     """A trainable parameter over memory that the caller fills."""
     prepare(device)
-    shape = tuple(map(index, shape))
-    for size in shape:
-        if size < 0:
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension {size}: {list(shape)}"
-            )
+    shape = shape_of((shape,), "empty")
     numpy_dtype = dt.Defaults.numpy_dtype if dtype is None else dt.as_dtype(dtype).numpy_dtype
     if numpy_dtype not in GRAD_DTYPES:
         raise RuntimeError(CANNOT_REQUIRE_GRAD)

@@ -181,9 +181,10 @@ def _elu_grad_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_sc
            backward={"self": _elu_grad}, backward_inplace={"self": _elu_grad_of_result},
            )  # fmt: skip
 def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    """`scale * input` where it is positive, else `scale * alpha * (exp(x * input_scale) - 1)`."""
+    """`scale * alpha * (exp(x * input_scale) - 1)` where the input is negative, else
+    `scale * input`."""
     below = E.expm1(self * input_scale) * (alpha * scale)
-    return E.where(self <= 0, below, self * scale)
+    return E.where(self < 0, below, self * scale)
 
 
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
@@ -197,7 +198,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 })  # fmt: skip
 def celu_with_inverse(self: Any, alpha: Any, inverse: Any) -> Any:
     """`elu` with `1 / alpha` as the scale of the input."""
-    return E.where(self <= 0, E.expm1(self * inverse) * alpha, self)
+    return E.where(self < 0, E.expm1(self * inverse) * alpha, self)
 
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -395,7 +396,7 @@ def log_sigmoid_slope(self: Any) -> Any:
 
 
 @pointwise("log_sigmoid(Tensor self) -> Tensor", public="logsigmoid", inplace=False,
-           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu",
+           namespace="nn.functional", dtypes="float", label="log_sigmoid_cpu", row_major=True,
            node="LogSigmoidBackward0", backward={
     "self": lambda grad, self: grad * ops._log_sigmoid_slope(self),
 })  # fmt: skip

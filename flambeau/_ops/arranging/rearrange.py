@@ -71,7 +71,7 @@ _flip_one("fliplr", 1)
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:
     """The elements moved along dims; those that fall off the end come back at the start."""
-    shifts = [index(shift) for shift in shifts]
+    shifts, dims = [index(shift) for shift in shifts], [index(dim) for dim in dims]
     result = np.empty(data.shape, data.dtype)
     if not dims and len(shifts) == 1:
         target, data = result.reshape(-1), data.reshape(-1)
@@ -125,7 +125,9 @@ def _moved_blocks(shape: tuple[int, ...], shifts: Sequence[int],
 
 
 def _negated(shifts: Any) -> Any:
-    return -shifts if isinstance(shifts, int) else [-int(shift) for shift in shifts]
+    if isinstance(shifts, (list, tuple)):
+        return [-int(shift) for shift in shifts]
+    return -int(shifts)
 
 
 @kernel(

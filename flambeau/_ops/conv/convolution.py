@@ -77,7 +77,27 @@ def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, 
     Raises RuntimeError where shapes or element types do not go together.
     """
     numbers = (stride, padding, dilation, transposed, output_padding, groups)
-    return convolved(input, weight, bias, *numbers)
+    try:
+        return convolved(input, weight, bias, *numbers)
+    except (RuntimeError, ValueError):
+        _check_numbers(weight, groups, stride, padding, dilation, output_padding)
+        raise
+
+
+def _check_numbers(weight: np.ndarray, groups: int, *numbers: Any) -> None:
+    """Torch's error for a weight without dims, or numbers that are not one for each of them."""
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions") from None
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported") from None
+    spatial = weight.ndim - 2
+    for name, given in zip(("stride", "padding", "dilation", "output_padding"), numbers,
+                           strict=True):  # fmt: skip
+        if len(given) not in (1, spatial):
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {spatial} values to "
+                f"match the convolution dimensions, but got {name}={list(given)}"
+            ) from None
 
 
 def convolved(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,

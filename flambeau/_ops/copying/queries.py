@@ -26,7 +26,7 @@ def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bo
         words = [dt.from_numpy_dtype(d).scalar_name for d in (x.dtype, y.dtype)]
         raise RuntimeError(f"{words[0]} did not match {words[1]}")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
+        if not value >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     pointwise.broadcast_shape([x.shape, y.shape])
     x, y = _exact(x), _exact(y)

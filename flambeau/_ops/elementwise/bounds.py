@@ -344,10 +344,10 @@ def heaviside_step(self: Any, values: Any) -> Any:
 add_primitive("heaviside_step", lambda x, values: np.where(x == 0, values, x > 0).astype(x.dtype))
 
 
-def _check_heaviside(input: Tensor, values: Tensor) -> None:
+def _check_heaviside(input: Tensor, values: Tensor, out: Any = None) -> None:
     binder.require_tensor("heaviside", "input", 1, input)
     binder.require_tensor("heaviside", "values", 2, values)
-    if input.dtype.is_complex or values.dtype.is_complex:
+    if any(tensor is not None and tensor.dtype.is_complex for tensor in (input, values, out)):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
         raise RuntimeError(DIFFERENT)
@@ -356,7 +356,7 @@ def _check_heaviside(input: Tensor, values: Tensor) -> None:
 @composite("heaviside.step(Tensor self, Tensor values) -> Tensor")
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
     """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
-    _check_heaviside(input, values)
+    _check_heaviside(input, values, out)
     return ops._heaviside(input, values, out=out)
 
 

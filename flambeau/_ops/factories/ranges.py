@@ -13,7 +13,7 @@ from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
 from flambeau._core.settings import users_level
 from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
-from flambeau._ops.table.binder import type_name
+from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number
 from flambeau._tensor.tensor import Tensor
@@ -231,7 +231,7 @@ def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
 def _checked_steps(function: str, steps: Any) -> int:
     if steps is None:
         raise TypeError(f'{function}() missing 1 required positional arguments: "steps"')
-    if not isinstance(steps, (int, np.integer)):
+    if not is_integer(steps):
         raise TypeError(f"{function}(): argument 'steps' (position 3) must be int, not "
                         f"{type_name(steps)}")  # fmt: skip
     if steps < 0:
@@ -324,11 +324,11 @@ def eye(
         refuse_pinned("eye", pin_memory)
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
-        if not isinstance(size, (int, np.integer)):
+        if not is_integer(size):
             position = 1 if name == "n" else 2
             raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not "
                             f"{type(size).__name__}")  # fmt: skip
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     numpy_dtype = options(of_out("eye", out, dtype, layout), layout, device)
-    return finish(np.eye(n, columns, dtype=numpy_dtype), requires_grad, out)
+    return finish(np.eye(int(n), int(columns), dtype=numpy_dtype), requires_grad, out)

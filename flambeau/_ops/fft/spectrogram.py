@@ -51,8 +51,10 @@ def _centred_window(window: Any, n_fft: int, win_length: int, like: Any) -> Any:
 
 def _padded(input: Any, amount: int, mode: str) -> Any:
     """A signal `(B, L)` with `amount` values put on at both ends."""
-    padded = ops.nn.functional.pad(input.unsqueeze(1), (amount, amount), mode)
-    return padded.squeeze(1)
+    if input._data.ndim > 2:
+        return ops.nn.functional.pad(input, (amount, amount), mode)
+    padded = ops.nn.functional.pad(input.unsqueeze(0), (amount, amount), mode)
+    return padded.squeeze(0)
 
 
 @composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
@@ -75,7 +77,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     width = n_fft if win_length is None else win_length
     single = input._data.ndim == 1
     signal: Any = input.unsqueeze(0) if single else input
-    if center and n_fft > 0 and signal._data.ndim == 2:
+    if center:
         signal = _padded(signal, n_fft // 2, pad_mode)
     if window is None:
         warn_once("A window was not provided. A rectangular window will be applied,which is known "

@@ -16,6 +16,7 @@ from flambeau._core import dtype as dt
 from flambeau._core.device import refuse_pinned
 from flambeau._ops.factories import filled as factories
 from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import write_out
@@ -220,10 +221,8 @@ def _resized(input: Any, dims: Any, sizes: Any) -> Any:
 def _dims_and_sizes(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int]]:
     """The dims to transform, and their sizes (-1 keeps a size)."""
     shape = input._data.shape
-    if isinstance(s, int):
-        s = (s,)
-    if isinstance(dim, int):
-        dim = (dim,)
+    s = None if s is None else repeated(s, 1)
+    dim = None if dim is None else repeated(dim, 1)
     if dim is not None:
         dims = [_wrap_fft_dim(d, len(shape)) for d in dim]
         if len(set(dims)) != len(dims):
@@ -316,10 +315,11 @@ def _real_nd(forward: bool) -> Callable[..., Any]:
 
 def _to_real_nd(forward: bool) -> Callable[..., Any]:
     def transform(name: str, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        s = None if s is None else repeated(s, 1)
         dims, sizes = _dims_and_sizes(input, s, dim)
         if not dims:
             raise RuntimeError(f"{name} must transform at least one axis")
-        last = None if s is None else (s if isinstance(s, int) else s[-1])
+        last = None if s is None else s[-1]
         if last is None or last == -1:
             sizes[-1] = _check_points(2 * (input._data.shape[dims[-1]] - 1))
         size = sizes[-1]

@@ -162,16 +162,16 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     if len(size) not in (4, 5):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-            f"respectively. Got size {list(size)}."
+            f"respectively. Got size {size}."
         )
     rank = len(size) - 2
     if theta._data.ndim != 3 or theta.size(1) != rank or theta.size(2) != rank + 1:
         raise ValueError(
             f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
-            f"{list(size)}. Got {theta.shape}."
+            f"{size}. Got {theta.shape}."
         )
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align and min(size[2:]) == 1:
         warnings.warn(UNIT_SIZE, stacklevel=3)
     return ops.affine_grid_generator(theta, list(size), align)

@@ -15,6 +15,7 @@ import numpy as np
 
 from flambeau._ops.launching.precision import Array, is_floating, narrow, refuse, widen
 from flambeau._ops.launching.windows import Ints
+from flambeau._ops.table.dims import wrap_dim
 
 Shape = Sequence[int]
 MODES = ("bilinear", "nearest", "bicubic")
@@ -295,6 +296,9 @@ def affine_grid(theta: Array, size: Ints, align_corners: bool = False) -> Array:
     """The grid `(N, *spatial, rank)` of affine maps theta `(N, rank, rank + 1)`."""
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    wrap_dim(2, theta.ndim)
+    if theta.ndim > 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
     rank = len(size) - 2
     expected = [size[0], rank + 1]
     if [theta.shape[0], theta.shape[2]] != expected:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.settings import warn_user
 from flambeau._ops.indexing.positions import FULL, INTEGERS
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.scalars import type_name
@@ -29,8 +30,16 @@ def as_items(index: Any) -> tuple[Any, ...]:
         return (index,)
     length = len(index)
     if length < LONGEST_TUPLE and any(_makes_a_tuple(index[i]) for i in range(length)):
+        warn_user(NO_TUPLE)
         return tuple(index[i] for i in range(length))
     return (index,)
+
+
+NO_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+    "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+    "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result"
+)
 
 
 def is_sequence(value: Any) -> bool:

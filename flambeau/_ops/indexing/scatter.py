@@ -202,8 +202,8 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
 def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: Any,
                          reduce: str) -> None:  # fmt: skip
     """The same with one number for all positions."""
-    found = _operands(data, dim, index)
     ufunc = _reduction(reduce)
+    found = _operands(data, dim, index)
     number = checked_number(value, data.dtype)
     if found is not None:
         data, dim, index, _ = found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.settings import alert_not_deterministic, warn_once
+from flambeau._core.settings import alert_not_deterministic, warn_once, warn_user
 from flambeau._ops.indexing import advanced
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.gather import flat_positions
@@ -36,6 +36,7 @@ from flambeau._ops.table.op import Op, kernel
 from flambeau._ops.table.pointwise import broadcast_shape
 from flambeau._ops.table.scalars import checked_number
 from flambeau._ops.table.writers import writer
+from flambeau._tensor.tensor import wrap
 
 
 def _check_added(name: str, data: np.ndarray, dim: int, index: np.ndarray,
@@ -385,7 +386,10 @@ masked_fill = _masked(
 
 def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray) -> None:
     """A copy with the first values of `source` where a mask is True, in row-major order."""
-    mask = _fitting(data, mask)
+    if mask.dtype == np.uint8:
+        warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+                  "deprecated,please use a mask with dtype torch.bool instead.")  # fmt: skip
+    mask = _expanded(mask, data.shape)
     if data.dtype != source.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
@@ -398,6 +402,11 @@ def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     data[mask] = source.reshape(-1)[:count]
+
+
+def _expanded(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A mask in the shape of the tensor that is written to."""
+    return mask if mask.shape == shape else ops.expand(wrap(mask), shape)._data  # type: ignore[no-any-return]
 
 
 def _masked_scatter_grad(grad: Any, mask: Any, shape: Any) -> Any:

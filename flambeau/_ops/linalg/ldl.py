@@ -11,13 +11,12 @@ from flambeau._ops.linalg.checks import (
     Array,
     LinAlgError,
     broadcast_batches,
-    check_equation,
     check_floating,
     check_kernel,
-    check_matrix,
-    check_same_dtype,
     check_square,
+    type_name,
 )
+from flambeau._ops.linalg.triangular import check_old_style
 
 _ALPHA = (1.0 + 17.0**0.5) / 8.0
 
@@ -113,17 +112,27 @@ def ldl_solve(factors: Array, pivots: Array, b: Array, *, hermitian: bool = Fals
     """X with A X = B from ``ldl_factor``'s output; batches broadcast."""
     name = "torch.linalg.ldl_solve"
     check_square(factors, name)
-    check_matrix(b, name, "B")
-    check_equation(factors, b, name, left=True)
-    check_same_dtype(factors, b, name, "LD", "B")
+    check_floating(factors, name)
+    check_old_style(b, factors, name)
+    _check_pivots(factors, pivots, name)
+    check_kernel(factors, "ldl_solve_kernel_cpu")
     hermitian = hermitian and factors.dtype.kind == "c"
     factors, b = broadcast_batches(factors, b)
-    pivots = np.broadcast_to(pivots, factors.shape[:-1])
+    pivots = np.broadcast_to(pivots.astype(np.int64), factors.shape[:-1])
     result = b.copy()
     with np.errstate(all="ignore"):
         for index in np.ndindex(*b.shape[:-2]):
             _solve(factors[index], pivots[index], result[index], hermitian)
     return result
+
+
+def _check_pivots(factors: Array, pivots: Array, name: str) -> None:
+    """An integer for each row of each matrix."""
+    if factors.shape[:-1] != pivots.shape:
+        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but "
+                           f"got pivots with shape {list(pivots.shape)} instead")  # fmt: skip
+    if pivots.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {type_name(pivots)}")
 
 
 def _blocks(pivots: Array) -> list[tuple[int, int, int]]:

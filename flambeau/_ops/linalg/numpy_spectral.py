@@ -23,6 +23,7 @@ from flambeau._ops.linalg.checks import (
     type_name,
 )
 from flambeau._ops.linalg.triangular import substitute
+from flambeau._ops.table.pointwise import broadcast_shape
 
 _NOT_FINITE = (
     "The algorithm failed to converge because the input matrix contained non-finite values."
@@ -163,7 +164,9 @@ def _default_rtol(a: Array, atol: Array | float | None, rtol: Array | float | No
 
 def _threshold(a: Array, sizes: Array, atol: Array | float | None, rtol: Array) -> Array:
     largest = sizes.max(-1, initial=0)
-    limit = np.maximum(np.asarray(0.0 if atol is None else atol), rtol * largest)
+    absolute, relative = np.asarray(0.0 if atol is None else atol), rtol * largest
+    broadcast_shape([absolute.shape, relative.shape])
+    limit = np.maximum(absolute, relative)
     return limit.astype(sizes.dtype)[..., None]
 
 

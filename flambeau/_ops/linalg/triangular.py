@@ -13,6 +13,7 @@ from flambeau._ops.linalg.checks import (
     transposed,
     type_name,
 )
+from flambeau._ops.table.dims import wrap_dim
 
 # Up to this many rows substitution, above it halves and matrix products.
 BLOCK = 16
@@ -67,6 +68,7 @@ def check_old_style(b: Array, a: Array, name: str) -> None:
         raise RuntimeError(
             f"A must be batches of square matrices, but they are {rows} by {columns} matrices"
         )
+    wrap_dim(-2, b.ndim)
     if b.shape[-2] != rows:
         raise RuntimeError(
             f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {rows} "

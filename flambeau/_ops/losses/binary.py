@@ -492,10 +492,9 @@ def _variance(input: Any, var: Any) -> Any:
         return var
     if input.size()[:-1] == var.size():
         return var.unsqueeze(-1)
-    if tuple(input.size()[:-1]) == tuple(var.size()[:-1]) and var.size(-1) == 1:
-        return var
-    sizes = zip(reversed(input.shape), reversed(var.shape), strict=False)
-    if var.dim() > input.dim() or any(have != size and size != 1 for have, size in sizes):
+    pairs = zip(input.shape, var.shape, strict=False)
+    different = [size for have, size in pairs if have != size]
+    if var.dim() != input.dim() or different != [1]:  # one variance for all of a single dim
         raise ValueError("var is of incorrect size")
     return var
 

@@ -151,6 +151,9 @@ def check_targets(input: Any, target: Any, weight: Any) -> None:
     if len(shape) <= 2:
         if len(target_shape) > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if len(shape) == 1 and target_shape not in ((), (1,)):
+            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                             f"{target_shape[0]}")  # fmt: skip
     else:
         _check_spatial(shape, target_shape)
     if target.dtype not in (dt.int64, dt.uint8):
@@ -501,7 +504,7 @@ def cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: i
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     label_smoothing = max(label_smoothing, 0.0)  # torch takes negative ones for none
     if input._data.shape == target._data.shape:
-        if ignore_index >= 0:
+        if ignore_index >= 0 and target._data.dtype.kind in "fV":
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
     if label_smoothing > 0:

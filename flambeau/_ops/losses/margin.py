@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.launching.precision import refuse, widen
+from flambeau._ops.linalg.checks import type_name
 from flambeau._ops.losses.elementwise import (
     MEAN,
     NONE,
@@ -183,6 +184,8 @@ def multilabel_margin_loss(self: np.ndarray, target: np.ndarray, reduction: int)
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
         )
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {type_name(target)}")
     scores = _batched(widen(self))
     if target.size and (target.min() < -1 or target.max() >= scores.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")

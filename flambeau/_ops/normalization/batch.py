@@ -187,7 +187,9 @@ def _batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray |
                 running_mean: np.ndarray | None, running_var: np.ndarray | None, training: bool,
                 momentum: float, eps: float) -> Any:  # fmt: skip
     """As `native_batch_norm`, in memory of any order."""
-    if not training and (running_mean is None or running_var is None):
+    if (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if not training and running_mean is None:
         raise RuntimeError("running_mean must be defined in evaluation mode")
     _check_stats(input, running_mean, running_var, weight, bias)
     kernels = fused("norm", input)

@@ -23,6 +23,7 @@ from flambeau._ops.pooling import (
 )
 from flambeau._ops.pooling.windows import precision
 from flambeau._ops.reductions.sums import refuse
+from flambeau._ops.table.dispatch import repeated
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Folded, alias, composite, kernel
 
@@ -108,10 +109,11 @@ _adaptive_avg_rows(2)
 _adaptive_avg_rows(3)
 
 
-def _signal_size(function: str, output_size: Any) -> tuple[int, ...]:
-    if isinstance(output_size, (int, np.integer)):
-        return (int(output_size),)
+def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tuple[int, ...]:
+    output_size = repeated(output_size, 1)
     if len(output_size) != 1:
+        if len(shape) not in (2, 3):
+            adaptive_pool.adaptive_output_shape(function, shape, (1,))  # which says so
         raise RuntimeError(
             f"{function}() argument 'output_size' should contain one int (got {len(output_size)})"
         )
@@ -121,7 +123,7 @@ def _signal_size(function: str, output_size: Any) -> tuple[int, ...]:
 @composite("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False)
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`."""
-    output = _signal_size("adaptive_avg_pool1d", output_size)
+    output = _signal_size("adaptive_avg_pool1d", input._data.shape, output_size)
     adaptive_pool.adaptive_output_shape("adaptive_avg_pool1d", input._data.shape, output)
     plane = ops.unsqueeze(input, -2)
     return ops.squeeze(_adaptive_average("adaptive_avg_pool2d", 2, plane, (1, *output)), -2)
@@ -169,7 +171,7 @@ _adaptive_max_rows(3)
            method=False)  # fmt: skip
 def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
     """The maximum of each segment of a signal `(N, C, L)` or `(C, L)`, and its position."""
-    output = _signal_size("adaptive_max_pool1d", output_size)
+    output = _signal_size("adaptive_max_pool1d", input._data.shape, output_size)
     adaptive_pool.adaptive_output_shape("adaptive_max_pool1d", input._data.shape, output)
     values, indices = ops.adaptive_max_pool2d(ops.unsqueeze(input, -2), (1, *output))
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)

@@ -201,6 +201,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     method=False,
     out=True,
     out_type=EXACT,
+    out_apart=True,
     backward={
         "self": lambda grad, other, dim: ops.linalg.cross(conj(other), grad, dim=dim),
         "other": lambda grad, self, dim: ops.linalg.cross(grad, conj(self), dim=dim),
@@ -231,7 +232,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")
         dim = sizes.index(3)
-    return write(cross, out, ops.linalg.cross(input, other, dim=dim))
+    return ops.linalg.cross(input, other, dim=dim, out=out)
 
 
 NO_DIM = (
@@ -290,12 +291,13 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     tensors = list(tensors)
     _check_chain(tensors)
     first, last = tensors[0], tensors[-1]
+    given = [list(t._data.shape) for t in tensors]
     shape = list(first._data.shape[:-1]) + list(last._data.shape[1:])
     if first._data.ndim == 1:
         tensors[0] = first.unsqueeze(0)
     if last._data.ndim == 1:
         tensors[-1] = last.unsqueeze(-1)
-    _check_links(tensors)
+    _check_links(tensors, given)
     sizes = [t._data.shape[0] for t in tensors] + [tensors[-1]._data.shape[1]]
     result = _chain(tensors, chain_order(sizes), 0, len(tensors) - 1)
     return write(multi_dot, out, result.reshape(shape))
@@ -317,7 +319,8 @@ def _check_chain(tensors: list[Any]) -> None:
             )
 
 
-def _check_links(tensors: list[Any]) -> None:
+def _check_links(tensors: list[Any], given: list[list[int]]) -> None:
+    """Types and sizes; `given`: the shapes before vectors became rows and columns."""
     first = tensors[0]._data
     for position, tensor in enumerate(tensors):
         if tensor._data.dtype != first.dtype:
@@ -329,7 +332,7 @@ def _check_links(tensors: list[Any]) -> None:
         if left._data.shape[1] != right._data.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {position} and {position + 1} with shapes "
-                f"{list(left._data.shape)} and {list(right._data.shape)} cannot be multiplied"
+                f"{given[position]} and {given[position + 1]} cannot be multiplied"
             )
 
 

@@ -210,9 +210,16 @@ def _argument_error(input: Any, weight: Any) -> TypeError:
 
 
 def _vector_linear(input: Any, weight: Any, bias: Any) -> Any:
-    if bias is not None:
+    if not input._data.ndim:
+        _check_shapes(input._data, weight._data)
+    if bias is None:
+        return ops.matmul(input, weight)
+    in_rows = input._data.flags.c_contiguous
+    if input._data.ndim == 2 or (bias._data.ndim == 1 and in_rows):
+        if bias._data.dtype != weight._data.dtype or input._data.dtype != weight._data.dtype:
+            _check_types(input._data, weight._data, bias._data)
         raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
-    return ops.matmul(input, weight)
+    return ops.matmul(input, weight).add_(bias)
 
 
 # ---- gradients

@@ -494,7 +494,7 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     tensors = [value for value in inputs if isinstance(value, Tensor)]
     recorded = wants_grad(tensors)
     check_inplace(target, recorded)
-    outputs.check_overlap(target._data)
+    _check_written(target._data, fill)
     if target._data.__class__ is not Meta:
         fill(target._data)
     if modes.watch.results and modes.stacks.levels:
@@ -506,6 +506,15 @@ def _overwrite(target: Tensor, title: str, fill: Callable[[np.ndarray], Any], *r
     bump(target)
     rebase(target, node)
     return target
+
+
+def _check_written(data: np.ndarray, fill: Callable[[np.ndarray], Any]) -> None:
+    """Torch's error where elements share memory; parameters are looked at before that."""
+    try:
+        outputs.check_overlap(data)
+    except RuntimeError:
+        fill(np.empty(0, data.dtype))
+        raise
 
 
 def _inplace(name: str, parameters: dict[str, Any], doc: str) -> None:
@@ -541,6 +550,8 @@ def _bound(name: str, parameters: dict[str, Any], args: Any, kwargs: Any) -> lis
         if isinstance(value, (str, list, tuple)):
             raise TypeError(f"{name}(): argument '{key}' (position {position}) must be float, not "
                             f"{type(value).__name__}")  # fmt: skip
+        if isinstance(value, Tensor) and not value._data.ndim:
+            values[key] = value.item()
     return list(values.values())
 
 

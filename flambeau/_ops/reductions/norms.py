@@ -273,7 +273,7 @@ def _deprecated(name: str, instead: str) -> str:
 
 
 @composite("frobenius_norm.dim(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-           autocast="cuda=float32", method=False)  # fmt: skip
+           autocast="cuda=float32", method=False, out_type=EXACT)  # fmt: skip
 def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares over up to two dims, or over everything."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -285,7 +285,8 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
 
 
 @composite("nuclear_norm.dim(Tensor self, int[2]? dim=None, bool keepdim=False) -> Tensor",
-           autocast="cuda=float32", method=False)  # fmt: skip
+           autocast="cuda=float32", method=False,
+           out_type=NORM_TYPE.replace("{name}", "matrix_norm"))  # fmt: skip
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of matrices, which lie in two dims: the last, by default."""
     if isinstance(dim, bool):  # the form without dims

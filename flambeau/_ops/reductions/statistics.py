@@ -347,7 +347,7 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
         value = 0.0 if correction < 0 else float("nan")
         if value:
             warn_user(NO_FREEDOM)
-        return ops.full(shape, value, dtype=(rows + 0.0).dtype, device=rows.device)
+        return ((rows + 0.0).sum() + value).expand(shape).clone()
     total = count if weights is None else weights.sum()
     if weights is not None and not total._data.item():
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")

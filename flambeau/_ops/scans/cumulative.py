@@ -350,7 +350,8 @@ def _widths(y: Any, x: Any, dim: int, name: str) -> Any:
     if x._data.ndim < y._data.ndim:
         x = x.reshape([1] * (y._data.ndim - x._data.ndim) + list(x._data.shape))
     dim += max(x._data.ndim - y._data.ndim, 0)
-    return x.narrow(dim, 1, x._data.shape[dim] - 1) - x.narrow(dim, 0, x._data.shape[dim] - 1)
+    length = x._data.shape[dim]
+    return ops.slice(x, dim, 1, length) - ops.slice(x, dim, 0, max(length - 1, 0))
 
 
 def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
@@ -364,11 +365,11 @@ def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
             "-1)\n * (Tensor y, *, Number dx = 1, int dim = -1)\n"
         )
     dim = wrap_dim(dim, y._data.ndim)
-    if not isinstance(dx, (int, float, type(None))):
-        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if y._data.dtype.kind == "b" or (x is not None and x._data.dtype.kind == "b"):
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+    if not isinstance(dx, (int, float, type(None))):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     return dim
 
 
@@ -388,8 +389,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral of samples along a dim by the trapezoidal rule; samples lie `dx` apart (1 unless
     given) or at positions `x`.
     """
-    if y._data.ndim and not y._data.shape[wrap_dim(dim, y._data.ndim)] and x is None:
-        return ops.zeros_like(y).sum(dim)
+    if y._data.ndim and not y._data.shape[wrap_dim(dim, y._data.ndim)]:
+        return y.new_zeros([n for d, n in enumerate(y._data.shape) if d != dim % y._data.ndim])
     dim = _check_integral(y, x, dx, dim, "trapezoid")
     if x is not None:
         twice = _trapezoids(y, x, dim, "trapezoid").sum(dim - y._data.ndim)

@@ -112,9 +112,8 @@ def fits(argument: Argument, value: Any) -> bool:
 
 
 def _fits_list(argument: Argument, value: Any) -> bool:
-    if argument.length is not None and _fits_one(argument.type, value) and (
-        not isinstance(value, Tensor)
-    ):  # fmt: skip
+    alone = argument.length is not None and _fits_one(argument.type, value)
+    if alone and (argument.type == "int" or not isinstance(value, Tensor)):
         return True
     if not isinstance(value, (list, tuple)):
         return False

@@ -64,7 +64,8 @@ def base_scope(op: Op) -> dict[str, Any]:
         "NotStrided": NotStrided, "set_bits": set_bits,
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
-        "asarray": np.asarray, "integer": np.integer, "plain_integer": plain_integer,
+        "asarray": np.asarray, "plain_integer": plain_integer,
+        "repeated": repeated,
         "AttributeError": AttributeError, "TypeError": TypeError, "Exception": Exception,
         "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback,
         "required": required, "in_earlier_form": earlier_forms.in_earlier_form,
@@ -462,10 +463,7 @@ def argument_text(op: Op, argument: Any) -> str:
     if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
         return f"{name}.item() if isinstance({name}, Tensor) else {name}"
     if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
-        return (
-            f"(plain_integer({name}),) * {argument.length} "
-            f"if isinstance({name}, (int, float, integer)) else {name}"
-        )
+        return f"{name} if {name}.__class__ is tuple else repeated({name}, {argument.length})"
     if argument.type == "int" and not argument.is_list:
         return f"{name} if {name}.__class__ is int else plain_integer({name})"
     return name
@@ -474,6 +472,15 @@ def argument_text(op: Op, argument: Any) -> str:
 def plain_integer(value: Any) -> Any:
     """NumPy's integers as Python's, which don't wrap around; anything else as it is."""
     return int(value) if isinstance(value, np.integer) else value
+
+
+def repeated(value: Any, length: int) -> Any:
+    """A list of numbers from one number, which may be NumPy's or a tensor's; lists as they are."""
+    if isinstance(value, (int, float, np.integer)):
+        return (plain_integer(value),) * length
+    if isinstance(value, Tensor) and binder.is_integer(value):
+        return (int(value.item()),) * length
+    return value
 
 
 def _record_lines(op: Op, listed: str) -> list[str]:

@@ -153,6 +153,7 @@ linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve 
 lu_solve lu_unpack orgqr ormqr qr
 """,
     "linalg.lobpcg": "_lobpcg_pairs lobpcg",
+    "linalg.removed": "eig lstsq matrix_rank solve symeig",
     "linalg.spectral": """
 _linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.eig linalg.eigh
 linalg.eigvals linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd
@@ -413,6 +414,7 @@ index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce 
 masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
 """,
     "linalg.factors": "geqrf lu lu_solve orgqr ormqr qr",
+    "linalg.removed": "eig lstsq solve symeig",
     "linalg.spectral": "pinverse svd",
     "linalg.systems": """
 cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
@@ -460,8 +462,8 @@ chunk dsplit hsplit split split_with_sizes tensor_split unbind unsafe_chunk unsa
 unsafe_split_with_sizes vsplit
 """,
     "views.strided": """
-as_strided as_strided_ fill_diagonal_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_
-transpose_ unsqueeze_
+as_strided as_strided_ fill_diagonal_ resize resize_ resize_as resize_as_ set_ squeeze_ swapaxes_
+swapdims_ t_ transpose_ unsqueeze_
 """,
 }
 
@@ -572,8 +574,8 @@ where xlogy zeros_like
 SETTABLE = "imag real"
 
 MISSING = """
-chalf dequantize eig grad_dtype index int_repr lstsq q_per_channel_axis q_per_channel_scales
-q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize resize_as
-resize_as_sparse_ slice_inverse smm solve sparse_resize_and_clear_ sspaddmm symeig to_mkldnn
-to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr
+chalf dequantize grad_dtype index int_repr q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize_as_sparse_ slice_inverse
+smm sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
+to_sparse_csc to_sparse_csr
 """

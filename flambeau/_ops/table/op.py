@@ -85,7 +85,8 @@ class Op:
                  out_type: str | Callable[[Any], str] = "",
                  out_apart: bool = False, follows_out: bool = False,
                  turn: Callable[[Any], tuple[bool, bool]] | None = None,
-                 elementwise: bool = False, factors: tuple[str, ...] = (), linear: str = "",
+                 elementwise: bool = False, row_major: bool = False,
+                 factors: tuple[str, ...] = (), linear: str = "",
                  tangent: Callable[..., Any] | None = None,
                  method: bool | None = None, function: bool = True, namespace: str = "",
                  public: str | None = None, promote: str = "default", autocast: str | None = None,
@@ -121,6 +122,7 @@ class Op:
         self.follows_out = follows_out  # whether it computes in the type of `out`
         # whether it goes over elements as rows of the pointwise kind do: see `outputs.write_out`
         self.elementwise = elementwise or kind == "pointwise"
+        self.row_major = row_major  # of the pointwise kind: its result is, whatever the operands
         # For views: the conjugate and negative bits of the result, from those of the tensor.
         self.turn = turn
         # Arguments that are nothing but factors: of conjugate views, products take the memory.

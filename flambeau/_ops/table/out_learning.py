@@ -27,10 +27,11 @@ WRITERS = {
 ALONE = {
     "alias_copy": "", "as_strided_copy": "", "conj_physical": "", "_conj_physical": "conj_physical",
     "diag": "diag_embed", "diagonal_copy": "", "expand_copy": "", "fft.fftfreq": "fft_fftfreq",
-    "fft.rfftfreq": "fft_rfftfreq", "floor_divide": "", "heaviside": "", "log_softmax": "",
-    "linalg.eigvals": "linalg_eigvals", "permute_copy": "", "select_copy": "", "slice_copy": "",
-    "slice_scatter": "", "softmax": "", "squeeze_copy": "", "t_copy": "", "transpose_copy": "",
-    "unfold_copy": "", "unsqueeze_copy": "", "view_as_real_copy": "", "view_copy": "",
+    "fft.rfftfreq": "fft_rfftfreq", "floor_divide": "", "_heaviside": "heaviside",
+    "log_softmax": "", "linalg.eigvals": "linalg_eigvals", "permute_copy": "", "select_copy": "",
+    "slice_copy": "", "slice_scatter": "", "softmax": "", "squeeze_copy": "", "t_copy": "",
+    "transpose_copy": "", "unfold_copy": "", "unsqueeze_copy": "", "view_as_real_copy": "",
+    "view_copy": "",
 }  # fmt: skip
 """Operators without a formula for writing elsewhere, with another name for them."""
 COPIED = frozenset(

@@ -19,6 +19,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._core.promotion import FLOAT, category, combine, dtype_of_number, promote_types
+from flambeau._ops.table import scalars
 from flambeau._ops.table.op import Op
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.tensor import Tensor, wrap
@@ -249,7 +250,7 @@ class CallPlan:
         if len(operands) == 1 and layouts[0].dtype != self.compute.numpy_dtype:
             layouts = [converted_layout(layouts[0])]
         strides = None
-        if len(self.shape) > 1:
+        if len(self.shape) > 1 and not op.row_major:
             strides = result_strides(layouts, self.shape, len(layouts) < len(operands))
         self.strides = strides  # in elements; None: row-major
         wanted = contiguous_strides(self.shape) if strides is None else strides
@@ -361,11 +362,12 @@ def converted_layout(data: np.ndarray) -> np.ndarray:
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     """A 0-dim array of a number; integers wrap round as in C."""
     if isinstance(value, complex) and numpy_dtype.kind != "c":
-        word = {"float32": "float", "float64": "double"}.get(numpy_dtype.name, numpy_dtype.name)
-        raise RuntimeError(f"value cannot be converted to type {word} without overflow")
+        raise scalars.overflow(numpy_dtype)
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         return np.array(value % (1 << bits), np.uint64).astype(numpy_dtype)
+    if numpy_dtype.kind in "iu" and isinstance(value, float):
+        return scalars.checked_number(value, numpy_dtype)
     return cpu.converted(value, numpy_dtype)
 
 

@@ -24,12 +24,13 @@ Function = Callable[..., Any]
 
 BARE = frozenset(
     """as_tensor asarray clamp conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d detach detach_ div dropout einsum embedding_bag empty empty_like expand_as
-    eye flatten full full_like get_device imag is_complex is_conj is_distributed
-    is_floating_point is_inference is_neg is_same_size is_signed is_storage is_tensor layer_norm
-    matmul max meshgrid min new_empty new_full new_ones new_tensor new_zeros numel ones_like
-    rand_like randn_like randperm ravel real reshape reshape_as resolve_conj resolve_neg
-    result_type rsub sparse_coo_tensor t_copy type_as typename view_as where zeros_like""".split()
+    conv_transpose3d detach detach_ div eig einsum embedding_bag empty empty_like
+    expand_as eye flatten full full_like get_device imag is_complex is_conj
+    is_distributed is_floating_point is_inference is_neg is_same_size is_signed
+    is_storage is_tensor layer_norm lstsq matmul matrix_rank max meshgrid min new_empty
+    new_full new_ones new_tensor new_zeros numel ones_like rand_like randn_like randperm
+    ravel real reshape reshape_as resolve_conj resolve_neg result_type rsub solve
+    sparse_coo_tensor symeig t_copy type_as typename view_as where zeros_like""".split()
 )
 """Composites that are their bodies: those of every step of a model, and those that take anything.
 They look at types themselves."""
@@ -39,7 +40,8 @@ def public_function(op: Op, body: Function) -> Function:
     """A function that takes `axis` for `dim`, and so on, and explains errors by the types of the
     arguments; the body where neither is asked for."""
     parameters = inspect.signature(body).parameters
-    names = () if op.public in WITHOUT_NUMPY_NAMES else binder.NUMPY_NAMES
+    bare = not op.namespace and op.public in WITHOUT_NUMPY_NAMES
+    names = () if bare else binder.NUMPY_NAMES
     given = [name for name in names if name in parameters]
     kinds = {parameter.kind for parameter in parameters.values()}
     loose = Parameter.VAR_POSITIONAL in kinds or Parameter.VAR_KEYWORD in kinds
@@ -52,8 +54,8 @@ def public_function(op: Op, body: Function) -> Function:
     return functools.wraps(body)(_around(op, body, list(parameters.values()), given))
 
 
-WITHOUT_NUMPY_NAMES = ("unique", "unique_consecutive")
-"""They are written in Python in torch, and take a `dim` only."""
+WITHOUT_NUMPY_NAMES = ("norm", "split", "tensordot", "unique", "unique_consecutive")
+"""They are written in Python in torch, and take `dim` and `dims` only."""
 WITHOUT_TYPES = ("nn.functional", "masked")
 """Namespaces whose functions are written in Python in torch, which looks at no types."""
 
@@ -122,11 +124,13 @@ def _checked(op: Op, parameters: list[Parameter]) -> list[Checked]:
         if own not in by_name and not position and parameters:
             own = parameters[0].name
         if own in by_name:
-            optional = argument.optional or by_name[own].default is None
+            optional = argument.optional or by_name[own].default is None or own in MAY_BE_NONE
             found.append(Checked(position, own, optional))
     return found
 
 
+MAY_BE_NONE = ("requires_grad", "pin_memory")
+"""Flags of factories for which None stands for False."""
 OF_SEVERAL_TYPES = frozenset(
     """atol bins boundaries buffer compute_mode destination dims elements end exponent
     indices_or_sections input_lengths ord other p q rcond repeats rtol s shape source spacing
@@ -135,8 +139,11 @@ OF_SEVERAL_TYPES = frozenset(
 """Parameters whose type depends on the form of the call; the schema of a composite shows one."""
 
 
-ANY_NUMBER = ("isin", "searchsorted")
-"""Composites that take a number for a tensor, and refuse complex ones in words of their own."""
+ANY_NUMBER = {
+    ("isin", 0): (complex,), ("isin", 1): (complex,), ("searchsorted", 0): (complex,),
+    ("searchsorted", 1): (complex,), ("bucketize", 0): (bool, int, float, complex),
+}  # fmt: skip
+"""Where composites take a number for a tensor, or refuse it in words of their own."""
 
 
 def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> TypeError | None:
@@ -148,7 +155,7 @@ def _refused(op: Op, checked: list[Checked], error: Exception, *values: Any) -> 
     for one, value in zip(checked, values, strict=True):
         if value is None and one.optional:
             continue
-        if type(value) is complex and op.public in ANY_NUMBER:
+        if type(value) in ANY_NUMBER.get((op.public, one.position), ()):
             continue
         if not binder.fits_at(op, one.position, value):
             return binder.type_error(op, one.position, value)

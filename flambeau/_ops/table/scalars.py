@@ -51,7 +51,7 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
         return _complex(complex(value), numpy_dtype)
     if isinstance(value, complex):
         if value.imag:
-            raise _overflow(numpy_dtype)
+            raise overflow(numpy_dtype)
         value = value.real
     if kind in "iu":
         return _integer(value, numpy_dtype)
@@ -89,19 +89,19 @@ def _complex(value: complex, numpy_dtype: Any) -> np.ndarray:
         part = np.dtype(np.float32)
         for number in (value.real, value.imag):
             if math.isfinite(number) and abs(number) > _largest(part):
-                raise _overflow(numpy_dtype)
+                raise overflow(numpy_dtype)
     return np.array(value, numpy_dtype)
 
 
 def _integer(value: Any, numpy_dtype: Any) -> np.ndarray:
     if isinstance(value, float) and not math.isfinite(value):
-        raise _overflow(numpy_dtype)
+        raise overflow(numpy_dtype)
     number = int(value)
     lowest, highest = _range(numpy_dtype)
     if isinstance(value, float) and value < 0 and numpy_dtype.kind == "u":
-        raise _overflow(numpy_dtype)
+        raise overflow(numpy_dtype)
     if not lowest <= number <= highest:
-        raise _overflow(numpy_dtype)
+        raise overflow(numpy_dtype)
     bits = 8 * numpy_dtype.itemsize
     return np.array(number % (1 << bits), np.uint64).astype(numpy_dtype)
 
@@ -116,7 +116,7 @@ def _check_float(value: float, numpy_dtype: Any) -> None:
     if not math.isfinite(value) or numpy_dtype.itemsize == 8:
         return
     if abs(value) > _largest(numpy_dtype):
-        raise _overflow(numpy_dtype)
+        raise overflow(numpy_dtype)
 
 
 @cache
@@ -124,7 +124,8 @@ def _largest(numpy_dtype: Any) -> float:
     return dt.finfo(dt.from_numpy_dtype(numpy_dtype)).max  # type: ignore[no-any-return]
 
 
-def _overflow(numpy_dtype: Any) -> RuntimeError:
+def overflow(numpy_dtype: Any) -> RuntimeError:
+    """Torch's error for a number that a type cannot hold."""
     name = dt.from_numpy_dtype(numpy_dtype).name
     return RuntimeError(
         f"value cannot be converted to type {C_NAMES.get(name, name)} without overflow"

@@ -302,6 +302,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
         size = shape[wrap_dim(dim, len(shape))]
         if not -size <= start <= size:
             ops.narrow(input, dim, start, 0)  # which says so
+        start += size if start < 0 else 0
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     result = _copied(ops.narrow(input, dim, start, length), "NarrowCopyBackward0")
     return result if out is None else write_out(narrow_copy, out, result)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._ops.table.binder import is_integer
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, view
@@ -100,6 +101,8 @@ def split(input: Any = None, split_size_or_sections: Any = None, dim: int = 0, *
     wanted = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(wanted, (int, np.integer)):
         return ops._split_size(input, wanted, dim)
+    if isinstance(wanted, Tensor) and is_integer(wanted):
+        return ops._split_size(input, int(wanted.item()), dim)
     return ops.split_with_sizes(input, wanted, dim)
 
 
@@ -115,11 +118,12 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
 
 
 def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: Any) -> Any:
-    if not isinstance(chunks, (int, np.integer)):
+    if not is_integer(chunks):
         raise TypeError(
             f"chunk(): argument 'chunks' (position 1) must be int, not {type(chunks).__name__}"
         )
-    size, length = _chunk_size(input, int(chunks), dim)
+    chunks = int(chunks)
+    size, length = _chunk_size(input, chunks, dim)
     if size == 0 and length == 0:
         return pieces_of_sizes(input, [0] * chunks, dim)
     return pieces(input, size, dim)

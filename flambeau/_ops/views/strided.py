@@ -16,7 +16,7 @@ from flambeau._core.layout import (
     is_channels_last,
     preserve_format,
 )
-from flambeau._core.settings import Determinism
+from flambeau._core.settings import Determinism, warn_user
 from flambeau._ops.copying.copies import format_strides
 from flambeau._ops.factories.filled import LARGEST, conspicuous, too_large
 from flambeau._ops.factories.strided import strided_too_far
@@ -203,11 +203,21 @@ def _lazily(name: str) -> Callable[..., Any]:
 
 
 for _name, _node in (
-    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"), ("t", "TBackward1"),
+    ("unsqueeze", "UnsqueezeBackward1"), ("squeeze", "SqueezeBackward3"),
     ("transpose", "TransposeBackward1"), ("swapaxes", "TransposeBackward1"),
     ("swapdims", "TransposeBackward1"), ("as_strided", "AsStridedBackward1"),
 ):  # fmt: skip
     _inplace_view(f"{_name}_", _lazily(_name), _node)
+
+
+def _matrix_transposed(tensor: Tensor) -> Any:
+    if tensor._data.ndim > 2:
+        ndim = tensor._data.ndim
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    return ops.t(tensor)
+
+
+_inplace_view("t_", _matrix_transposed, "TBackward1")
 
 
 # ---- another storage, another size
@@ -295,7 +305,7 @@ def _point_to(target: Tensor, data: np.ndarray, storage: UntypedStorage | None,
 
 @method
 @about_memory
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Another size, row-major from the start of the same memory, which grows if it must.
 
     New elements are uninitialised.
@@ -303,8 +313,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self.requires_grad and not modes.grad.inference:
         raise RuntimeError("cannot resize variables that require grad")
     check_inplace(self, False, leaf=False)
-    given = size_list(sizes)
-    size = tuple([int(n) for n in given])
+    size = tuple([int(n) for n in _one_size(sizes, size)])
     if min(size, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     strides = None if memory_format is None else format_strides(size, memory_format)
@@ -319,6 +328,45 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         resize_memory(self, size, strides)
     bump(self)
     return self
+
+
+def _one_size(sizes: tuple[Any, ...], size: Any) -> Any:
+    """A size given loose, as a list, or by name; torch's errors for more or less than one."""
+    if size is None:
+        if not sizes:
+            raise TypeError('resize_() missing 1 required positional arguments: "size"')
+        return size_list(sizes)
+    if sizes:
+        raise TypeError("resize_() got multiple values for argument 'size'")
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("resize_(): argument 'size' must be tuple of ints, not "
+                        f"{type(size).__name__}")  # fmt: skip
+    return size
+
+
+@method
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """An older name of `view` and `reshape`: as many elements in another size."""
+    warn_user("non-inplace resize is deprecated")
+    return _resized(self, sizes, "resize")
+
+
+@method
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """`resize` to the size of another tensor."""
+    warn_user("non-inplace resize_as is deprecated")
+    return _resized(self, tuple(tensor.size()), "resize_as")
+
+
+def _resized(tensor: Tensor, sizes: tuple[Any, ...], name: str) -> Tensor:
+    size = size_list(sizes)
+    if prod(size) != tensor.numel():
+        wanted, have = ("x".join(map(str, shape)) for shape in (size, tensor.shape))
+        raise RuntimeError(
+            f"requested resize to {wanted} ({prod(size)} elements in total), but the given tensor "
+            f"has a size of {have} ({tensor.numel()} elements). autograd's resize can only change "
+            "the shape of a given tensor, while preserving the number of elements. ")  # fmt: skip
+    return ops.reshape(tensor, size)  # type: ignore[no-any-return]
 
 
 def check_extent(size: tuple[int, ...], strides: Sequence[int], itemsize: int) -> None:

@@ -80,7 +80,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
             )
-        if not 0 <= label_smoothing <= 1:
+        if label_smoothing < 0 or label_smoothing > 1:
             raise RuntimeError(
                 f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
             )

@@ -135,7 +135,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _lengths(lengths: Any) -> np.ndarray:
-    values = lengths._data if isinstance(lengths, Tensor) else np.asarray(lengths)
+    values = ops.as_tensor(lengths, dtype=dt.int64)._data
     if values.ndim != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {values.ndim}D cpu Long "
@@ -162,9 +162,9 @@ def pack_padded_sequence(
 
     `enforce_sorted`: lengths must decrease already; otherwise sequences are sorted.
     """
+    sizes = _lengths(lengths)
     if 0 in input.shape:
         raise RuntimeError("Cannot pack empty tensors.")
-    sizes = _lengths(lengths)
     order = None
     if not enforce_sorted:
         order = _beside(wrap(np.argsort(-sizes, kind="stable")), input)

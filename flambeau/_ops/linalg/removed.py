@@ -1,0 +1,59 @@
+"""What PyTorch removed with version 1.9, and names still: an error with the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._ops.table.op import composite
+
+HEAD = "This function was deprecated since version 1.9 and is now removed."
+
+
+@composite("symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor, Tensor)")
+def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
+    """Removed: see `linalg.eigh` and `linalg.eigvalsh`."""
+    raise RuntimeError(
+        f"{HEAD} The default behavior has changed from using the upper triangular portion of the "
+        "matrix by default to using the lower triangular portion.\n"
+        "Use torch.linalg.eigvalsh(A, UPLO='U'), or torch.linalg.eigh for vectors, too."
+    )
+
+
+@composite("eig(Tensor self, bool eigenvectors=False) -> (Tensor, Tensor)")
+def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
+    """Removed: see `linalg.eig` and `linalg.eigvals`."""
+    raise RuntimeError(
+        f"{HEAD} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather "
+        "than real tensors mimicking complex tensors.\n"
+        "Use torch.linalg.eigvals(A), or torch.linalg.eig for vectors, too."
+    )
+
+
+@composite("lstsq(Tensor self, Tensor A) -> (Tensor, Tensor)")
+def lstsq(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
+    """Removed: see `linalg.lstsq`."""
+    raise RuntimeError(
+        f"{HEAD} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n"
+        "torch.linalg.lstsq(A, B).solution takes its arguments in the other order."
+    )
+
+
+@composite("solve(Tensor self, Tensor A) -> (Tensor, Tensor)")
+def solve(input: Any, A: Any = None, *, other: Any = None, out: Any = None) -> Any:
+    """Removed: see `linalg.solve`."""
+    raise RuntimeError(
+        f"{HEAD} `torch.solve` is deprecated in favor of `torch.linalg.solve`. "
+        "`torch.linalg.solve` has its arguments reversed and does not return the LU "
+        "factorization.\n"
+        "Factors: torch.linalg.lu_factor, with torch.linalg.lu_solve."
+    )
+
+
+@composite(
+    "matrix_rank(Tensor self, float? tol=None, bool symmetric=False) -> Tensor", method=False
+)
+def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
+    """Removed: see `linalg.matrix_rank`."""
+    raise RuntimeError(
+        f"{HEAD}\nUse torch.linalg.matrix_rank, whose `hermitian` is what was `symmetric`."
+    )
