@@ -224,7 +224,7 @@ def conjugates_within_real_memory_that_are_written_to(t):
     found = []
     for view in views:
         for write in (lambda v: v.exp_(), lambda v: v.mul_(v.detach() + 2), lambda v: v.sin_()):
-            x = (t.arange(1.0, 9.0, dtype=t.float64).reshape(2, 2, 2) / 7).requires_grad_()
+            x = (t.arange(1.0, 9.0, dtype=t.float64).reshape(2, 2, 2) / 7 + 0.03).requires_grad_()
             y = x * 1
             v = view(y)
             write(v)

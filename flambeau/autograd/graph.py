@@ -82,6 +82,8 @@ class Node:
     outputs = 1
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
+    runs_on_nothing = False
+    """Whether it has something to do where no gradient came."""
     composed = False
     """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
     shown: tuple[int, ...] | None = None
@@ -432,7 +434,8 @@ class Packed:
     def followed(self, found: Tensor, node: Any) -> Tensor:
         """The same memory with the history of what was packed."""
         edge = self.edge
-        if found is edge or (edge is None and not found.requires_grad):
+        itself = found is edge and found._requires_grad
+        if itself or (edge is None and not found.requires_grad):
             return found
         result = alias_of(found)
         if isinstance(edge, Tensor):

@@ -16,11 +16,12 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
-from flambeau._runtime.cpu import copy, element_strides
+from flambeau._runtime.cpu import address, copy, element_strides, owner_of
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, memory_of, new, provides
 from flambeau.autograd.graph import (
     FREED,
+    AliasBackward0,
     Node,
     OutputNode,
     SavedOfView,
@@ -107,14 +108,23 @@ class Geometry:
     def __init__(self, data: Any, base_data: Any, reals: bool) -> None:
         self.reals = reals
         self.shape, self.strides = data.shape, element_strides(data)
-        start = base_data.__array_interface__["data"][0]
-        distance = data.__array_interface__["data"][0] - start if data.size else 0
+        distance = _distance(data, base_data) if data.size else 0
         if reals and data.dtype.kind == "c":
             self.shape = (*self.shape, 2)
             self.strides = (*[2 * stride for stride in self.strides], 1)
             self.offset = distance // (data.itemsize // 2)
         else:
             self.offset = distance // data.itemsize
+
+
+def _distance(data: Any, base_data: Any) -> int:
+    """Bytes from the start of a base to that of its view. A base that was given other memory
+    (`set_`) is taken to have its view at the same place of that."""
+    whole, own = owner_of(base_data), owner_of(data)
+    start = address(base_data)
+    if whole is own or address(whole) <= address(data) < address(whole) + whole.nbytes:
+        return address(data) - start
+    return (address(data) - address(own)) - (start - address(whole))
 
 
 class Window:
@@ -355,8 +365,9 @@ def snapshot(tensor: Tensor) -> Tensor:
     data = tensor._data
     result._data = data.copy() if isinstance(data, Numberless) else copy(data)
     edge = edge_of(tensor)
-    if isinstance(edge, Node) and type(edge) is not Nowhere:
-        result._node, result._requires_grad = edge, True
+    if edge is not None and type(edge) is not Nowhere:
+        result._node = edge if isinstance(edge, Node) else AliasBackward0(edge)
+        result._requires_grad = True
     if tensor._tangents is not None:
         copy_tangents(tensor, result)
     return result  # type: ignore[no-any-return]

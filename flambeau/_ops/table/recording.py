@@ -207,6 +207,8 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     for name, function in plan.op.constants.items():
         lines += [f"    if {name} is not None and {name}._requires_grad:",
                   f"        raise constant_error({function!r}, {name!r})"]  # fmt: skip
+    if plan.op.name == "_to_copy":  # nothing flows back through integers, so nobody asks
+        lines += ["    if result._data.dtype.kind in 'biu':", "        return"]
     for position, argument in enumerate(plan.targets):
         source = "result" if inplace and position == 0 else argument.name
         lines.append(f"    {plan.edges[argument.name]} = {_edge_text(source, argument)}")
@@ -215,7 +217,10 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
     if any(argument.type == "ScalarType" for argument in plan.op.schema.arguments):
-        lines += ["    if result._data.dtype.kind in 'biu':", f"        {_integers_text(plan)}"]
+        lines += [
+            "    if result._data.dtype.kind in 'biu':",
+            "        raise integers_error(result)",
+        ]
     for argument in plan.targets if len(plan.targets) > 1 else ():
         if not argument.is_list:
             edge = plan.edges[argument.name]
@@ -231,11 +236,6 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     else:
         lines += ["    result._node = node", "    result._requires_grad = True"]
     return "\n".join(lines) + "\n"
-
-
-def _integers_text(plan: Plan) -> str:
-    """Nothing flows back through integers: a cast to them ends the graph, others refuse."""
-    return "return" if plan.op.name == "_to_copy" else "raise integers_error(result)"
 
 
 def _integers_error(result: Tensor) -> RuntimeError:
