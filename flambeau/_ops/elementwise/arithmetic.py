@@ -29,6 +29,7 @@ def underived(name: str) -> Any:
     def formula() -> Any:
         raise NotImplementedError(unformulated.DECLARED.format(name=name))
 
+    formula.refuses = True  # type: ignore[attr-defined]  # where it is not asked for, it may not run
     return formula
 
 

@@ -314,8 +314,8 @@ def _product(pair: _Pair, left: Any, right: Any) -> tuple[Any, list[Any]]:
     broadcast = _broadcast_within(pair, left, right)
     if broadcast:
         left, right = _without(left, pair.left, broadcast), _without(right, pair.right, broadcast)
-        rest = ([n for n in labels if n not in broadcast] for labels in (pair.left, pair.right))
-        return _product(_Pair(*rest, pair.output, pair.needed), left, right)
+        one, other = ([n for n in each if n not in broadcast] for each in (pair.left, pair.right))
+        return _product(_Pair(one, other, pair.output, pair.needed), left, right)
     left, right = (
         _matched(left, pair.left, right, pair.right, pair.needed),
         _matched(right, pair.right, left, pair.left, pair.needed),

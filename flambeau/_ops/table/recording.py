@@ -390,7 +390,8 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.saved:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
-    if len(plan.targets) > 1 or plan.lists:
+    refuses = any(getattr(formula.function, "refuses", False) for formula in plan.formulas)
+    if len(plan.targets) > 1 or plan.lists or refuses:
         lines += ["    if watch.partial:", "        edges = wanted_edges(node)"]
     if outputs > 1 or plan.lists:
         lines += ["    given = grads = grad", "    grad = grads[0]"]
