@@ -12,6 +12,7 @@ from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.saved_fields import tell
 
 SCALARS: dict[Any, Tensor] = {}
 """Numbers beside float tensors, as 0-dim tensors: (number, its class, dtype) -> tensor."""
@@ -97,6 +98,13 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
     if common is not kind.dt.bool_:
         return times_number(other, alpha)
     return other * bool(alpha) if isinstance(other, Tensor) else bool(other and alpha)
+
+
+def tell_factor(result: Any, alpha: Any) -> Any:
+    """A sum, whose node is told its `alpha`."""
+    if isinstance(result, Tensor) and result._node is not None:
+        tell(result._node, "alpha", alpha)
+    return result
 
 
 def times_number(tensor: Any, number: Any) -> Any:

@@ -74,6 +74,7 @@ class Plan:
         op.check()
         self.op = op
         self.arguments = {argument.name: argument for argument in op.schema.arguments}
+        self.types = {argument.name: argument.type for argument in op.schema.arguments}
         self.results = result_names(op)
         self.formulas = [Formula(key, f) for key, f in (op.backward or {}).items()]
         wanted = {name for formula in self.formulas for name in formula.targets}
@@ -84,6 +85,7 @@ class Plan:
         for formula in self.formulas:
             for name in formula.names:
                 self._classify(name, formula)
+        self.values += [name for name in op.also_saved if name not in self.values]
         # torch's order, which decides of which changed tensor the error speaks
         self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
@@ -369,7 +371,7 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
         "composed": plan.op.composed,
         "shown": None if inplace or plan.lists else _shown(plan),
         **({"public": plan.op.public_node} if plan.op.public_node else {}),
-        **fields(list(plan.saved), lists, plan.values),
+        **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts),
     })  # fmt: skip
 
 
