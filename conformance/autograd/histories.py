@@ -132,3 +132,61 @@ def covariance_of_nothing(t):
 def factors_of_nothing_without_pivots(t):
     a = t.zeros(2, 0, 3)
     return t.linalg.lu_factor(a, pivot=False), t.linalg.lu(a, pivot=False)
+
+
+def sums_with_a_factor(t):
+    found = []
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = t.tensor([3.0, 4.0], requires_grad=True)
+    c = t.tensor([1 + 2j, 3j], dtype=t.complex64, requires_grad=True)
+    written = x * 1
+    written[:1].add_(y[:1], alpha=3)
+    sums = (
+        t.add(x, y, alpha=2), t.sub(x, y, alpha=-2.5), t.add(x, t.ones(2), alpha=3),
+        t.add(t.ones(2), x, alpha=3), x.clone().add_(y, alpha=3), t.sub(x, c, alpha=2j), written,
+        t.add(x, x, alpha=5), t.add(x, t.ones(2, 2, requires_grad=True), alpha=4), x - y, x + 1,
+    )  # fmt: skip
+    for z in sums:
+        node = z.grad_fn
+        seen = []
+        node.register_hook(lambda into, out, seen=seen: seen.extend([*into, *out]))
+        names = [n and n.name() for n, _ in node.next_functions]
+        grads = t.autograd.grad((z.abs() ** 2).sum(), (x, y, c), create_graph=True,
+                                allow_unused=True)  # fmt: skip
+        total = sum((g.abs() ** 2).sum() for g in grads if g is not None)
+        again = t.autograd.grad(total, (x, y, c), allow_unused=True)
+        found.append((node.name(), getattr(node, "_saved_alpha", None), names, grads, again, seen))
+    return found
+
+
+def numbers_beside_halves_are_not_packed(t):
+    found = []
+    for dtype in (t.float16, t.bfloat16, t.float32, t.complex64):
+        x = t.ones(2, dtype=dtype, requires_grad=True)
+        packed = []
+        hooks = t.autograd.graph.saved_tensors_hooks(
+            lambda s, packed=packed: packed.append(list(s.shape)) or s, lambda s: s
+        )
+        with hooks:
+            for compute in (lambda y: y * 2, lambda y: y / 3.0, lambda y: y.mul_(2.5)):
+                compute(x + 0)
+        found.append(packed)
+        z = t.utils.checkpoint.checkpoint(lambda y: y.exp().mul_(2), x, use_reentrant=False)
+        z.backward(z.detach())
+        found.append(x.grad)
+    return found
+
+
+def plain_values_that_nodes_show(t):
+    x = t.ones(3, 4, requires_grad=True)
+    results = (
+        x.select(-1, -2), x.split(2)[0], x.split([1, 2])[1], x.unbind(-1)[0], x.cumsum(-1),
+        x.transpose(-1, 0), x.tril(-1), x.diagonal(-1), t.div(x, x, rounding_mode="floor"),
+        t.nn.functional.gelu(x), t.nn.functional.gelu(x, approximate="tanh"), t.logit(x),
+    )  # fmt: skip
+    found = []
+    for y in results:
+        node = y.grad_fn
+        fields = [name for name in sorted(dir(node)) if name.startswith("_saved_")]
+        found.append((node.name(), [(f, getattr(node, f)) for f in fields]))
+    return found

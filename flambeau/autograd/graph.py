@@ -86,6 +86,8 @@ class Node:
     """Whether it has something to do where no gradient came."""
     composed = False
     """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
+    facts: dict[str, Any] = {}  # noqa: RUF012  # of a class of nodes, not of one
+    """What users see as saved that is so for all nodes of a kind, but for those told otherwise."""
     shown: tuple[int, ...] | None = None
     """Which of several outputs hooks are told of; None for all."""
     edges: tuple[Any, ...]

@@ -71,7 +71,7 @@ def _scaling_lines(op: Op, x: str, y: str, out: str, inplace: bool) -> list[str]
         "        if result is not None:",
         "            return result",
         f"        {y} = scaled({x}, {y}, alpha, op, {target})",
-        f"        return tell_factor({again}, alpha)",
+        f"        return tell_factor({again}, {y}, alpha)",
     ]
 
 

@@ -48,7 +48,9 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
 
 def is_number(tensor: Tensor) -> bool:
     """Whether a tensor is one of those for numbers, which are shared: no hook may get them."""
-    return not tensor._data.ndim and any(tensor is one for one in SCALARS.values())
+    if tensor._data.ndim:
+        return False
+    return any(tensor is one for shared in (SCALARS, kind.NUMBERS) for one in shared.values())
 
 
 def number_behind(value: Any) -> Any:
@@ -100,11 +102,36 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
     return other * bool(alpha) if isinstance(other, Tensor) else bool(other and alpha)
 
 
-def tell_factor(result: Any, alpha: Any) -> Any:
-    """A sum, whose node is told its `alpha`."""
-    if isinstance(result, Tensor) and result._node is not None:
-        tell(result._node, "alpha", alpha)
+def tell_factor(result: Any, other: Any, alpha: Any) -> Any:
+    """A sum with `alpha * other`, whose node takes the factor upon itself and leads to what was
+    multiplied."""
+    base = result._base if isinstance(result, Tensor) else None
+    slices = None if base is None else base._node
+    node = getattr(slices, "inner", None) if base is not None else getattr(result, "_node", None)
+    if node is None or "alpha" not in node.facts or alpha == 1:
+        return result
+    tell(node, "alpha", alpha)
+    product = getattr(other, "_node", None)
+    if product is not None and any(edge is product for edge in node.edges):
+        node.edges = tuple([product.edges[0] if e is product else e for e in node.edges])
+        node.__class__ = _with_factor(node.__class__)
+        if slices is not None:
+            slices.edges = (*slices.edges[:1], *node.edges[1:])
+            node.edges = slices.edges
     return result
+
+
+@cache
+def _with_factor(kind: type) -> type:
+    """The nodes of a sum whose second operand has a factor."""
+
+    def apply(node: Any, grad: Any) -> tuple[Any, ...]:
+        first, second = kind.apply(node, grad)  # type: ignore[attr-defined]
+        if second is not None:
+            second = second * node.__dict__["alpha"].conjugate()
+        return first, second
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "apply": apply})
 
 
 def times_number(tensor: Any, number: Any) -> Any:

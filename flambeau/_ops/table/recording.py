@@ -368,7 +368,7 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     kind = SparingNode if plan.may_save_nothing() else RowNode
     return type(title, (kind,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
-        "composed": plan.op.composed,
+        "composed": plan.op.composed, "facts": plan.op.saved_facts,
         "shown": None if inplace or plan.lists else _shown(plan),
         **({"public": plan.op.public_node} if plan.op.public_node else {}),
         **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts),
