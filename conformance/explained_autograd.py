@@ -191,4 +191,12 @@ AUTOGRAD = (
         group="^does not raise RuntimeError",
         case=r"lu_unpack\([^\n]*False",
     ),
+    Explained(
+        "The gradient of the weight of `GroupNorm` over channels without elements",
+        "NaN, though nothing was added up",
+        "0",
+        group="^values.*(group_norm|GroupNorm)|^values of a gradient",
+        case=r"group_norm|GroupNorm",
+        detail="nan",
+    ),
 )

@@ -190,3 +190,25 @@ def plain_values_that_nodes_show(t):
         fields = [name for name in sorted(dir(node)) if name.startswith("_saved_")]
         found.append((node.name(), [(f, getattr(node, f)) for f in fields]))
     return found
+
+
+def numbers_of_outputs(t):
+    class Indexed(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.index = 7
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = (t.arange(6.0).reshape(2, 3) ** 2 + 1).requires_grad_()
+    factors = t.linalg.lu(x)
+    unpacked = t.lu_unpack(*t.linalg.lu_factor(x))
+    several = factors, unpacked, t.linalg.svd(x), t.linalg.slogdet(x[:, :2]), x.max(0)
+    numbers = [[part.output_nr for part in parts] for parts in several]
+    edge = t.autograd.graph.get_gradient_edge(factors[2])
+    (grad,) = t.autograd.grad(edge, x, t.ones(2, 3))
+    behind = (factors[1] * 1).grad_fn.next_functions[0][1]
+    return numbers, edge.output_nr, grad, behind, Indexed.apply(x).output_nr

@@ -80,6 +80,8 @@ class Node:
     )
     title = "Node"
     outputs = 1
+    _output_number = 0
+    """Which output of itself it stands for."""
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
     runs_on_nothing = False
@@ -162,6 +164,12 @@ class OutputNode(Node):
     __slots__ = ("index", "source")
     title = "OutputNode"
 
+    @property
+    def _output_number(self) -> int:  # type: ignore[override]
+        """Which output it is for users: those without gradients do not count."""
+        shown = self.source.shown
+        return self.index if shown is None else shown.index(self.index)
+
 
 class AccumulateGrad(Node):
     """The public face of a leaf in the graph."""
@@ -196,7 +204,7 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
     if isinstance(edge, Tensor):
         return (accumulator_of(edge), 0)
     if type(edge) is OutputNode:
-        return (edge.source, edge.index)
+        return (edge.source, edge._output_number)
     return (edge.public(), 0)
 
 
@@ -240,7 +248,10 @@ def inner_edge(edge: GradientEdge) -> Any:
         return edge.ownership_token.edge
     if isinstance(edge.node, AccumulateGrad):
         return edge.node.variable
-    return edge.node if edge.node.outputs == 1 else output_node(edge.node, edge.output_nr)
+    if edge.node.outputs == 1:
+        return edge.node
+    shown = edge.node.shown
+    return output_node(edge.node, edge.output_nr if shown is None else shown[edge.output_nr])
 
 
 class RemovableHandle:
