@@ -13,34 +13,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from conformance.explained_autograd import AUTOGRAD
+from conformance.explanation import Explained
 
 PAGE = Path(__file__).parents[1] / "docs" / "compatibility.md"
 BEGIN, END = "<!-- explained: begin -->\n", "<!-- explained: end -->\n"
 
 
-class Explained(NamedTuple):
-    """A difference that stays: what both libraries do, and patterns of its findings."""
-
-    what: str
-    torch: str
-    flambeau: str
-    group: str = ""
-    case: str = ""
-    detail: str = ""
-
-    def fits(self, finding: dict[str, Any]) -> bool:
-        """Whether a finding is one of these."""
-        patterns = ("group", self.group), ("case", self.case), ("detail", self.detail)
-        return all(re.search(pattern, finding.get(key, ""), re.DOTALL) for key, pattern in patterns)
-
-
 EXPLAINED = (
+    *AUTOGRAD,
     Explained(
         "`special.airy_ai` between -4.1 and -2.09",
         "off by up to 2e-5",

@@ -211,3 +211,55 @@ def views_made_in_functions_of_what_does_not_learn(t):
         except RuntimeError as error:
             said.append(str(error))
     return said
+
+
+def conjugates_within_real_memory_that_are_written_to(t):
+    views = (
+        lambda y: t.view_as_complex(y).conj(),
+        lambda y: t.view_as_complex(y).conj()[:1],
+        lambda y: t.view_as_complex(y).conj().imag,
+        lambda y: t._neg_view(t.view_as_complex(y).conj()),
+        lambda y: t.view_as_complex(y).mT.conj().conj(),
+    )
+    found = []
+    for view in views:
+        for write in (lambda v: v.exp_(), lambda v: v.mul_(v.detach() + 2), lambda v: v.sin_()):
+            x = (t.arange(1.0, 9.0, dtype=t.float64).reshape(2, 2, 2) / 7 + 0.03).requires_grad_()
+            y = x * 1
+            v = view(y)
+            write(v)
+            weights = t.arange(8.0, dtype=t.float64).reshape(2, 2, 2)
+            (grad,) = t.autograd.grad((y**2 * weights).sum(), x, create_graph=True)
+            found.append((v.resolve_conj().resolve_neg(), grad))
+            found.append(t.autograd.grad(grad.sin().sum(), x))
+    return found
+
+
+def names_of_views_that_were_made_again(t):
+    def of_reals(learns):
+        return t.ones(2, 2, 2, dtype=t.float64, requires_grad=learns)
+
+    def of_complex(learns):
+        return t.ones(2, 2, dtype=t.complex128, requires_grad=learns)
+
+    made = (
+        (of_complex, lambda y: t.view_as_real(y)), (of_complex, lambda y: t.view_as_real(y)[1:]),
+        (of_complex, lambda y: t.view_as_real(y[1:])), (of_complex, lambda y: y.conj()),
+        (of_complex, lambda y: y.conj()[1:]), (of_complex, lambda y: y[1:].conj()),
+        (of_complex, lambda y: y.conj().conj()), (of_complex, lambda y: y.mH),
+        (of_complex, lambda y: y.imag), (of_complex, lambda y: t._neg_view(y)),
+        (of_complex, lambda y: t.view_as_complex(t.view_as_real(y))),
+        (of_reals, lambda y: t.view_as_complex(y)), (of_reals, lambda y: t.view_as_complex(y)[1:]),
+        (of_reals, lambda y: t.view_as_complex(y).conj()), (of_reals, lambda y: y[1:, 1]),
+        (of_reals, lambda y: t.view_as_complex(y[1:]).real),
+    )  # fmt: skip
+    fields = ("_saved_size", "_saved_stride", "_saved_storage_offset")
+    found = []
+    for memory, view in made:
+        for change in (lambda y, v: y.mul_(2), lambda y, v: v.mul_(2)):
+            y = memory(True) * 1
+            v = view(y)
+            change(y, v)
+            node = v.grad_fn
+            found.append((node.name(), [getattr(node, field, None) for field in fields]))
+    return found

@@ -63,8 +63,8 @@ UNLIKE = (
     "aten::as_strided_ aten::gradient.scalararray aten::hinge_embedding_loss"
 ).split()
 """Where torch's answer is no model: a number from `as_tensor`, `divmod` in single precision, parts
-of complex infinities, tensors as keys, negative sizes, negated bools; and where several are right: eigenvectors,
-ties."""
+of complex infinities, tensors as keys, negative sizes, negated bools; and where several are right:
+eigenvectors, ties."""
 
 EVERYWHERE = (
     "prim::Print aten::warn aten::manual_seed aten::set_grad_enabled aten::Generator aten::wait "

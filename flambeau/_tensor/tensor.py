@@ -168,7 +168,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
-        return getattr(self._node, "index", 0)
+        return 0 if self._node is None else self._node._output_number
 
     @property
     def _version(self) -> int:

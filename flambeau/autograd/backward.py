@@ -25,7 +25,8 @@ from flambeau._tensor.tensor import (
     wrap,
 )
 from flambeau.autograd import engine
-from flambeau.autograd.graph import GradientEdge, inner_edge, tools
+from flambeau.autograd.edges import GradientEdge, inner_edge
+from flambeau.autograd.graph import tools
 from flambeau.autograd.history import LEARNING, UNRECORDED, Nowhere, edge_of, is_inference
 from flambeau.autograd.versions import stop_requiring_grad
 

@@ -150,7 +150,7 @@ class Task:
 
     def _applied(self, node: Node, grad: Any) -> tuple[Any, ...]:
         """A node's gradients, while observers look on, or where it got none itself."""
-        if self.gaps and is_nothing(grad) and not node.of_user:
+        if self.gaps and is_nothing(grad) and not node.runs_on_nothing:
             _look_at_saved(node)
             return (None,) * len(node.edges)
         return watched_apply(node, grad) if modes.watch.nodes else node.apply(grad)

@@ -152,7 +152,7 @@ class CustomNode(Node):
     """The node of one call of a Function."""
 
     __slots__ = ("context", "input_metas", "positions", "results")
-    of_user = True
+    of_user = runs_on_nothing = True
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:
@@ -460,6 +460,7 @@ def _link(node: CustomNode, outputs: list[Any], differ: list[bool]) -> None:
         link = node if len(outputs) == 1 else output_node(node, position)
         if any(result is t for t in node.context._dirty):
             rebase(result, link)
+            result.grad = None  # type: ignore[assignment]  # it was that of what is gone
             continue
         result._node = link
         result._requires_grad = True
@@ -527,6 +528,7 @@ class Error(Node):
 
     __slots__ = ("message",)
     title = "Error"
+    runs_on_nothing = True
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         """Say so."""

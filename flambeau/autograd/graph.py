@@ -12,7 +12,7 @@ import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from flambeau._core import modes
 from flambeau._tensor.bits import share
@@ -80,10 +80,16 @@ class Node:
     )
     title = "Node"
     outputs = 1
+    _output_number = 0
+    """Which output of itself it stands for."""
     of_user = False
     """Whether it is a function of the user's, which runs without gradients, too."""
+    runs_on_nothing = False
+    """Whether it has something to do where no gradient came."""
     composed = False
     """Whether it does what torch has several nodes for. Where it sends nothing, no path leads."""
+    facts: dict[str, Any] = {}  # noqa: RUF012  # of a class of nodes, not of one
+    """What users see as saved that is so for all nodes of a kind, but for those told otherwise."""
     shown: tuple[int, ...] | None = None
     """Which of several outputs hooks are told of; None for all."""
     edges: tuple[Any, ...]
@@ -116,7 +122,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """Where gradients go: (node, output number) pairs, (None, 0) where none is wanted."""
-        return tuple(_public_edge(edge) for edge in self.edges)
+        return tuple(public_edge(edge) for edge in self.edges)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -158,6 +164,12 @@ class OutputNode(Node):
     __slots__ = ("index", "source")
     title = "OutputNode"
 
+    @property
+    def _output_number(self) -> int:  # type: ignore[override]
+        """Which output it is for users: those without gradients do not count."""
+        shown = self.source.shown
+        return self.index if shown is None else shown.index(self.index)
+
 
 class AccumulateGrad(Node):
     """The public face of a leaf in the graph."""
@@ -186,57 +198,14 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     return found
 
 
-def _public_edge(edge: Any) -> tuple[Any, int]:
+def public_edge(edge: Any) -> tuple[Any, int]:
     if edge is None:
         return (None, 0)
     if isinstance(edge, Tensor):
         return (accumulator_of(edge), 0)
     if type(edge) is OutputNode:
-        return (edge.source, edge.index)
+        return (edge.source, edge._output_number)
     return (edge.public(), 0)
-
-
-class Token(NamedTuple):
-    """What the engine knows of the tensor that a GradientEdge stands for."""
-
-    edge: Any
-    shape: tuple[int, ...]
-    dtype: Any
-
-
-class GradientEdge(NamedTuple):
-    """A place in the graph that gradients flow through: an output of a node.
-
-    Stands for a tensor in `backward` and `grad`, and does not keep its memory. `ownership_token`
-    keeps the node alive: it is a `Token`.
-    """
-
-    node: Node
-    output_nr: int
-    ownership_token: Any = None
-
-
-def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where gradients of a tensor flow through: its node, or the AccumulateGrad of a leaf."""
-    if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
-                           "require gradients")  # fmt: skip
-    from flambeau.autograd.history import Nowhere, edge_of
-
-    edge = edge_of(tensor)
-    if type(edge) is Nowhere:
-        raise AssertionError("Expected gradient function to be set")
-    token = Token(edge, tensor._data.shape, tensor._data.dtype)
-    return GradientEdge(*_public_edge(edge), token)
-
-
-def inner_edge(edge: GradientEdge) -> Any:
-    """A public edge as the engine knows it."""
-    if edge.ownership_token is not None:
-        return edge.ownership_token.edge
-    if isinstance(edge.node, AccumulateGrad):
-        return edge.node.variable
-    return edge.node if edge.node.outputs == 1 else output_node(edge.node, edge.output_nr)
 
 
 class RemovableHandle:
@@ -432,7 +401,8 @@ class Packed:
     def followed(self, found: Tensor, node: Any) -> Tensor:
         """The same memory with the history of what was packed."""
         edge = self.edge
-        if found is edge or (edge is None and not found.requires_grad):
+        itself = found is edge and found._requires_grad
+        if itself or (edge is None and not found.requires_grad):
             return found
         result = alias_of(found)
         if isinstance(edge, Tensor):
@@ -585,6 +555,7 @@ def short_title(node: Node) -> str:
 
 
 PUBLIC = {
+    "GradientEdge": "edges", "get_gradient_edge": "edges",
     "saved_tensors_hooks": "saved", "save_on_cpu": "saved", "disable_saved_tensors_hooks": "saved",
     "register_multi_grad_hook": "hooks", "increment_version": "versions",
     "allow_mutation_on_saved_tensors": "mutation",

@@ -16,11 +16,12 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
-from flambeau._runtime.cpu import copy, element_strides
+from flambeau._runtime.cpu import address, copy, element_strides, owner_of
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, memory_of, new, provides
 from flambeau.autograd.graph import (
     FREED,
+    AliasBackward0,
     Node,
     OutputNode,
     SavedOfView,
@@ -76,7 +77,7 @@ def _refresh(view: Tensor, base: Tensor) -> None:
         return
     if view._creation:
         raise RuntimeError(_creation_error(view, INDIRECT))
-    node = AsStridedBackward0(base, view, edge_of(base))
+    node = _view_node(base, view)
     if view._retain is not None:
         view._retain.move(view, node)
     view._node = node
@@ -107,14 +108,23 @@ class Geometry:
     def __init__(self, data: Any, base_data: Any, reals: bool) -> None:
         self.reals = reals
         self.shape, self.strides = data.shape, element_strides(data)
-        start = base_data.__array_interface__["data"][0]
-        distance = data.__array_interface__["data"][0] - start if data.size else 0
+        distance = _distance(data, base_data) if data.size else 0
         if reals and data.dtype.kind == "c":
             self.shape = (*self.shape, 2)
             self.strides = (*[2 * stride for stride in self.strides], 1)
             self.offset = distance // (data.itemsize // 2)
         else:
             self.offset = distance // data.itemsize
+
+
+def _distance(data: Any, base_data: Any) -> int:
+    """Bytes from the start of a base to that of its view. A base that was given other memory
+    (`set_`) is taken to have its view at the same place of that."""
+    whole, own = owner_of(base_data), owner_of(data)
+    start = address(base_data)
+    if whole is own or address(whole) <= address(data) < address(whole) + whole.nbytes:
+        return address(data) - start
+    return (address(data) - address(own)) - (start - address(whole))
 
 
 class Window:
@@ -132,7 +142,7 @@ class Window:
             )
         self.complex = whole.dtype.kind == "c", data.dtype.kind == "c"
         self.view, self.base = Geometry(data, whole, reals), Geometry(whole, whole, reals)
-        self.conjugated = base._conjugated != view._conjugated and all(self.complex)
+        self.conjugated = base._conjugated != view._conjugated and self.complex[1]
         self.negated = base._negated != view._negated
         if base._conjugated and not self.complex[1] and self.view.offset % 2:
             self.negated = not self.negated  # the imaginary part of a conjugate
@@ -150,6 +160,23 @@ class Window:
             grad, base.shape, base.strides, 1, view.shape, view.strides, view.offset
         )
         return tools.view_as_complex(found) if view.reals and self.complex[0] else found
+
+    def own_layout(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Shape, strides and offset of the view in elements of its own type."""
+        shape, strides, offset = self.view.shape, self.view.strides, self.view.offset
+        if not (self.view.reals and self.complex[1]):
+            return shape, strides, offset
+        return shape[:-1], tuple([stride // 2 for stride in strides[:-1]]), offset // 2
+
+    def title(self) -> str:
+        """What torch calls the node of a view that has none to tell how it was made: one that
+        differs from its base by the type or a bit alone is made again as such."""
+        same = self.view.strides == self.base.strides and self.view.shape == self.base.shape
+        if same and self.conjugated != self.negated:
+            return "ConjBackward0" if self.conjugated else "NegViewBackward0"
+        if same and self.complex[0] != self.complex[1]:
+            return "ViewAsComplexBackward0" if self.complex[1] else "ViewAsRealBackward0"
+        return "AsStridedBackward0"
 
     def empty(self, like: Any) -> Any:
         """New memory laid out as the base."""
@@ -171,26 +198,44 @@ class Window:
         return tools.negated(part) if self.negated else part
 
 
-class AsStridedBackward0(Node):
-    """A view as its base's elements at given strides and offset."""
+class ViewNode(Node):
+    """A view as a part of its base, after the history that it was made with is stale."""
 
     __slots__ = ("window",)
-
-    def __init__(self, base: Tensor, view: Tensor, edge: Any) -> None:
-        super().__init__(edge)
-        self.window = Window(base, view)
+    window: Window
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         return (self.window.grad(grad),)
 
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        """What torch calls it: a view that differs by a bit alone is made again as such."""
-        window = self.window
-        same = window.view.strides == window.base.strides and window.view.shape == window.base.shape
-        if same and window.conjugated != window.negated:
-            return "ConjBackward0" if window.conjugated else "NegViewBackward0"
-        return "AsStridedBackward0"
+
+class AsStridedBackward0(ViewNode):
+    """A view as its base's elements at given strides and offset, in elements of its own type."""
+
+    __slots__ = ()
+    title = "AsStridedBackward0"
+    _saved_size = property(lambda node: node.window.own_layout()[0])
+    _saved_stride = property(lambda node: node.window.own_layout()[1])
+    _saved_storage_offset = property(lambda node: node.window.own_layout()[2])
+
+
+_UNSTRIDED = ("ConjBackward0", "NegViewBackward0", "ViewAsRealBackward0", "ViewAsComplexBackward0")
+UNSTRIDED: dict[str, type[ViewNode]] = {
+    title: type(title, (ViewNode,), {"__slots__": (), "title": title}) for title in _UNSTRIDED
+}
+"""Nodes of views that strides alone do not describe: these are made again as what they were."""
+
+
+def _view_node(base: Tensor, view: Tensor) -> ViewNode:
+    """A new history for a view, whose node says how it was made if it has one."""
+    window = Window(base, view)
+    title = window.title() if view._node is None else getattr(view._node, "title", "")
+    return _node_of(window, title, edge_of(base))
+
+
+def _node_of(window: Window, title: str, edge: Any) -> ViewNode:
+    node = UNSTRIDED.get(title, AsStridedBackward0)(edge)
+    node.window = window
+    return node
 
 
 class CopySlices(Node):
@@ -320,8 +365,9 @@ def snapshot(tensor: Tensor) -> Tensor:
     data = tensor._data
     result._data = data.copy() if isinstance(data, Numberless) else copy(data)
     edge = edge_of(tensor)
-    if isinstance(edge, Node) and type(edge) is not Nowhere:
-        result._node, result._requires_grad = edge, True
+    if edge is not None and type(edge) is not Nowhere:
+        result._node = edge if isinstance(edge, Node) else AliasBackward0(edge)
+        result._requires_grad = True
     if tensor._tangents is not None:
         copy_tangents(tensor, result)
     return result  # type: ignore[no-any-return]
@@ -348,7 +394,6 @@ def rebase(tensor: Tensor, node: Node) -> None:
         return
     slices = CopySlices(base, tensor, node)
     _adopt(base, slices)
-    tensor._node = None
     _refresh(tensor, base)
     for kept in node.saved or ():
         if isinstance(kept, SavedResult):
@@ -363,10 +408,7 @@ def _view_after(slices: Callable[[], CopySlices | None]) -> Node:
     that very write, which is therefore still there."""
     written = slices()
     assert written is not None
-    node = object.__new__(AsStridedBackward0)
-    Node.__init__(node, written)
-    node.window = written.window
-    return node
+    return _node_of(written.window, written.window.title(), written)
 
 
 def _adopt(tensor: Tensor, node: Node) -> None:

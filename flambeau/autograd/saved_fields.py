@@ -6,7 +6,9 @@ which can be given a pair of hooks after the fact.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor, wrap
@@ -95,8 +97,10 @@ def saved_tensor(node: Node, position: int, index: int | None = None) -> SavedTe
     return found
 
 
-def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str]) -> dict[str, property]:
-    """The properties of a class of nodes that keeps these tensors and plain values."""
+def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str], types: dict[str, str],
+           facts: dict[str, Any]) -> dict[str, property]:  # fmt: skip
+    """The properties of a class of nodes that keeps these tensors and plain values, of the types of
+    a schema; `facts` hold for all its nodes, unless one was told something else."""
     found: dict[str, property] = {}
     for position, name in enumerate(tensors):
         read, raw = (_list, _raw_list) if name in lists else (_tensor, saved_tensor)
@@ -104,16 +108,45 @@ def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str]) -> di
         found[f"_raw_saved_{name}"] = property(_at(raw, position))
     for position, name in enumerate(values):
         shown = name.removesuffix("_shape") + "_sym_sizes" if name.endswith("_shape") else name
-        found.setdefault(f"_saved_{shown}", property(_at(_value, position)))
+        read = partial(_shown, types.get(name, ""))
+        found.setdefault(f"_saved_{shown}", property(_at(read, position)))
+    for name, fact in facts.items():
+        found[f"_saved_{name}"] = property(partial(_told, name, fact))
     return found
+
+
+def tell(node: Any, name: str, value: Any) -> None:
+    """Note on a node what one of its facts is."""
+    node.__dict__[name] = value
+
+
+def _told(name: str, fact: Any, node: Node) -> Any:
+    return node.__dict__.get(name, fact)
 
 
 def _at(read: Callable[..., Any], position: int) -> Callable[[Node], Any]:
     return lambda node: read(node, position)
 
 
-def _value(node: Any, position: int) -> Any:
-    return node.values[position]
+def _shown(kind: str, node: Any, position: int) -> Any:
+    """A plain value as torch shows it: integers as ones of 64 bits without a sign, an integer in
+    the place of a list as a list of its length."""
+    value = node.values[position]
+    if isinstance(value, list):
+        value = tuple(value)
+    if not kind.startswith("int"):
+        return value
+    repeats = REPEATED.match(kind)
+    if repeats and isinstance(value, int):
+        value = (value,) * int(repeats[1])
+    return tuple(map(_unsigned, value)) if isinstance(value, tuple) else _unsigned(value)
+
+
+REPEATED = re.compile(r"int\[(\d+)\]")
+
+
+def _unsigned(value: Any) -> Any:
+    return value % 2**64 if type(value) is int else value
 
 
 def _tensor(node: Node, position: int) -> Tensor | None:

@@ -139,7 +139,7 @@ LINES: list[tuple[str, list[Any]]] = [
      [[R(2, 3)], [R(2, 3), 3, [1]], [R(2, 3), 1, [0], True], [R(2, 3), float("inf"), [1]]]),
     ("dist", [[R(2, 3), R(3)], [R(2, 3), R(2, 3), 3], [R(2), R(2), 1]]),
     ("renorm", [[R(2, 3), 2, 0, 1.0], [R(2, 3), 1, 1, 2.0]]),
-    ("softmax.int log_softmax.int", [[R(2, 3), 1], [R(2, 3), 0]]),
+    ("softmax.int log_softmax.int _safe_softmax", [[R(2, 3), 1], [R(2, 3), 0]]),
     ("_softmax_backward_data", [[R(2, 3), U(2, 3), 1, torch.float64]]),
     ("_log_softmax_backward_data",
      [[R(2, 3), R(2, 3, low=-2, high=-0.1), 1, torch.float64]]),

@@ -24,9 +24,9 @@ STORAGES = (
     "{whole}.data = {x}.data[:1]", "{x}.detach().resize_(1)", "{x}.detach().resize_as_({x}[:1])",
     "note({x}.untyped_storage().nbytes(), {x}.storage_offset())",
     "note({x}.untyped_storage().data_ptr() == {y}.untyped_storage().data_ptr())",
-    "note({x}.untyped_storage()[{byte}], len({x}.untyped_storage()))",
-    "note({x}.is_set_to({y}), {x}.untyped_storage().tolist()[:8])",
-    "{n} = torch.frombuffer(bytearray({x}.untyped_storage().tolist()), dtype=torch.uint8)",
+    "note(len({x}.untyped_storage()))",
+    "note({x}.is_set_to({y}), len({x}.untyped_storage().tolist()))",
+    "{n} = torch.frombuffer(bytearray({x}.untyped_storage().tolist()), dtype={x}.dtype)",
 )  # fmt: skip
 WAYS = ("copy.deepcopy({})", "copy.deepcopy({})", "pickled({})", "stored({})", "copy.copy({})")
 PAIRS = (

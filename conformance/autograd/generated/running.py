@@ -108,7 +108,7 @@ def final(names: dict[str, Any], words: Words) -> dict[str, Any]:
             continue
         found[name] = words.looked(value, memories, named=True)
         grad = _grad(value)
-        found[f"{name}.grad"] = None if grad is None else words.looked(grad, memories)
+        found[f"{name}.grad"] = None if grad is None else words.looked(grad, dict(memories))
     return found
 
 

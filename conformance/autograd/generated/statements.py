@@ -284,7 +284,8 @@ class Statements:
         x = p.tensor()
         form = p.random.choice((
             "note({0}.is_leaf, {0}.requires_grad)", "note({0}.retains_grad)",
-            "note({0}.grad_fn is None)", "note({0}.grad_fn.metadata)", "note({0}.is_inference())",
+            "note({0}.grad_fn is None)", "note(sorted({0}.grad_fn.metadata))",
+            "note({0}.is_inference())",
         ))  # fmt: skip
         return form.format(x)
 

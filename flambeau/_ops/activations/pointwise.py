@@ -262,7 +262,8 @@ def _density(x: Any) -> Any:
 
 
 @pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
-           label="GeluKernelImpl", aten=lambda self: InAten("gelu", (self,)), backward={
+           label="GeluKernelImpl", aten=lambda self: InAten("gelu", (self,)),
+           saved_facts={"approximate": "none"}, backward={
     "self": lambda grad, self: grad * ops._gelu_slope(self),
 })  # fmt: skip
 def gelu_exact(self: Any) -> Any:
@@ -286,7 +287,8 @@ def _tanh_inner(x: Any) -> Any:
 
 @pointwise("_gelu_tanh(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float",
            method=False, label="GeluKernelImpl",
-           aten=lambda self: InAten("gelu", (self,), {"approximate": "tanh"}), backward={
+           aten=lambda self: InAten("gelu", (self,), {"approximate": "tanh"}),
+           saved_facts={"approximate": "tanh"}, backward={
     "self": lambda grad, self: grad * ops._gelu_tanh_slope(self),
 })  # fmt: skip
 def gelu_tanh(self: Any) -> Any:

@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from typing import Any
 
-from flambeau._compiler.expr import exp, log
+from flambeau._compiler.expr import exp, log, where
 from flambeau._compiler.fuse import amax, total
 from flambeau._core import layout
 from flambeau._ops.table.namespace import ops
@@ -42,6 +42,25 @@ def softmax(x: Any) -> Any:
     """
     weight = exp(x - amax(x))
     return weight * (1 / total(weight))
+
+
+@rows(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    label="softmax",
+    method=False,
+    node="SafeSoftmaxBackward0",
+    backward={
+        "self": lambda grad, result, dim: ops._softmax_backward_data(
+            grad, result, dim, result.dtype
+        ),
+    },
+)
+def safe_softmax(x: Any) -> Any:
+    """Softmax in which rows that are -inf throughout give 0 instead of NaN."""
+    peak = amax(x)
+    blocked = peak == float("-inf")
+    weight = exp(x - where(blocked, 0.0, peak))
+    return weight * (1 / where(blocked, 1.0, total(weight)))
 
 
 @rows(
@@ -169,14 +188,6 @@ def special_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
 def special_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """`torch.log_softmax`."""
     return ops.log_softmax(input, dim, dtype)
-
-
-@composite("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", method=False)
-def safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
-    """Softmax in which rows that are -inf throughout give 0 instead of NaN."""
-    result = ops.softmax(input, dim, dtype)
-    blocked = (input == float("-inf")).all(dim, keepdim=True)
-    return ops.masked_fill(result, blocked, 0.0)
 
 
 @composite(

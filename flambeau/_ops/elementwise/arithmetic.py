@@ -29,6 +29,7 @@ def underived(name: str) -> Any:
     def formula() -> Any:
         raise NotImplementedError(unformulated.DECLARED.format(name=name))
 
+    formula.refuses = True  # type: ignore[attr-defined]  # where it is not asked for, it may not run
     return formula
 
 
@@ -38,7 +39,7 @@ def conj(tensor: Tensor) -> Tensor:
 
 
 @pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="all",
-           backward={
+           saved_facts={"alpha": 1}, backward={
     "self": lambda grad: grad,
     "other": lambda grad: grad,
 })  # fmt: skip
@@ -73,7 +74,7 @@ def _check_subtraction(operands: list[Any]) -> None:
 
 @pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
            dtypes="int float complex", label="sub", numbers="all",
-           refusals=NO_BOOL_SUBTRACTION,
+           refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
     "self": lambda grad: grad,
     "other": lambda grad: -grad,
@@ -85,7 +86,7 @@ def sub(self: Any, other: Any) -> Any:
 
 @pointwise("rsub.Tensor(Tensor self, Tensor other) -> Tensor", dtypes="int float complex",
            public="_rsub", method=False, inplace=False, out=False, label="sub",
-           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION,
+           node="RsubBackward1", refusals=NO_BOOL_SUBTRACTION, saved_facts={"alpha": 1},
            check=_check_subtraction, backward={
     "self": lambda grad: -grad,
     "other": lambda grad: grad,
@@ -236,6 +237,7 @@ WITHOUT_SLOPE = {
 @pointwise("_div_trunc(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_trunc_cpu", node="DivBackward2", exact_number=True, numbers="all",
            aten=lambda *values: InAten("div", values, {"rounding_mode": "trunc"}),
+           saved_facts={"rounding_mode": "trunc"},
            backward=WITHOUT_SLOPE)  # fmt: skip
 def div_trunc(self: Any, other: Any) -> Any:
     """The quotient rounded towards zero."""
@@ -245,6 +247,7 @@ def div_trunc(self: Any, other: Any) -> Any:
 @pointwise("_div_floor(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_floor_cpu", node="DivBackward2", exact_number=True, numbers="all",
            aten=lambda *values: InAten("div", values, {"rounding_mode": "floor"}),
+           saved_facts={"rounding_mode": "floor"},
            backward=WITHOUT_SLOPE)  # fmt: skip
 def div_floor(self: Any, other: Any) -> Any:
     """The quotient rounded down."""

@@ -116,7 +116,7 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
 
 @view("view_as_complex(Tensor(a) self) -> Tensor(a)",
       autocast="cpu=float32", method=False, backward={
-    "self": lambda grad: ops.view_as_real(grad),
+    "self": lambda grad: ops.view_as_real(grad.resolve_conj()),
 })  # fmt: skip
 def view_as_complex(data: np.ndarray) -> np.ndarray:
     """A real tensor whose last dim holds (real, imaginary) as a complex one."""

@@ -137,7 +137,8 @@ def sigmoid_slope(self: Any) -> Any:
 
 
 @pointwise("_logit(Tensor self) -> Tensor", promote="float", dtypes="bool int float",
-           label="logit_cpu", method=False, node="LogitBackward0", backward={
+           label="logit_cpu", method=False, node="LogitBackward0",
+           saved_facts={"eps": None}, backward={
     "self": lambda grad, self: ops.where(
         ops.logical_and(self >= 0, self <= 1), grad / (self * (1 - self)), float("nan")),
 })  # fmt: skip

@@ -52,7 +52,7 @@ def lu_factor_ex(
         raise RuntimeError(
             f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead"
         )
-    if not pivot:
+    if not pivot and a.size:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if a.size:  # no kernel runs over nothing
         check_kernel(a, "lu_cpu")
@@ -230,7 +230,8 @@ def _permutation_matrix(pivots: Array, count: int, rows: int, dtype: np.dtype) -
 def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     """(P, L, U) with A = P L U."""
     factors, pivots, _ = lu_factor_ex(a, pivot, name="linalg.lu")
-    return lu_unpack(factors, pivots)
+    order, lower, upper = lu_unpack(factors, pivots)
+    return order if pivot else np.empty(0, a.dtype), lower, upper
 
 
 def lu_solve(

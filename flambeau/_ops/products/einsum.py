@@ -311,6 +311,11 @@ def _product(pair: _Pair, left: Any, right: Any) -> tuple[Any, list[Any]]:
     """The product of two operands, summed over shared labels that nobody needs any more."""
     if not pair.inner:
         return _broadcast_product(pair, left, right)
+    broadcast = _broadcast_within(pair, left, right)
+    if broadcast:
+        left, right = _without(left, pair.left, broadcast), _without(right, pair.right, broadcast)
+        one, other = ([n for n in each if n not in broadcast] for each in (pair.left, pair.right))
+        return _product(_Pair(one, other, pair.output, pair.needed), left, right)
     left, right = (
         _matched(left, pair.left, right, pair.right, pair.needed),
         _matched(right, pair.right, left, pair.left, pair.needed),
@@ -320,6 +325,20 @@ def _product(pair: _Pair, left: Any, right: Any) -> tuple[Any, list[Any]]:
     sizes = {**_sizes(right, pair.right), **_sizes(left, pair.left)}
     labels = [*pair.batch, *pair.rows, *pair.columns]
     return ops.bmm(a, b).reshape([sizes[label] for label in labels]), labels
+
+
+def _broadcast_within(pair: _Pair, left: Any, right: Any) -> list[Any]:
+    """The inner labels of which one operand has a single element: each is summed for itself."""
+    one, other = _sizes(left, pair.left), _sizes(right, pair.right)
+    return [label for label in pair.inner if 1 in (one[label], other[label])]
+
+
+def _without(tensor: Any, labels: list[Any], dropped: list[Any]) -> Any:
+    """The sum over some labels."""
+    dims = [d for d, label in enumerate(labels) if label in dropped]
+    if all(tensor._data.shape[d] == 1 for d in dims):
+        return ops.squeeze(tensor, dims)
+    return ops.sum(tensor, dims)
 
 
 def _sizes(tensor: Any, labels: list[Any]) -> dict[Any, int]:
@@ -386,7 +405,8 @@ def _remember(equation: str, contraction: _Contraction, operands: list[Any]) -> 
     shared = [label for label in left if label in right]
     inner = [label for label in shared if label not in output]
     lonely = [label for label in {*left, *right} - {*output} if label not in shared]
-    if not plain or not inner or lonely or len(PLANS) > MOST_PLANS:
+    single = any(sizes[label] == 1 for label in inner)
+    if not plain or not inner or single or lonely or len(PLANS) > MOST_PLANS:
         return
     if any(sizes[label] != n for label, n in zip(left, shapes[0], strict=True)):
         return

@@ -343,11 +343,10 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
     if not count and weights is not None:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     if not count:
-        shape = (rows._data.shape[0],) * 2 if rows._data.shape[0] != 1 else ()
-        value = 0.0 if correction < 0 else float("nan")
-        if value:
+        if correction >= 0:
             warn_user(NO_FREEDOM)
-        return ((rows + 0.0).sum() + value).expand(shape).clone()
+        products = ops.matmul(rows + 0.0, ops.conj(rows.transpose(0, 1)))  # zeros that remember
+        return (products / (0 if correction >= 0 else -correction)).squeeze()
     total = count if weights is None else weights.sum()
     if weights is not None and not total._data.item():
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")

@@ -350,8 +350,8 @@ def _widths(y: Any, x: Any, dim: int, name: str) -> Any:
     if x._data.ndim < y._data.ndim:
         x = x.reshape([1] * (y._data.ndim - x._data.ndim) + list(x._data.shape))
     dim += max(x._data.ndim - y._data.ndim, 0)
-    length = x._data.shape[dim]
-    return ops.slice(x, dim, 1, length) - ops.slice(x, dim, 0, max(length - 1, 0))
+    size = x._data.shape[dim]
+    return x.narrow(dim, min(1, size), max(size - 1, 0)) - x.narrow(dim, 0, max(size - 1, 0))
 
 
 def _check_integral(y: Any, x: Any, dx: Any, dim: int, name: str) -> int:
@@ -381,7 +381,8 @@ def _pairs(y: Any, dim: int) -> Any:
 
 def _trapezoids(y: Any, x: Any, dim: int, name: str) -> Any:
     """Twice the areas under neighbouring samples, which stand at positions `x`."""
-    return _widths(y, x, dim, name) * _pairs(y, dim)
+    widths = _widths(y, x, dim, name)
+    return _pairs(y, dim) * widths
 
 
 @composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
@@ -393,7 +394,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
         return y.new_zeros([n for d, n in enumerate(y._data.shape) if d != dim % y._data.ndim])
     dim = _check_integral(y, x, dx, dim, "trapezoid")
     if x is not None:
-        twice = _trapezoids(y, x, dim, "trapezoid").sum(dim - y._data.ndim)
+        parts = _trapezoids(y, x, dim, "trapezoid")
+        twice = parts.sum(dim + max(parts._data.ndim - y._data.ndim, 0))
         return ops._over_number(twice, 2.0)
     ends = y.select(dim, 0) + y.select(dim, -1)
     return ops._times_number(y.sum(dim) - ops._times_number(ends, 0.5), 1 if dx is None else dx)
@@ -411,7 +413,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     dim = _check_integral(y, x, dx, dim, "cumulative_trapezoid")
     if x is not None:
         twice = _trapezoids(y, x, dim, "cumulative_trapezoid")
-        return ops._over_number(ops.cumsum(twice, dim - y._data.ndim), 2.0)
+        return ops._over_number(ops.cumsum(twice, dim), 2.0)
     half = (1.0 if dx is None else dx) / 2
     return ops.cumsum(ops._times_number(_pairs(y, dim), half), dim)
 

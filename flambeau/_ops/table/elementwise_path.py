@@ -13,7 +13,13 @@ from flambeau._ops.table import binder, dispatch, outputs, overrides
 from flambeau._ops.table import elementwise_text as texts
 from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.compiled import LargeKernels
-from flambeau._ops.table.number_operands import SCALARS, number_tensor, scalar_tensor, scaled
+from flambeau._ops.table.number_operands import (
+    SCALARS,
+    number_tensor,
+    scalar_tensor,
+    scaled,
+    tell_factor,
+)
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.recording import Plan
 from flambeau._runtime import choice, cpu
@@ -83,6 +89,7 @@ class Path:
             "isinstance": isinstance,
             "scalars": SCALARS, "scalar_tensor": scalar_tensor, "ValueError": ValueError,
             "one": 1, "broadcast_error": broadcast_error, "scaled": scaled, "apart": apart,
+            "tell_factor": tell_factor,
         }  # fmt: skip
 
     def general(self, *values: Any, out: Any = None) -> Any:

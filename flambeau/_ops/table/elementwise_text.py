@@ -60,14 +60,18 @@ def irregular(array: str, dims: str = "") -> str:
     )  # fmt: skip
 
 
-def _scaling_lines(x: str, y: str, out: str, inplace: bool) -> list[str]:
+def _scaling_lines(op: Op, x: str, y: str, out: str, inplace: bool) -> list[str]:
+    """`alpha`: the operand times it. Where a node is made, that is told what it was."""
     target = x if inplace else out
+    name = op.public.rpartition(".")[2] + "_" * inplace
+    again = f"{name}({x}, {y})" if inplace else f"{name}({x}, {y}, out={out})"
     return [
         "    if alpha is not one:  # True and 1.0 are looked at, too",
         f"        result = with_factor({x}, {y}, alpha, {out}, {inplace})",
         "        if result is not None:",
         "            return result",
         f"        {y} = scaled({x}, {y}, alpha, op, {target})",
+        f"        return tell_factor({again}, {y}, alpha)",
     ]
 
 
@@ -100,7 +104,7 @@ def binary(op: Op, names: list[str], *, operator: bool = False) -> str:
     lines = [
         f"def {op.public.rpartition('.')[2]}({x}, {y}):" if operator else _head(op),
         *([] if operator else earlier_forms.lines(op, "out")),
-        *(_scaling_lines(x, y, "out", False) if scaling else []),
+        *(_scaling_lines(op, x, y, "out", False) if scaling else []),
         *_operand_lines(op, x, y, general, foreign),
         f"    if ({out_test}watch.active or dtype is not b.dtype",
         f"            or {irregular('a')}",
@@ -268,7 +272,7 @@ def inplace_binary(op: Op, head: str, x: str, y: str, *, operator: bool = False)
     lines = [
         head,
         *([] if operator else earlier_forms.lines(op, inplace=True)),
-        *(_scaling_lines(x, y, "None", True) if has_alpha(op) and not operator else []),
+        *(_scaling_lines(op, x, y, "None", True) if has_alpha(op) and not operator else []),
         *_operand_lines(op, x, y, f"inplace({x}, {y})", f"{foreign}({x}, {y})"),
         f"    root = {x}._root",
         "    if (watch.active or dtype is not b.dtype or promote_bool or rewritten.count",

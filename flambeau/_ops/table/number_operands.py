@@ -12,6 +12,7 @@ from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.autograd.saved_fields import tell
 
 SCALARS: dict[Any, Tensor] = {}
 """Numbers beside float tensors, as 0-dim tensors: (number, its class, dtype) -> tensor."""
@@ -47,7 +48,9 @@ def scalar_tensor(value: Any, numpy_dtype: Any) -> Tensor | None:
 
 def is_number(tensor: Tensor) -> bool:
     """Whether a tensor is one of those for numbers, which are shared: no hook may get them."""
-    return not tensor._data.ndim and any(tensor is one for one in SCALARS.values())
+    if tensor._data.ndim:
+        return False
+    return any(tensor is one for shared in (SCALARS, kind.NUMBERS) for one in shared.values())
 
 
 def number_behind(value: Any) -> Any:
@@ -97,6 +100,38 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
     if common is not kind.dt.bool_:
         return times_number(other, alpha)
     return other * bool(alpha) if isinstance(other, Tensor) else bool(other and alpha)
+
+
+def tell_factor(result: Any, other: Any, alpha: Any) -> Any:
+    """A sum with `alpha * other`, whose node takes the factor upon itself and leads to what was
+    multiplied."""
+    base = result._base if isinstance(result, Tensor) else None
+    slices = None if base is None else base._node
+    node = getattr(slices, "inner", None) if base is not None else getattr(result, "_node", None)
+    if node is None or "alpha" not in node.facts or alpha == 1:
+        return result
+    tell(node, "alpha", alpha)
+    product = getattr(other, "_node", None)
+    if product is not None and any(edge is product for edge in node.edges):
+        node.edges = tuple([product.edges[0] if e is product else e for e in node.edges])
+        node.__class__ = _with_factor(node.__class__)
+        if slices is not None:
+            slices.edges = (*slices.edges[:1], *node.edges[1:])
+            node.edges = slices.edges
+    return result
+
+
+@cache
+def _with_factor(kind: type) -> type:
+    """The nodes of a sum whose second operand has a factor."""
+
+    def apply(node: Any, grad: Any) -> tuple[Any, ...]:
+        first, second = kind.apply(node, grad)  # type: ignore[attr-defined]
+        if second is not None:
+            second = second * node.__dict__["alpha"].conjugate()
+        return first, second
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "apply": apply})
 
 
 def times_number(tensor: Any, number: Any) -> Any:

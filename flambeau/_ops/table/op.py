@@ -78,6 +78,7 @@ class Op:
                  node: str | None = None, node_whole: str | None = None,
                  node_inplace: str | None = None, backward_inplace: Backward | None = None,
                  dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
+                 also_saved: tuple[str, ...] = (), saved_facts: dict[str, Any] | None = None,
                  underived: bool = False, composed: bool = False,
                  public_node: Callable[[Any], Any] | None = None,
                  constants: dict[str, str] | None = None,
@@ -116,6 +117,8 @@ class Op:
         self.backward_inplace = backward_inplace  # formulas that only the in-place form has
         self.dispensable = dispensable  # results that formulas get as None once they were changed
         self.saved_for = saved_for or {}  # argument of a joint formula -> whose gradient needs it
+        self.also_saved = also_saved  # values that no formula needs, but users see: `_saved_eps`
+        self.saved_facts = saved_facts or {}  # the same for what is so for the row as a whole
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`

@@ -437,6 +437,22 @@ def as_tensors(op: Op, values: list[Any], element: dt.dtype) -> list[Any]:
     for argument, value in zip(op.schema.arguments, values, strict=True):
         is_number = argument.is_tensor and not argument.is_list and not isinstance(value, Tensor)
         if is_number and value is not None:
-            value = wrap(number_array(value, element.numpy_dtype))
+            value = _shared_number(value, element.numpy_dtype)
         converted.append(value)
     return converted
+
+
+NUMBERS: dict[Any, Tensor] = {}
+"""What formulas get of numbers: (number as text, its class, dtype) -> 0-dim tensor."""
+MOST_NUMBERS = 4096
+
+
+def _shared_number(value: Any, numpy_dtype: Any) -> Tensor:
+    key = repr(value), type(value), numpy_dtype
+    found = NUMBERS.get(key)
+    if found is None:
+        if len(NUMBERS) >= MOST_NUMBERS:
+            NUMBERS.clear()
+        found = NUMBERS[key] = wrap(number_array(value, numpy_dtype))
+        found._inference = False  # made in inference mode, it is still used outside
+    return found

@@ -74,6 +74,7 @@ class Plan:
         op.check()
         self.op = op
         self.arguments = {argument.name: argument for argument in op.schema.arguments}
+        self.types = {argument.name: argument.type for argument in op.schema.arguments}
         self.results = result_names(op)
         self.formulas = [Formula(key, f) for key, f in (op.backward or {}).items()]
         wanted = {name for formula in self.formulas for name in formula.targets}
@@ -84,6 +85,7 @@ class Plan:
         for formula in self.formulas:
             for name in formula.names:
                 self._classify(name, formula)
+        self.values += [name for name in op.also_saved if name not in self.values]
         # torch's order, which decides of which changed tensor the error speaks
         self.saved = dict(sorted(self.saved.items(), key=lambda s: (s[0] in self.results, s[0])))
 
@@ -207,6 +209,8 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     for name, function in plan.op.constants.items():
         lines += [f"    if {name} is not None and {name}._requires_grad:",
                   f"        raise constant_error({function!r}, {name!r})"]  # fmt: skip
+    if plan.op.name == "_to_copy":  # nothing flows back through integers, so nobody asks
+        lines += ["    if result._data.dtype.kind in 'biu':", "        return"]
     for position, argument in enumerate(plan.targets):
         source = "result" if inplace and position == 0 else argument.name
         lines.append(f"    {plan.edges[argument.name]} = {_edge_text(source, argument)}")
@@ -215,7 +219,10 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     lines += ["        bump(result)"] if inplace else []
     lines.append("        return")
     if any(argument.type == "ScalarType" for argument in plan.op.schema.arguments):
-        lines += ["    if result._data.dtype.kind in 'biu':", f"        {_integers_text(plan)}"]
+        lines += [
+            "    if result._data.dtype.kind in 'biu':",
+            "        raise integers_error(result)",
+        ]
     for argument in plan.targets if len(plan.targets) > 1 else ():
         if not argument.is_list:
             edge = plan.edges[argument.name]
@@ -231,11 +238,6 @@ def _record_text(plan: Plan, inplace: bool) -> str:
     else:
         lines += ["    result._node = node", "    result._requires_grad = True"]
     return "\n".join(lines) + "\n"
-
-
-def _integers_text(plan: Plan) -> str:
-    """Nothing flows back through integers: a cast to them ends the graph, others refuse."""
-    return "return" if plan.op.name == "_to_copy" else "raise integers_error(result)"
 
 
 def _integers_error(result: Tensor) -> RuntimeError:
@@ -366,10 +368,10 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
     kind = SparingNode if plan.may_save_nothing() else RowNode
     return type(title, (kind,), {
         "__slots__": (), "apply": apply, "title": title, "outputs": outputs,
-        "composed": plan.op.composed,
+        "composed": plan.op.composed, "facts": plan.op.saved_facts,
         "shown": None if inplace or plan.lists else _shown(plan),
         **({"public": plan.op.public_node} if plan.op.public_node else {}),
-        **fields(list(plan.saved), lists, plan.values),
+        **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts),
     })  # fmt: skip
 
 
@@ -390,7 +392,8 @@ def _apply_text(plan: Plan, outputs: int) -> str:
     if plan.saved:
         lines += ["    if node.saved is None:", "        raise RuntimeError(FREED)"]
     lines.append("    edges, metas = node.edges, node.metas")
-    if len(plan.targets) > 1 or plan.lists:
+    refuses = any(getattr(formula.function, "refuses", False) for formula in plan.formulas)
+    if len(plan.targets) > 1 or plan.lists or refuses:
         lines += ["    if watch.partial:", "        edges = wanted_edges(node)"]
     if outputs > 1 or plan.lists:
         lines += ["    given = grads = grad", "    grad = grads[0]"]

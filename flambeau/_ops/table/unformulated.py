@@ -24,6 +24,7 @@ class NotDerived(Node):
 
     __slots__ = ("error",)
     title = "NotImplemented"
+    runs_on_nothing = True
 
     def __init__(self, edges: list[Any], error: tuple[type[Exception], str]) -> None:
         super().__init__(*edges)

@@ -76,6 +76,7 @@ def _joined(grads: Any, dim: int) -> Any:
     method=False,
     function=False,
     node="SplitBackward0",
+    also_saved=("self_shape", "split_size"),
     backward={"self": _joined},
 )
 def split_size(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
@@ -85,6 +86,7 @@ def split_size(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
 
 @view(
     "split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+    also_saved=("self_shape", "split_sizes"),
     backward={"self": _joined},
 )
 def split_with_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
@@ -144,6 +146,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     method=False,
     function=False,
     node="UnsafeSplitBackward0",
+    also_saved=("self_shape", "split_size"),
     backward={"self": _joined},
 )
 def unsafe_split_(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarray]:
@@ -157,6 +160,7 @@ def unsafe_split_(data: np.ndarray, split_size: int, dim: int) -> list[np.ndarra
     method=False,
     function=False,
     node="UnsafeSplitWithSizesBackward0",
+    also_saved=("self_shape", "split_sizes"),
     backward={"self": _joined},
 )
 def unsafe_sizes_(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> list[np.ndarray]:
