@@ -349,7 +349,6 @@ def _widths(y: Any, x: Any, dim: int, name: str) -> Any:
         return width.reshape([-1] + [1] * (y._data.ndim - 1 - dim))
     if x._data.ndim < y._data.ndim:
         x = x.reshape([1] * (y._data.ndim - x._data.ndim) + list(x._data.shape))
-    dim += max(x._data.ndim - y._data.ndim, 0)
     size = x._data.shape[dim]
     return x.narrow(dim, min(1, size), max(size - 1, 0)) - x.narrow(dim, 0, max(size - 1, 0))
 
@@ -394,8 +393,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
         return y.new_zeros([n for d, n in enumerate(y._data.shape) if d != dim % y._data.ndim])
     dim = _check_integral(y, x, dx, dim, "trapezoid")
     if x is not None:
-        parts = _trapezoids(y, x, dim, "trapezoid")
-        twice = parts.sum(dim + max(parts._data.ndim - y._data.ndim, 0))
+        twice = _trapezoids(y, x, dim, "trapezoid").sum(dim)
         return ops._over_number(twice, 2.0)
     ends = y.select(dim, 0) + y.select(dim, -1)
     return ops._times_number(y.sum(dim) - ops._times_number(ends, 0.5), 1 if dx is None else dx)
