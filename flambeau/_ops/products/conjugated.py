@@ -22,7 +22,7 @@ class Conjugated(np.ndarray):
 
 
 FEW = 4096
-"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes ten times that
+"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes twice that
 (benchmarks/conjugates.py)."""
 ROW_MAJOR = 101
 WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
