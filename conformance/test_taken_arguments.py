@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 import pytest
@@ -92,6 +93,11 @@ EXPRESSIONS = (
     *[f"torch.cdist(torch.ones(2, 2), torch.ones(2, 2), compute_mode={mode})"
       for mode in ("False", "None", "0", "'nope'")],
     "torch.binary_cross_entropy_with_logits(torch.ones(2), torch.ones(2), reduction=7)",
+    *[f"torch.binary_cross_entropy_with_logits({given})" for given in (
+        "torch.ones(3), torch.ones(3), torch.ones(2, 3)",
+        "torch.ones(3), torch.ones(3), pos_weight=torch.ones(1, 3)",
+        "torch.ones(2, 3), torch.ones(3)", "torch.ones(3), torch.ones(3), torch.ones(4)",
+        "torch.ones(3), torch.ones(2, 3), torch.ones(2, 1), torch.ones(3)")],
     "torch.unravel_index(torch.ones(2, dtype=torch.uint8), [0])",
     *[f"torch.ones(3).{call}" for call in (
         "clamp_max_(torch.ones(1, 3))", "clamp_(torch.ones(1, 3))", "lerp_(torch.ones(1, 3), 0.5)",
@@ -156,3 +162,21 @@ def test_bounds_of_random_integers(given: str) -> None:
         return eval(f"torch.ones(4).random_({given})", {"torch": t})
 
     compare(scenario)
+
+
+@pytest.mark.parametrize("weight", ["int32", "float64", "bfloat16", "float32"])
+def test_weights_of_other_types_are_warned_of(weight: str) -> None:
+    """`rms_norm`, once in a process unless asked for each time."""
+
+    def told(t: Any) -> list[str]:
+        kind = getattr(t, weight)
+        t.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                t.rms_norm(t.ones(2, 3), (3,), t.ones(3, dtype=kind))
+        finally:
+            t.set_warn_always(False)
+        return [str(one.message).partition(" (Triggered")[0] for one in seen]
+
+    assert told(flambeau) == told(reference)

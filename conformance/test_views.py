@@ -167,3 +167,50 @@ def test_geometry(name: str) -> None:
         if name in LOOSE:
             expected, found = needed_strides(expected), needed_strides(found)
         assert found == expected, (expected_input.shape, expected_input.stride())
+
+
+# ---- as_strided_scatter: places are counted in the memory of the tensor
+
+SOURCES: dict[str, Callable[[Any, Any], Any]] = {
+    "whole": lambda t, x: x, "matrix": lambda t, x: x.reshape(3, 4), "later": lambda t, x: x[2:8],
+    "transposed": lambda t, x: x.reshape(3, 4).t(), "part": lambda t, x: x.reshape(3, 4)[:, 1:3],
+    "every other": lambda t, x: x[::2], "corner": lambda t, x: x.reshape(3, 4)[1:, ::2],
+    "conjugate": lambda t, x: t.complex(x, x).conj()[1:7],
+    "negative": lambda t, x: t._neg_view(x)[1:7],
+}  # fmt: skip
+
+
+def scattered(t: Any, source: Callable[[Any, Any], Any]) -> list[Any]:
+    """What is seen at every offset, and how it lies."""
+    x = source(t, t.arange(12.0, dtype=t.float64))
+    written = t.tensor([-1, -2], dtype=x.dtype)
+    found: list[Any] = []
+    for offset in (None, 0, 1, 2, 3, 5, 20):
+        try:
+            made = t.as_strided_scatter(x, written, (2,), (2,), offset)
+        except RuntimeError as error:
+            found.append(str(error).partition("\n")[0])
+            continue
+        found.append([made.tolist(), made.stride(), made.storage_offset(), made._is_view(),
+                      made.untyped_storage().nbytes()])  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_scattering_into_memory(name: str) -> None:
+    assert scattered(flambeau, SOURCES[name]) == scattered(torch, SOURCES[name])
+
+
+@pytest.mark.parametrize("start", [0, 2])
+def test_gradients_of_scattering_into_memory(start: int) -> None:
+    """By finite differences: torch's are the other way round."""
+    x = flambeau.arange(8.0, dtype=flambeau.float64).requires_grad_()
+    written = flambeau.ones(2, dtype=flambeau.float64, requires_grad=True)
+
+    def scatter(x: Any, written: Any) -> Any:
+        return flambeau.as_strided_scatter(x[start:], written, (2,), (2,), 3)
+
+    assert flambeau.autograd.gradcheck(scatter, (x, written))
+    assert flambeau.autograd.gradgradcheck(scatter, (x, written))
+    with pytest.raises(RuntimeError, match="only supported for contiguous inputs"):
+        scatter(x.reshape(2, 4).t(), written)

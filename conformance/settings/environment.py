@@ -14,22 +14,27 @@ BEGIN, END = "<!-- environment: begin -->\n", "<!-- environment: end -->\n"
 
 ACT = (
     "MKL_NUM_THREADS", "OMP_NUM_THREADS", "PYTORCH_JIT", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_HOME",
 )  # fmt: skip
 """What is read here, and does what it does in PyTorch: `test_environment.py`."""
 
+ON_GPUS = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+"""What acts where there is a GPU, real or emulated: `tests/cuda/test_emulation.py`."""
+
 REASONS = {
-    "`CUDA_*`, `CUBLAS_*`, `CUBLASLT_*`, `CUDNN_*`, `NVIDIA_TF32_OVERRIDE`, `PYTORCH_CUDA_*`, "
-    "`PYTORCH_NO_CUDA_MEMORY_CACHING`, `PYTORCH_NVML_BASED_CUDA_CHECK`, `TORCH_CUDNN_*`":
-        "hints for NVIDIA's GPUs, which are not there",
-    "`TORCH_NCCL_*`, `NCCL_*`": "processes on several GPUs, which are not there",
+    "`CUDA_*`, `CUBLAS_*`, `CUBLASLT_*`, `CUDNN_*`, `NVIDIA_TF32_OVERRIDE`":
+        "are read by NVIDIA's driver and libraries themselves",
+    "`PYTORCH_NVML_BASED_CUDA_CHECK`":
+        "which library is asked whether there is a GPU; here it is the driver in any case",
+    "`TORCH_CUDNN_*`": "of PyTorch's own store of cuDNN's plans",
+    "`TORCH_NCCL_*`, `NCCL_*`, `TORCH_DISTRIBUTED_DEBUG`":
+        "several processes that work together; there is one",
     "`PYTORCH_MPS_*`, `PYTORCH_DEBUG_MPS_ALLOCATOR`, `PYTORCH_ENABLE_MPS_FALLBACK`":
         "hints for Apple's GPUs, which are not there",
     "`PYTORCH_TUNABLEOP_*`, `PYTORCH_ROCM_ARCH`, `HIP_VISIBLE_DEVICES`":
         "hints for AMD's GPUs, which are not there",
     "`TORCH_LOGS`, `TORCH_LOGS_OUT`, `TORCH_LOGS_FORMAT`, `TORCH_TRACE`, `TORCHDYNAMO_*`, "
     "`TORCHINDUCTOR_*`": "logs and options of `torch.compile`, which names itself as missing",
-    "`TORCH_HOME`": "where `torch.hub` keeps files; that module names itself as missing",
     "`TORCH_SHOW_CPP_STACKTRACES`, `TORCH_CPP_LOG_LEVEL`":
         "of code in C++; there is none, errors have Python's stack",
     "`TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT`":
@@ -46,6 +51,8 @@ def table() -> str:
     """Both as Markdown."""
     lines = ["| Variables | |", "|---|---|"]
     lines.append(f"| {', '.join(f'`{name}`' for name in ACT)} | act as in PyTorch |")
+    listed = ", ".join(f"`{name}`" for name in ON_GPUS)
+    lines.append(f"| {listed} | act as documented, where there is a GPU |")
     lines += [f"| {names} | {reason} |" for names, reason in REASONS.items()]
     return "\n".join(lines) + "\n"
 

@@ -87,6 +87,21 @@ def test_threads_have_modes_of_their_own(library: str) -> None:
     assert values["r3"] is True
 
 
+ONE_FAILS = """
+start()
+start()
+r1 = together(lambda: torch.set_num_threads(0), lambda: 1)
+r2 = on(2, lambda: 2)
+"""
+
+
+def test_no_result_is_left_when_a_thread_fails() -> None:
+    """The next result of a thread is that of the next action, whatever another thread raised."""
+    lines = in_a_child(run, ONE_FAILS, "flambeau").lines
+    assert [bool(line.error) for line in lines] == [False, False, True, False]
+    assert lines[-1].values["r2"] == 2
+
+
 def test_nothing_stays() -> None:
     """Programs run in processes of their own."""
     in_a_child(run, "torch.set_default_dtype(torch.float64)\n", "flambeau")

@@ -47,6 +47,7 @@ print({
         torch.jit.trace(function, x), torch.jit.trace(torch.nn.ReLU(), x),
         torch.jit.trace_module(torch.nn.ReLU(), {"forward": x}))],
     "module": Scripted()(x).tolist(),
+    "hub": torch.hub.get_dir(),
     "load": [loaded(), loaded(weights_only=True), loaded(weights_only=False)],
 })
 """
@@ -55,11 +56,12 @@ SETS: dict[str, dict[str, str]] = {
     "none": {},
     "all": {
         "OMP_NUM_THREADS": "1", "PYTORCH_JIT": "No", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1",
-        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
+        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1", "TORCH_HOME": "/nowhere/at/all",
     },
     "others": {
         "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1", "PYTORCH_JIT": "1",
         "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0", "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "y",
+        "TORCH_HOME": "~/of/mine",
     },
     "both ways": {
         "OMP_NUM_THREADS": "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",

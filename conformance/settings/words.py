@@ -61,7 +61,11 @@ class Worker:
 
     def result(self) -> Any:
         """What the action gave."""
-        value, error = self.done.get()
+        return self.value(*self.done.get())
+
+    @staticmethod
+    def value(value: Any, error: Exception | None) -> Any:
+        """What an action gave, or its error."""
         if error is not None:
             raise error
         return value
@@ -134,7 +138,8 @@ class SettingsWords(Words):
         busy = self.workers[1 : 1 + len(actions)]
         for worker, action in zip(busy, actions, strict=True):
             worker.todo.put(after_all(action))
-        return [worker.result() for worker in busy]
+        told = [worker.done.get() for worker in busy]  # of all, before an error of one is raised
+        return [Worker.value(*one) for one in told]
 
     # ---- blocks
 

@@ -141,11 +141,11 @@ class Warnings:
     given: set[str] = set()  # noqa: RUF012
 
 
-def warn_once(text: str, stacklevel: int = 2) -> None:
-    """Give a warning that torch gives once per process."""
-    if text in Warnings.given and not Warnings.always:
+def warn_once(text: str, stacklevel: int = 2, about: str = "") -> None:
+    """Give a warning that torch gives once per process, be it in other words (`about` the same)."""
+    if (about or text) in Warnings.given and not Warnings.always:
         return
-    Warnings.given.add(text)
+    Warnings.given.add(about or text)
     warnings.warn(text, UserWarning, stacklevel=users_level(stacklevel + 1))
 
 

@@ -61,6 +61,15 @@ QUIET_CALLERS = ("<flambeau record ", "<flambeau backward ")
 
 prepared: set[Any] = set()
 """The code of functions that are prepared for `Unresolved`."""
+stand_ins: dict[int, tuple[Any, Callable[[Any], np.ndarray | None]]] = {}
+"""By the ids of code, which take less time than hashes: the code, and what it sees in place of
+values; None where it needs those."""
+
+
+def without_values(function: Any, seen: Callable[[Any], np.ndarray | None]) -> None:
+    """Let a function see something else in place of the values of tensors with a bit."""
+    code = function.__code__
+    stand_ins[id(code)] = code, seen
 
 
 class BitTensor(Tensor):
@@ -74,6 +83,9 @@ class BitTensor(Tensor):
         if found is not None:
             return found
         caller = sys._getframe(1).f_code
+        stand_in = stand_ins.get(id(caller))
+        if stand_in is not None and (found := stand_in[1](self)) is not None:
+            return found
         name = caller.co_filename
         generated = name.startswith("<flambeau") and not name.startswith(QUIET_CALLERS)
         if generated or caller in prepared:
@@ -131,11 +143,22 @@ def with_bit_of(kind: Any) -> Any:
 BitTensor.without_bit = Tensor  # type: ignore[attr-defined]
 
 
+def method_of_bits(name: str) -> Callable[[Callable[..., Any]], None]:
+    """Give tensors with a bit a method of this name, in place of Tensor's."""
+
+    def give(function: Callable[..., Any]) -> None:
+        function.__name__ = name
+        function.__doc__ = f"`Tensor.{name}`, for a tensor with a bit."
+        setattr(BitTensor, name, function)
+
+    return give
+
+
 def set_bits(tensor: Any, conjugated: bool, negated: bool) -> Any:
     """Let a tensor that was just made have these bits; its memory stays as it is."""
-    fields = fields_of(tensor)
     if tensor._stored is None and (conjugated or negated):
         Bits.exist = True
+        fields = fields_of(tensor)
         fields["_stored"] = fields.pop("_data")
         kind: Any = type(tensor)
         tensor.__class__ = with_bit_of(kind)
@@ -143,6 +166,7 @@ def set_bits(tensor: Any, conjugated: bool, negated: bool) -> Any:
         tensor._conjugated, tensor._negated = conjugated, negated
     elif tensor._stored is not None:
         tensor.__class__ = class_of(tensor)
+        fields = fields_of(tensor)
         fields["_data"] = fields.pop("_stored")
         del fields["_conjugated"], fields["_negated"]
     return tensor

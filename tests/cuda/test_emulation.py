@@ -65,6 +65,19 @@ def test_streams_in_an_order_of_their_own_change_nothing(program: str) -> None:
     assert json.loads(done.stdout).keys() == failures(program).keys()
 
 
+@pytest.mark.parametrize(("variable", "kept"), [("1", 0), ("0", 32 << 20), ("", 32 << 20)])
+def test_memory_goes_back_at_once_where_the_variable_says_so(variable: str, kept: int) -> None:
+    program = """
+import flambeau as torch
+x = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+small = torch.ones(3, device="cuda")
+del x
+print(torch.cuda.memory_reserved() - (2 << 20), small.sum().item())
+"""
+    done = run("-c", program, emulate=True, PYTORCH_NO_CUDA_MEMORY_CACHING=variable)
+    assert done.stdout.split() == [str(kept), "3.0"], done.stderr
+
+
 def test_races_of_programs_are_found() -> None:
     program = """
 import flambeau as torch

@@ -10,12 +10,13 @@ from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._ops.table.binder import require_tensor
+from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, pointwise, view
 from flambeau._ops.table.outputs import FOUND
 from flambeau._ops.table.scalars import scalar_array
 from flambeau._runtime.cpu import address, over, owner_of
-from flambeau._tensor.bits import among
+from flambeau._tensor.bits import BitTensor, among, method_of_bits
 from flambeau._tensor.tensor import Tensor, method
 
 
@@ -183,6 +184,13 @@ def conj_view(data: np.ndarray) -> np.ndarray:
     if data.dtype.kind != "c":
         raise RuntimeError("_conj() is only for complex tensors")
     return data.view()
+
+
+@method_of_bits("conj")
+def _conj_of_bits(self: Any) -> Any:
+    if not is_unwatched(self):
+        return super(BitTensor, self).conj()
+    return of_memory(conj_view)(self) if self._stored.dtype.kind == "c" else self
 
 
 @view("_neg_view(Tensor(a) self) -> Tensor(a)", node="NegViewBackward0", backward={

@@ -30,7 +30,7 @@ from flambeau._ops.losses.elementwise import (
 )
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
-from flambeau._ops.table.outputs import check_cast
+from flambeau._ops.table.outputs import check_cast, check_inplace_shape
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor
@@ -252,6 +252,11 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
         check_cast(self.dtype, target.dtype)
     reduction = reduction if reduction in (MEAN, SUM) else NONE
     arrays, _ = common([self, target, weight, pos_weight], "binary_cross_entropy_with_logits")
+    for array in arrays:
+        if array is not None and array.shape != target.shape:
+            _check_written(target, array)
+    if pos_weight is not None and self.shape != target.shape:
+        _check_written(self, target)
     x, t, w, positive = arrays
     result = target.dtype  # as in torch, which writes the terms over `1 - target`
     plain = w is None and positive is None and reduction != NONE
@@ -261,7 +266,6 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
     values = np.log1p(np.exp(-np.abs(x)))
     values = values + np.maximum(-x, 0)  # softplus(-x) without overflow
     if positive is not None:
-        _check_broadcast(positive, t)
         values = values * ((positive - 1) * t + 1)
     values = values + (1 - t) * x
     if w is not None:
@@ -270,10 +274,10 @@ def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray,
     return in_order_of(found, target) if reduction == NONE else found
 
 
-def _check_broadcast(left: np.ndarray, right: np.ndarray) -> None:
-    from flambeau._ops.table.pointwise import broadcast_shape
-
-    broadcast_shape([left.shape, right.shape])
+def _check_written(mine: np.ndarray, other: np.ndarray) -> None:
+    """Terms are written over one of the target's shape; those with weights of positives before over
+    one of the input's."""
+    check_inplace_shape(mine.shape, broadcast_shape([mine.shape, other.shape]))
 
 
 @kernel(

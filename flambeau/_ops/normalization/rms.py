@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.settings import warn_once
 from flambeau._ops.launching.memory_formats import in_format_of, is_suggested_last
 from flambeau._ops.launching.precision import refuse
 from flambeau._ops.normalization.batch import row_dots
@@ -18,6 +19,7 @@ from flambeau._ops.normalization.samples import (
     flat_rows,
     wanted_gradients,
 )
+from flambeau._ops.products.linear import C_NAMES
 from flambeau._ops.reductions.sums import fused
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
@@ -108,6 +110,14 @@ def _in_one_row(input: Any, weight: Any) -> bool:
     return weight is None or weight._data.dtype == data.dtype
 
 
+def _warn_of_mixture(input: Any, weight: Any) -> None:
+    if input.dtype is weight.dtype or input.is_complex():
+        return
+    given, other = (C_NAMES[tensor.dtype.name] for tensor in (input, weight))
+    warn_once(f"Mismatch dtype between input and weight: input dtype = {given}, weight dtype = "
+              f"{other}, Cannot dispatch to fused implementation.", about="rms_norm")  # fmt: skip
+
+
 @composite(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
     " -> Tensor",
@@ -127,6 +137,8 @@ def rms_norm(
         raise refuse("rms_norm", input._data.dtype)
     if _in_one_row(input, weight):
         return ops._rms_norm(input, normalized_shape, weight, eps)[0]
+    if weight is not None:
+        _warn_of_mixture(input, weight)
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     raised = input.float() if input.dtype in dt.HALVES else input
     if eps is None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._ops.products import blas
+from flambeau._runtime.cpu import address
 
 
 class Conjugated(np.ndarray):
@@ -21,7 +22,7 @@ class Conjugated(np.ndarray):
 
 
 FEW = 4096
-"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes ten times that
+"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes twice that
 (benchmarks/conjugates.py)."""
 ROW_MAJOR = 101
 WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
@@ -134,7 +135,7 @@ def _one(left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
     _, alpha, beta = numbers(left.dtype)
     arguments = (
         ROW_MAJOR, words_left, words_right, rows, columns, depth, alpha,
-        one.ctypes.data, step_left, two.ctypes.data, step_right, beta, result.ctypes.data,
+        address(one), step_left, address(two), step_right, beta, address(result),
         max(columns, 1),
     )  # fmt: skip
     _call(product_of(left.dtype), rows * depth * columns, arguments)
@@ -143,12 +144,11 @@ def _one(left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
 def _operand(data: np.ndarray) -> tuple[np.ndarray, int, int]:
     """A matrix as BLAS takes it: its memory, how it is to be read, and the step between lines."""
     conjugated = data.__class__ is Conjugated
+    (rows, columns), (across, along), size = data.shape, data.strides, data.itemsize
     for transposed in (False, True):
-        lines = data.T if transposed else data
-        step = lines.strides[0] // data.itemsize
-        in_lines = lines.shape[1] == 1 or lines.strides[1] == data.itemsize
-        whole = not lines.strides[0] % data.itemsize
-        apart = lines.shape[0] == 1 or (step >= lines.shape[1] and whole)
-        if in_lines and apart:
-            return data, WORDS[transposed, conjugated], max(step, lines.shape[1])
-    return np.ascontiguousarray(data), WORDS[False, conjugated], data.shape[1]
+        if columns == 1 or along == size:  # in lines
+            step, rest = divmod(across, size)
+            if rows == 1 or (step >= columns and not rest):  # which lie apart
+                return data, WORDS[transposed, conjugated], max(step, columns)
+        rows, columns, across, along = columns, rows, along, across
+    return np.ascontiguousarray(data), WORDS[False, conjugated], columns

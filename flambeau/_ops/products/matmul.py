@@ -27,9 +27,9 @@ from flambeau._ops.table.dispatch import otherwise
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op, alias, composite, kernel
 from flambeau._ops.table.outputs import EXACT, INPUT
-from flambeau._tensor.bits import Unresolved, on_memory, prepared, set_bits
+from flambeau._tensor.bits import on_memory, set_bits, without_values
 from flambeau._tensor.sparse import NotStrided
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, memory_of
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -419,8 +419,6 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     try:
         ranks = input._data.ndim, other._data.ndim
-    except Unresolved:
-        ranks = input.ndim, other.ndim
     except AttributeError as error:
         if isinstance(error, NotStrided):
             return otherwise(matmul, (input, other), error, out)
@@ -437,7 +435,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
         return write_out(matmul, out, getattr(ops, function)(input, other))
 
 
-prepared.add(matmul.body.__code__)
+without_values(matmul.body, memory_of)  # it looks for numbers of dims
 
 
 def _as_matmul(name: str, row: Op, node: str) -> None:

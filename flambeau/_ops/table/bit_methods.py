@@ -13,6 +13,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._tensor.bits import (
     BitTensor,
     among,
+    method_of_bits,
     on_memory,
     resolved,
     set_bits,
@@ -22,17 +23,6 @@ from flambeau._tensor.tensor import Tensor, class_of, new, storage_of
 
 TENSOR: Any = Tensor
 """Its methods, of which type checkers do not know."""
-
-
-def _method(name: str) -> Callable[[Callable[..., Any]], None]:
-    """Give tensors with a bit a method of this name, in place of Tensor's."""
-
-    def give(function: Callable[..., Any]) -> None:
-        function.__name__ = name
-        function.__doc__ = f"`Tensor.{name}`, for a tensor with a bit."
-        setattr(BitTensor, name, function)
-
-    return give
 
 
 ABOUT_MEMORY = (
@@ -49,14 +39,14 @@ def _of_memory(name: str) -> None:
         with on_memory([self, *among(args)]):
             return getattr(TENSOR, name)(self, *args, **kwargs)
 
-    _method(name)(function)
+    method_of_bits(name)(function)
 
 
 for _name in ABOUT_MEMORY:
     _of_memory(_name)
 
 
-@_method("contiguous")
+@method_of_bits("contiguous")
 def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     if self.is_contiguous(memory_format=memory_format):
         return self
@@ -73,7 +63,7 @@ def _refuse_numpy(tensor: Tensor) -> None:
                                f"tensor.resolve_{name}().numpy() instead.")  # fmt: skip
 
 
-@_method("numpy")
+@method_of_bits("numpy")
 def _numpy(self: Tensor, *, force: bool = False) -> Any:
     if force:
         return resolved(self)
@@ -82,14 +72,14 @@ def _numpy(self: Tensor, *, force: bool = False) -> Any:
     return TENSOR.numpy(self)
 
 
-@_method("__array__")
+@method_of_bits("__array__")
 def _array(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
     if not (self.requires_grad and modes.grad.enabled):
         _refuse_numpy(self)
     return TENSOR.__array__(self, dtype)
 
 
-@_method("__dlpack__")
+@method_of_bits("__dlpack__")
 def _dlpack(self: Tensor, **asked: Any) -> Any:
     if self._conjugated and not self.requires_grad:
         raise BufferError("Can't export tensors with the conjugate bit set")
@@ -97,7 +87,7 @@ def _dlpack(self: Tensor, **asked: Any) -> Any:
         return TENSOR.__dlpack__(self, **asked)
 
 
-@_method("__deepcopy__")
+@method_of_bits("__deepcopy__")
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
     """A copy of the values, in memory of its own."""
     if self._node is not None:
@@ -108,7 +98,7 @@ def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
     return memo[id(self)]
 
 
-@_method("__reduce_ex__")
+@method_of_bits("__reduce_ex__")
 def _reduce(self: Tensor, protocol: Any) -> Any:
     with on_memory([self]):
         found: Any = TENSOR.__reduce_ex__(self, protocol)

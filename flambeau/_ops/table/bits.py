@@ -9,9 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from flambeau._core import modes
 from flambeau._ops.table.op import Op
-from flambeau._tensor.bits import among, like, on_memory, reading, standing_in, writing
-from flambeau._tensor.tensor import Tensor, memory_of
+from flambeau._tensor.bits import (
+    Bits,
+    BitTensor,
+    among,
+    like,
+    on_memory,
+    reading,
+    standing_in,
+    without_values,
+    writing,
+)
+from flambeau._tensor.tensor import Tensor, memory_of, new
+from flambeau.autograd.history import rewritten
 
 
 def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace: Any) -> Any:
@@ -49,13 +63,68 @@ def run(op: Op, values: tuple[Any, ...], found: list[Tensor], out: Any, inplace:
 def _view(op: Op, plain: Callable[..., Any], values: tuple[Any, ...], found: list[Tensor]) -> Any:
     """A view of a tensor's memory, with its bits as well."""
     source = values[0]
-    if len(found) == 1 and found[0] is source:
+    alone = len(found) == 1 and found[0] is source
+    if alone and not is_recorded(source):
+        return of_memory(op)(*values)
+    if alone:
         with standing_in({id(source): memory_of(source)}):
             made = plain(*values)
     else:
         with on_memory([source]), reading(found):
             made = plain(*values)
     return like(source, made) if op.turn is None else made
+
+
+def is_recorded(source: Tensor) -> bool:
+    """Whether a view of a tensor might be recorded."""
+    touched = source._requires_grad or source._creation or rewritten.count
+    return bool(modes.grad.enabled and touched)
+
+
+def turned(op: Op, source: Tensor, data: np.ndarray) -> Tensor:
+    """A new view with the bits that a row gives it, or a plain tensor, which gets them when it is
+    recorded."""
+    turn: Any = op.turn
+    conjugated, negated = turn(source)
+    made: Any
+    if (conjugated or negated) and not is_recorded(source):
+        Bits.exist = True
+        made = new(BitTensor)
+        made._stored, made._conjugated, made._negated = data, conjugated, negated
+    else:
+        made = new(Tensor)
+        made._data = data
+    return made  # type: ignore[no-any-return]
+
+
+def is_unwatched(tensor: Tensor) -> bool:
+    """Whether a view of a tensor with a bit can be made by `of_memory` without a further look."""
+    return type(tensor) is BitTensor and not (modes.watch.active or is_recorded(tensor))
+
+
+def of_memory(op: Op) -> Callable[..., Any]:
+    """What makes views of the memory of tensors with bits, and gives them the same."""
+    found = OF_MEMORY.get(op)
+    if found is not None:
+        return found
+    from flambeau._ops.table.dispatch import Plain
+
+    return OF_MEMORY.setdefault(op, Plain(op, of_memory=True))
+
+
+def let_see_factors(op: Op, function: Callable[..., Any]) -> None:
+    """Let the generated function of a row, of whose tensors all are factors of a product, see what
+    stands for conjugate ones."""
+    tensors = {argument.name for argument in op.schema.arguments if argument.is_tensor}
+    if op.bits is not None or tensors != set(op.factors):
+        return
+    from flambeau._ops.products.conjugated import factor  # rows of products alone ask for it
+
+    def seen(tensor: Tensor) -> np.ndarray | None:
+        plain = tensor._conjugated and not tensor._negated
+        return factor(memory_of(tensor)) if plain else None
+
+    without_values(function, seen)
 
 
 def _standing(op: Op, values: tuple[Any, ...], found: list[Tensor]) -> standing_in | None:
@@ -111,5 +180,6 @@ class taking_memory(on_memory):
         return factor(memory_of(tensor))
 
 
+OF_MEMORY: dict[Op, Callable[..., Any]] = {}
 PLAIN: dict[Op, Callable[..., Any]] = {}
 """The functions of rows without the test for modes, which have had their say."""

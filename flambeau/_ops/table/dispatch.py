@@ -24,7 +24,7 @@ from flambeau._ops.table.recording import compile_function
 from flambeau._ops.table.result_types import result_type_of
 from flambeau._ops.table.schema import REQUIRED
 from flambeau._runtime import cpu
-from flambeau._tensor.bits import Bits, among, set_bits
+from flambeau._tensor.bits import Bits, BitTensor, among, like, set_bits
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, new, wrap
 from flambeau.autograd.history import (
@@ -61,7 +61,8 @@ def base_scope(op: Op) -> dict[str, Any]:
         "leave_quiet": cpu.leave_quiet, "QUIET": cpu.QUIET, "recorder": Recorder(op),
         "join_family": join_family, "limit_view": limit_view,
         "views_of": views_of, "explain": explain, "watched": watched, "otherwise": otherwise,
-        "NotStrided": NotStrided, "set_bits": set_bits,
+        "NotStrided": NotStrided, "set_bits": set_bits, "like": like, "BitTensor": BitTensor,
+        "turned": bits.turned,
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
         "asarray": np.asarray, "plain_integer": plain_integer,
@@ -233,16 +234,39 @@ def _asked_for_numbers(op: Op) -> Callable[..., Any]:
 
 
 class Plain:
-    """The same function without the test for active modes, made when first needed."""
+    """The same function without the test for active modes, made when first needed.
 
-    def __init__(self, op: Op) -> None:
+    `of_memory`: of a view's row, what makes views of tensors with bits: of their memory, with the
+    same bits.
+    """
+
+    def __init__(self, op: Op, *, of_memory: bool = False) -> None:
         self.op = op
+        self.of_memory = of_memory
         self.function: Callable[..., Any] | None = None
 
     def __call__(self, *values: Any) -> Any:
         if self.function is None:
-            self.function = compile_text(self.op, call_text(self.op, plain=True), "plain")
+            text = call_text(self.op, plain=True)
+            if self.of_memory:
+                text = text_of_memory(self.op, text)
+            self.function = compile_text(self.op, text, "plain")
         return self.function(*values)
+
+
+def text_of_memory(op: Op, text: str) -> str:
+    """A view's text where it finds the memory of a tensor with bits, which go on to the result."""
+    source = binder.python_name(op, op.schema.arguments[0])
+    text = text.replace(f"{source}._data", f"{source}._stored", 1)
+    text = text.replace("return otherwise(op, ", "raise explain(op, ")
+    if op.turn:
+        return text
+    bits = ", ".join(f"{{}}.{bit}" for bit in ("_conjugated", "_negated"))
+    made = f"result._stored = computed\n    {bits} = {bits}".format(*["result"] * 2, *[source] * 2)
+    alone = text.replace("new(Tensor)", "new(BitTensor)").replace("result._data = computed", made)
+    return (
+        text.replace("return result", f"return like({source}, result)") if alone == text else alone
+    )
 
 
 def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
@@ -254,7 +278,10 @@ def compile_text(op: Op, text: str, name: str) -> Callable[..., Any]:
     if len(op.schema.returns) > 1:
         scope["results"] = result_type(op)
     scope["plain"] = Plain(op)
-    return compile_function(op.full_name, text, scope, name)  # type: ignore[no-any-return]
+    function: Callable[..., Any] = compile_function(op.full_name, text, scope, name)
+    if op.factors:
+        bits.let_see_factors(op, function)
+    return function
 
 
 def finish(function: Callable[..., Any], op: Op) -> Callable[..., Any]:
@@ -427,7 +454,10 @@ def _view_lines(op: Op, call: str, listed: str) -> list[str]:
     source = binder.python_name(op, op.schema.arguments[0])
     if op.schema.return_types[0].endswith("[]"):
         return [*lines, f"    result = views_of({source}, computed)"]
-    lines += ["    result = new(Tensor)", "    result._data = computed"]
+    if op.turn:
+        lines.append(f"    result = turned(op, {source}, computed)")
+    else:
+        lines += ["    result = new(Tensor)", "    result._data = computed"]
     if not op.backward:  # no gradient is defined: as `detach`, another tensor over the same memory
         root = f"{source} if {source}._root is None else {source}._root"
         return [*lines, f"    result._root = {root}"]

@@ -324,8 +324,8 @@ split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy 
 unfold_copy unsqueeze_copy view_as view_as_complex_copy view_as_real_copy view_copy
 """,
     "views.scatter": """
-as_strided_scatter diagonal_backward diagonal_scatter select_backward select_scatter
-slice_backward slice_scatter unfold_backward
+_as_strided_scatter as_strided_scatter diagonal_backward diagonal_scatter select_backward
+select_scatter slice_backward slice_scatter unfold_backward
 """,
     "views.splitting": """
 _split_size _unsafe_split _unsafe_split_with_sizes chunk dsplit hsplit split split_with_sizes

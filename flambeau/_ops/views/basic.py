@@ -10,12 +10,14 @@ import numpy as np
 
 from flambeau._core.dtype import as_dtype, from_numpy_dtype
 from flambeau._core.dtype import dtype as Dtype
+from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import infer_size, wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, composite, view
 from flambeau._ops.views import geometry
 from flambeau._ops.views.geometry import steps_of, strided, view_strides
 from flambeau._runtime.cpu import address, over, owner_of
+from flambeau._tensor.bits import BitTensor, method_of_bits
 
 index = operator.index
 
@@ -81,6 +83,13 @@ def transpose(data: np.ndarray, dim0: int, dim1: int) -> np.ndarray:
         wrap_dim(dim0, data.ndim)
         wrap_dim(dim1, data.ndim)
         return data.view()
+
+
+@method_of_bits("transpose")
+def _transpose_of_bits(self: Any, *dims: Any, **named: Any) -> Any:
+    if named or not is_unwatched(self):
+        return super(BitTensor, self).transpose(*dims, **named)
+    return of_memory(transpose)(self, *dims)
 
 
 alias("swapaxes", "transpose")

@@ -10,11 +10,14 @@ from flambeau._core import modes
 from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_user
 from flambeau._ops.table.binder import is_integer
+from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.outputs import EXACT, write_out
+from flambeau._ops.views.basic import transpose
 from flambeau._ops.views.strided import renamed
+from flambeau._tensor.bits import BitTensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.graph import OutputNode
 
@@ -233,6 +236,25 @@ Tensor.H = property(_matrix_adjoint)  # type: ignore[attr-defined]
 Tensor.mH = property(  # type: ignore[attr-defined]
     lambda self: _conjugated(_swapped(self, "mH")), doc="The conjugate transpose of matrices."
 )
+
+
+def _quickly(name: str, ranks: range) -> property:
+    """A property of tensors with a bit: their transpose at once, where nothing looks on."""
+    transposed = of_memory(transpose)
+
+    def quick(self: Any) -> Any:
+        if self._stored.ndim not in ranks or not is_unwatched(self):
+            return getattr(super(BitTensor, self), name)
+        result = transposed(self, -2, -1)
+        return result.conj() if "H" in name else result
+
+    return property(quick)
+
+
+MATRIX, MATRICES = range(2, 3), range(2, 65)
+BIT_TENSOR: Any = BitTensor
+BIT_TENSOR.T, BIT_TENSOR.mT = _quickly("T", MATRIX), _quickly("mT", MATRICES)
+BIT_TENSOR.H, BIT_TENSOR.mH = _quickly("H", MATRIX), _quickly("mH", MATRICES)
 
 
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")

@@ -12,8 +12,10 @@ from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT
+from flambeau._ops.table.pointwise import wants_grad
 from flambeau._ops.views import basic as views
 from flambeau._runtime.cpu import element_strides, empty_strided
+from flambeau._tensor.tensor import storage_of, wrap
 
 
 def _embedded(data: np.ndarray, source: np.ndarray, view: Any, *arguments: Any) -> np.ndarray:
@@ -163,27 +165,66 @@ def unfold_backward(grad: np.ndarray, input_sizes: Sequence[int], dim: int, size
 
 
 @composite(
-    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
-    "int? storage_offset=None) -> Tensor",
+    "_as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int storage_offset)"
+    " -> Tensor",
+    node="AsStridedScatterBackward0",
+    method=False,
+    function=False,
     backward={
-        "self": lambda grad, src_shape, size, stride, storage_offset: ops.as_strided_scatter(
+        "self": lambda grad, src_shape, size, stride, storage_offset: ops._as_strided_scatter(
             grad.contiguous(), ops.new_zeros(grad, src_shape), size, stride, storage_offset
         ),
-        "src": lambda grad, size, stride, storage_offset: ops.as_strided(
+        "src": lambda grad, size, stride, storage_offset: _behind_start(
             grad.contiguous(), size, stride, storage_offset
         ),
     },
 )
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
-                       storage_offset: int | None = None) -> Any:  # fmt: skip
-    """A copy of `input` in which an `as_strided` view shows `src`.
+def scattered(self: Any, src: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    """Of a contiguous tensor, with an offset from its first element.
 
-    The gradient of `input` is zero where `src` was written; torch 2.13 returns it the other way
+    The gradient of `self` is zero where `src` was written; torch 2.13 returns it the other way
     round.
     """
-    result = ops.clone(input)
-    part = ops.as_strided(result, size, stride, storage_offset)
+    result = ops.clone(self)
+    _write(ops.as_strided(result, size, stride, storage_offset), src)
+    return result
+
+
+@composite("as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
+           "int? storage_offset=None) -> Tensor")  # fmt: skip
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any,
+                       storage_offset: int | None = None) -> Any:  # fmt: skip
+    """A copy of `input`, of its strides and offset, in which an `as_strided` view shows `src`.
+
+    Raises RuntimeError where a gradient is wanted and `input` is not contiguous.
+    """
+    if input._stored is not None:
+        input = input.resolve_conj().resolve_neg()
+    start = input.storage_offset()
+    offset = 0 if storage_offset is None else storage_offset - start
+    contiguous = input.is_contiguous()
+    if contiguous and (start == 0 or (offset >= 0 and wants_grad((input, src)))):
+        return ops._as_strided_scatter(input, src, size, stride, offset)
+    if wants_grad((input, src)):
+        raise RuntimeError("as_strided_scatter is currently only supported for contiguous inputs")
+    return _in_copied_memory(input, src, size, stride, offset + start)
+
+
+def _in_copied_memory(input: Any, src: Any, size: Any, stride: Any, offset: int) -> Any:
+    elements = input.untyped_storage().nbytes() // input.itemsize
+    memory = ops.clone(ops.as_strided(input, (elements,), (1,), 0))
+    _write(ops.as_strided(memory, size, stride, offset), src)
+    view = ops.as_strided(memory, input.shape, input.stride(), input.storage_offset())
+    result = wrap(view._data)
+    result._storage = storage_of(memory)
+    return result
+
+
+def _behind_start(tensor: Any, size: Any, stride: Any, offset: int) -> Any:
+    return ops.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
+
+
+def _write(part: Any, src: Any) -> None:
     if part._data.shape != src._data.shape:
         _check_shapes(part._data, src._data)
     part.copy_(src)
-    return result

@@ -167,7 +167,7 @@ class Allocator:
         self.total = driver.total_memory(index)
         self.fraction = self.settings.per_process_memory_fraction
         self.limit = int(self.fraction * self.total)
-        self.keeps = True
+        self.keeps = settings.caches()
         self.requests = 0
         self.watchers: list[Any] = []
 

@@ -171,3 +171,8 @@ def chosen() -> Settings:
         text = next((os.environ[name] for name in names if name in os.environ), "")
         Chosen.settings = read(text)
     return Chosen.settings
+
+
+def caches() -> bool:
+    """Whether memory that is given back is kept for reuse."""
+    return os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING") != "1"

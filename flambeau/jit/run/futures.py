@@ -1,7 +1,8 @@
 """Forks of programs: calls that run beside the caller, in threads of their own.
 
-As many run at a time as `set_num_interop_threads` says. Who waits for a call that has not begun
-makes it itself, so that calls that wait for each other need no more threads than there are.
+As many run at a time as `set_num_interop_threads` says. A thread that makes calls, and in one of
+them waits for a call that has not begun, makes that itself, so that calls that wait for each other
+need no more threads than there are. All others wait.
 """
 
 from __future__ import annotations
@@ -20,16 +21,23 @@ __all__ = ["Future", "forked", "forked_here"]
 
 
 class Call:
-    """A call that somebody is to make: a thread of the pool, or who waits for it."""
+    """A call that a thread of the pool is to make."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.function, self.args = function, args
         self.future: Future[Any] = Future()
-        self.future._work = self.make
+        self.future._work = self.help
+        self.pool = pool
         self.free = threading.Lock()
         self.context = contextvars.copy_context()
         self.grad = modes.grad.enabled
         self.device = device.thread.chosen, list(device.thread.blocks)
+
+    def help(self) -> None:
+        """Make the call where it is waited for: in a thread of the pool, or where that is not, in
+        the child of a fork."""
+        if making.calls or self.pool is not pool:
+            self.make()
 
     def make(self) -> None:
         """Make the call, if nobody has begun to; as its caller would, whatever modes hold here."""
@@ -53,6 +61,15 @@ def _settle(future: Future[Any], function: Callable[..., Any], args: tuple[Any, 
     future.set_result(result)
 
 
+class Making(threading.local):
+    """Whether this thread is one of the pool's, which makes calls."""
+
+    calls = False
+
+
+making = Making()
+
+
 class Pool:
     """Threads that make calls: they begin when there is something to do, and never end."""
 
@@ -71,6 +88,7 @@ class Pool:
             self.changed.notify()
 
     def _live(self) -> None:
+        making.calls = True
         while True:
             with self.changed:
                 self.idle += 1
