@@ -62,6 +62,11 @@ class Pages:
         modes.watch.results -= 1
 
 
+def blank(nbytes: int) -> np.ndarray:
+    """So many bytes of a storage without memory."""
+    return np.asarray(Pages(max(nbytes, 1)))[:nbytes]
+
+
 def empty(shape: Any, strides: Any, numpy_dtype: Any) -> Meta:
     """An array without memory; `strides` in elements.
 
