@@ -48,7 +48,10 @@ torch.TypedStorage(3, device="meta"), torch.UntypedStorage([1, 2], device="meta"
 torch.TypedStorage([1, 2], device="meta", dtype=torch.int16).device
 [f(m(3).storage()) for f in (len, str, lambda s: s.float(), lambda s: s.bool(), lambda s: s.type())]
 m(3).storage().fill_(2), m(3).storage().clone(), m(3).storage().__setitem__(0, 1), m(3).storage()
-m(3).storage()[0]
+m(3).storage()[0], m(0).storage()[0]
+m(0).storage()[0]
+format(m(())), f"{m(2)}"
+f"{m(()):.2f}"
 m(3).storage().tolist()
 m(3).storage().cpu()
 m(3).storage().copy_(torch.ones(3).storage()), m(3).untyped_storage().clone()

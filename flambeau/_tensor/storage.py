@@ -143,9 +143,10 @@ class UntypedStorage:
             return UntypedStorage(self.array[index])
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
             raise TypeError(_no_index(index))
-        if not -self.array.size <= index < self.array.size:
-            raise IndexError(f"index {index} out of range for storage of size {self.array.size}")
-        return int(self.numbers()[index])
+        numbers = self.numbers()
+        if not -numbers.size <= index < numbers.size:
+            raise IndexError(f"index {index} out of range for storage of size {numbers.size}")
+        return int(numbers[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):

@@ -157,9 +157,9 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._untyped_storage.numbers()
         if not -self.size() <= index < self.size():
             raise IndexError(f"index {index} out of range for storage of size {self.size()}")
-        self._untyped_storage.numbers()
         return self._elements[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
