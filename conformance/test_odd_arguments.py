@@ -300,7 +300,8 @@ def put_from_its_own_memory(t: Any) -> Any:
     return told([
         lambda: x.put_(index, x[:3]), lambda: x.put_(index[0], x[0]),
         lambda: index.put_(index, index), lambda: index.put_(index.clone(), index),
-        lambda: x[:3].put_(index, x[3:]), lambda: t.put(x, index, x[:3]), lambda: t.ones(1).expand(6).put_(index, t.ones(3)),
+        lambda: x[:3].put_(index, x[3:]), lambda: t.put(x, index, x[:3]),
+        lambda: t.ones(1).expand(6).put_(index, t.ones(3)),
     ])  # fmt: skip
 
 
