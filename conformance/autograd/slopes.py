@@ -257,7 +257,7 @@ def variance_of_too_few(t):
 
 def strict_derivatives(t):
     """Strictly, each result depends on each input, and can be differentiated if that was asked."""
-    functional, other = t.autograd.functional, t.ones(2, requires_grad=True)
+    other = t.ones(2, requires_grad=True)
     functions = {
         "detached": lambda a: a.detach(),
         "apart": lambda a: a.long().float().requires_grad_().clone(),
