@@ -38,6 +38,45 @@ def outcome(function):
 # ---- formats
 
 
+def of_python_2(word: bytes) -> bytes:
+    """A file as Python 2 wrote it: all its texts are bytes. [word, tensor of one float32]."""
+
+    def text(value: bytes) -> bytes:
+        return pickle.SHORT_BINSTRING + bytes([len(value)]) + value
+
+    numbers = [pickle.dumps(number, 2) for number in (0x1950A86A20F9469CFC6C, 1001)]
+    order = text(b"little_endian") + pickle.NEWTRUE + pickle.SETITEM
+    system = b"\x80\x02" + pickle.EMPTY_DICT + order + pickle.STOP
+    storage = (
+        pickle.MARK + text(b"storage") + b"ctorch\nFloatStorage\n" + text(b"key") + text(b"cpu")
+        + b"K\x01" + pickle.NONE + pickle.TUPLE + pickle.BINPERSID
+    )  # fmt: skip
+    tensor = (
+        b"ctorch._utils\n_rebuild_tensor_v2\n" + pickle.MARK + storage + b"K\x00K\x01\x85K\x01\x85"
+        + pickle.NEWFALSE + pickle.NONE + pickle.TUPLE + pickle.REDUCE
+    )  # fmt: skip
+    content = b"\x80\x02]" + pickle.MARK + text(word) + tensor + pickle.APPENDS + pickle.STOP
+    keys = b"\x80\x02]" + text(b"key") + pickle.APPEND + pickle.STOP
+    return b"".join([*numbers, system, content, keys, b"\x01" + bytes(7), b"\x00\x00\x80\x3f"])
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-8", "bytes", "latin1", "utf-16"])
+def test_encodings_of_files_of_python_2(encoding, weights_only):
+    """The words of the format are read in every encoding that makes texts or bytes of them."""
+    results = []
+    for library in (torch, flambeau):
+        data = io.BytesIO(of_python_2("ähnlich".encode()))
+        loaded = outcome(
+            lambda lib=library, data=data: lib.load(
+                data, encoding=encoding, weights_only=weights_only
+            )
+        )
+        fails = isinstance(loaded, tuple)
+        results.append(fails or (loaded[0], loaded[1].tolist()))
+    assert results[0] == results[1]
+
+
 def test_tar_files(tmp_path):
     path = tmp_path / "old.tar"
     path.write_bytes(tar_file())

@@ -44,6 +44,29 @@ repr(torch.tensor([1.0, 2.0], device="meta")), repr(torch.as_tensor([1], device=
 repr(torch.arange(5, device="meta")), repr(torch.eye(3, device="meta")), repr(m(2).new_ones(3))
 repr(torch.randperm(4, device="meta")), repr(torch.full((2,), True, device="meta"))
 repr(torch.zeros_like(m(3), device="cpu")), repr(torch.empty_like(m(3, 4).T)), repr(m(2).zero_())
+torch.TypedStorage(3, device="meta"), torch.UntypedStorage([1, 2], device="meta")
+torch.TypedStorage([1, 2], device="meta", dtype=torch.int16).device
+[f(m(3).storage()) for f in (len, str, lambda s: s.float(), lambda s: s.bool(), lambda s: s.type())]
+m(3).storage().fill_(2), m(3).storage().clone(), m(3).storage().__setitem__(0, 1), m(3).storage()
+m(3).storage()[0], m(0).storage()[0]
+m(0).storage()[0]
+format(m(())), f"{m(2)}"
+f"{m(()):.2f}"
+m(3).storage().tolist()
+m(3).storage().cpu()
+m(3).storage().copy_(torch.ones(3).storage()), m(3).untyped_storage().clone()
+torch.ones(3).storage().copy_(m(3).storage())
+torch.ones(3).untyped_storage().copy_(m(3).untyped_storage())
+m(3).untyped_storage()[0]
+list(m(3).untyped_storage())
+m(3).untyped_storage().new().device, m(3).untyped_storage().resize_(20).nbytes()
+m(3).untyped_storage().pin_memory()
+m(3).untyped_storage().share_memory_()
+repr(m(0).set_(torch.UntypedStorage(16, device="meta")))
+repr(m(0).set_(m(6).untyped_storage(), 1, (2, 2), (2, 1)))
+m(0).set_(torch.ones(2).untyped_storage())
+torch.ones(0).set_(m(2).untyped_storage())
+torch.ones(0).set_(m(2))
 m(1).item()
 m(2).tolist()
 m(2).numpy()

@@ -240,13 +240,83 @@ def sizes_beside_other_classes(t: Any) -> Any:
     return t.Size([1]) + Added(), Added() + t.Size([1])
 
 
+def tensors_that_learn_as_numbers(t: Any) -> Any:
+    """Their gradient would be lost: a number is a tensor without dims that does not learn."""
+    found = []
+    x, matrix = t.ones(2), t.ones(2, 2)
+    for number in (t.tensor(2.0), t.tensor(1.5, requires_grad=True), t.ones(2), t.ones(1)):
+        calls = [
+            lambda v=number: x.addcmul(x, x, value=v), lambda v=number: t.addcdiv(x, x, x, value=v),
+            lambda v=number: t.add(x, x, alpha=v), lambda v=number: t.sub(x, x, alpha=v),
+            lambda v=number: t.isclose(x, x, v, 0.0), lambda v=number: t.isclose(x, x, 0.0, v),
+            lambda v=number: t.addr(matrix, x, x, alpha=v),
+            lambda v=number: t.nn.functional.leaky_relu(x, v),
+            lambda v=number: t.nn.functional.softplus(x, v), lambda v=number: t.nan_to_num(x, v),
+            lambda v=number: t.dist(x, x, v),
+            lambda v=number: t.nn.functional.elu(x, v), lambda v=number: t.hardshrink(x, v),
+            lambda v=number: t.index_add(x, 0, t.tensor([0]), x[:1], alpha=v),
+        ]  # fmt: skip
+        answers = told(calls)
+        found += [answer[0] if isinstance(answer, tuple) else answer for answer in answers]
+    return found
+
+
+def dims_that_are_no_ints(t: Any) -> Any:
+    x = t.arange(12.0).reshape(4, 3)
+    dims = [(0, 1.0), (None,), [0, 1.5], 1.0, ("a",), (0, True), (0, None), [0, "b"]]
+    calls = [
+        lambda f=f, dim=dim: f(x, dim)
+        for f in (t.sum, t.mean, t.amax, t.logsumexp, t.flip)
+        for dim in dims
+    ]
+    words = [
+        lambda f=f, dim=dim: f(x, dim)
+        for f in (t.sum, t.amax, t.flip)
+        for dim in ((0, 1.0), [0, 1.5])
+    ]
+    words.append(lambda: t.linalg.vector_norm(x, dim=(0, 1.0)))
+    kinds = [answer[0] if isinstance(answer, tuple) else answer for answer in told(calls)]
+    return kinds, told(words)
+
+
+def pivots_that_name_no_row(t: Any) -> Any:
+    a, b = t.tensor([[4.0, 1.0], [2.0, 3.0]]), t.ones(2, 2)
+    factors, pivots = t.linalg.lu_factor(a)
+    calls = []
+    for value in (0, -1, 3, 10**6, 2):
+        wrong = pivots.clone()
+        wrong[0] = value
+        calls += [
+            lambda p=wrong: t.linalg.lu_solve(factors, p, b),
+            lambda p=wrong: t.linalg.lu_solve(factors, p, b, left=False),
+            lambda p=wrong: t.linalg.lu_solve(factors, p, b, adjoint=True),
+            lambda p=wrong: t.lu_unpack(factors, p),
+        ]
+    return told(calls)
+
+
+def put_from_its_own_memory(t: Any) -> Any:
+    x, index = t.arange(6.0), t.tensor([2, 1, 0])
+    return told([
+        lambda: x.put_(index, x[:3]), lambda: x.put_(index[0], x[0]),
+        lambda: index.put_(index, index), lambda: index.put_(index.clone(), index),
+        lambda: x[:3].put_(index, x[3:]), lambda: t.put(x, index, x[:3]),
+        lambda: t.ones(1).expand(6).put_(index, t.ones(3)),
+    ])  # fmt: skip
+
+
+def nothing_to_contract(t: Any) -> Any:
+    return told([lambda: t.einsum("", []), lambda: t.einsum("i"), lambda: t.einsum("i", [])])
+
+
 SCENARIOS: list[Callable[[Any], Any]] = [
     backwards, sparse_differences_of_types, bounds_of_random_slopes, shifts_by_places,
     new_tensors_of_tensors, tensors_of_tensors,
     endless_parameters,
     memory_that_overlaps, empty_vectors_joined, sizes_beyond_memory, refused_words,
     sizes_beside_other_classes, capsules_share_memory, masks_of_bytes,
-    copies_of_sparse_leaves,
+    copies_of_sparse_leaves, tensors_that_learn_as_numbers, dims_that_are_no_ints,
+    pivots_that_name_no_row, put_from_its_own_memory, nothing_to_contract,
 ]  # fmt: skip
 
 

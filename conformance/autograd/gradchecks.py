@@ -298,3 +298,17 @@ def which_side_is_first(t):
         t.autograd.gradcheck(function, _learning(t), atol=10)
     except RuntimeError as error:
         return str(error)
+
+
+def forward_over_reverse(t):
+    """Gradients of gradients, by forward mode through the first ones; inputs stay as they were."""
+    x = t.tensor([0.5, 1.0, 2.0], dtype=t.float64, requires_grad=True)
+    y = x.detach() + 1
+    check = t.autograd.gradgradcheck
+    return [
+        check(lambda x: x**3, [x], check_fwd_over_rev=True),
+        check(lambda x, y: x**3 * y.sin(), [x, y], check_fwd_over_rev=True),
+        check(lambda x: (x**3, x.exp()), [x], check_fwd_over_rev=True, check_rev_over_rev=False,
+              check_undefined_grad=False),
+        x.requires_grad, y.requires_grad,
+    ]  # fmt: skip

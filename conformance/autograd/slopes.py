@@ -253,3 +253,68 @@ def variance_of_too_few(t):
             (slope,) = t.autograd.grad(t.var(x, correction=correction), x, create_graph=True)
             found.append((slope, slope.requires_grad))
     return found
+
+
+def strict_derivatives(t):
+    """Strictly, each result depends on each input, and can be differentiated if that was asked."""
+    other = t.ones(2, requires_grad=True)
+    functions = {
+        "detached": lambda a: a.detach(),
+        "apart": lambda a: a.long().float().requires_grad_().clone(),
+        "linear": lambda a: a.clone(),
+        "square": lambda a: a * a,
+        "one detached": lambda a: (a * 2, a.detach()),
+        "one apart": lambda a: (a * a, a.long().float().requires_grad_().clone()),
+        "of another": lambda a: a * other,
+    }
+    return [
+        _strictly(t, name, function, t.tensor([1.0, 2.0], requires_grad=learns), graph)
+        for learns in (False, True)
+        for graph in (False, True)
+        for name, function in functions.items()
+    ]
+
+
+def _strictly(t, name, function, x, graph):
+    functional, v = t.autograd.functional, t.ones(2)
+    words = {"strict": True, "create_graph": graph}
+    pair = (v, v) if name.startswith("one") else v
+
+    def total(a):
+        result = function(a)
+        return (result[-1] if isinstance(result, tuple) else result).sum()
+
+    found = []
+    for call in (
+        lambda: functional.vjp(function, x, pair, **words)[1],
+        lambda: functional.jvp(function, x, v, **words)[1],
+        lambda: functional.jacobian(function, x, **words),
+        lambda: functional.hessian(total, x, **words),
+        lambda: functional.vhp(total, x, v, **words)[1],
+        lambda: functional.hvp(total, x, v, **words)[1],
+    ):
+        try:
+            found.append(call())
+        except RuntimeError as error:
+            found.append(str(error))
+    return found
+
+
+def vectors_of_derivatives(t):
+    """How many vectors a product takes, and of which sizes."""
+    functional, x, v = t.autograd.functional, t.tensor([1.0, 2.0]), t.ones(2)
+    found = []
+    for vectors in ((v, v), (v,), v[:1], (v[:1], v)):
+        for call in (
+            lambda v: functional.vjp(lambda a: a * a, x, v)[1],
+            lambda v: functional.vjp(lambda a, b: (a, b), (x, x), v)[1],
+            lambda v: functional.jvp(lambda a: a * a, x, v)[1],
+            lambda v: functional.jvp(lambda a, b: a * b, (x, x), v)[1],
+            lambda v: functional.vhp(lambda a: (a**3).sum(), x, v)[1],
+            lambda v: functional.hvp(lambda a: (a**3).sum(), x, v)[1],
+        ):
+            try:
+                found.append(call(vectors))
+            except RuntimeError as error:
+                found.append(str(error))
+    return found

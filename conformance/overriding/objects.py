@@ -280,3 +280,42 @@ def mode_survives_an_error(t):
     found = attempt(broken)
     t.exp(t.zeros(1))
     return found, log
+
+
+def modes_and_classes_that_decline(t):
+    """A subclass that a mode declines is asked; then the mode is asked as of plain tensors."""
+    log = []
+
+    class Mode(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append((name_of(func), len(types)))
+            return NotImplemented if types else func(*args, **(kwargs or {}))
+
+    kind = type("Plain", (t.Tensor,), {})
+    x = t.ones(2).as_subclass(kind)
+
+    def own(value):
+        if t.overrides.has_torch_function((value,)):
+            return t.overrides.handle_torch_function(own, (value,), value)
+        return value
+
+    with Mode():
+        results = [t.neg(x), x.sum(), own(x)]
+    return [type(result).__name__ for result in results], log
+
+
+def modes_by_class_methods(t):
+    class Mode(t.overrides.TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    def run():
+        with Mode():
+            return t.ones(2).exp()
+
+    return attempt(run)
+
+
+def what_is_no_sequence(t):
+    return [attempt(t.overrides.has_torch_function, value) for value in (3, object(), {1, 2}, ())]

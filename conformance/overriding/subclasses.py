@@ -340,3 +340,69 @@ def texts(t):
     x = t.ones(2).as_subclass(kind)
     grown = t.ones(2, requires_grad=True).as_subclass(kind)
     return repr(x), str(x * 2), repr(grown), repr(x.double())
+
+
+def history_of_what_a_class_is_called_with(t):
+    """`Subclass(x)` and `torch.Tensor(x)` are views that hand gradients on."""
+    kind = _plain_class(t)
+    found = []
+    for make in (
+        lambda: t.ones(2, requires_grad=True),
+        lambda: t.ones(2, requires_grad=True) * 2,
+        lambda: t.ones(2),
+        lambda: t.nn.Parameter(t.ones(2)),
+        lambda: t.ones(2, dtype=t.complex64).conj(),
+        lambda: t.ones(2).add_(1),
+    ):
+        for constructor in (kind, t.Tensor, t.ones(1).new):
+            x = make()
+            y = attempt(lambda constructor=constructor, x=x: constructor(x))
+            if isinstance(y, t.Tensor):
+                found.append((type(y).__name__, y.requires_grad, y.is_leaf, y._is_view(),
+                              y._base is x, y._version, y.is_conj()))  # fmt: skip
+                found.append(attempt(lambda x=x, y=y: _gradient_through(t, x, y)))
+                found.append(attempt(lambda x=x, y=y: (y.mul_(2), x._version)[1]))
+    return found
+
+
+def _gradient_through(t, x, y):
+    return t.autograd.grad((y * 3).sum(), x)[0].tolist()
+
+
+def methods_called_by_their_class(t):
+    """`torch.Tensor.size(x)` asks as `x.size()` does."""
+    log = []
+    x = logged(t, log)([[1.0, 2.0], [3.0, 4.0]])
+    kind = t.Tensor
+    for call in (
+        lambda: kind.size(x), lambda: kind.dim(x), lambda: kind.numel(x), lambda: kind.stride(x),
+        lambda: kind.is_conj(x), lambda: kind.is_complex(x), lambda: kind.tolist(x),
+        lambda: kind.data_ptr(x), lambda: kind.element_size(x), lambda: kind.detach(x),
+        lambda: kind.cpu(x), lambda: kind.double(x), lambda: kind.item(x[0, 0]),
+        lambda: kind.__len__(x), lambda: kind.clamp_(x, 1, 2), lambda: kind.squeeze_(x),
+        lambda: kind.register_hook(x, print), lambda: kind.requires_grad_(x), lambda: kind.type(x),
+        lambda: kind.contiguous(x), lambda: kind.fill_diagonal_(x.detach(), 1),
+        lambda: kind.get_device(x), lambda: kind.is_floating_point(x), lambda: kind.__repr__(x),
+    ):  # fmt: skip
+        attempt(call)
+    return [entry[0] for entry in log]
+
+
+def methods_that_are_first_used_now(t):
+    """Also those whose code was not there when the first class took part."""
+    log = []
+    x = logged(t, log)([[1.0, 2.0], [3.0, 4.0]])
+    t.Tensor.index_fill_(x, 0, t.tensor([0]), 5.0)
+    t.Tensor.masked_scatter_(x, x > 2, t.ones(4))
+    t.Tensor.erfinv_(x)
+    return [entry[0] for entry in log]
+
+
+def in_place_functions(t):
+    log = []
+    x = logged(t, log)([1.0, -2.0])
+    for function in (t.relu_, t.nn.functional.relu_, t.celu_, t.nn.functional.elu_, t.dropout_,
+                     t.nn.functional.leaky_relu_, t.nn.functional.hardtanh_):  # fmt: skip
+        attempt(lambda function=function: function(x, 0.5, True) if "dropout" in function.__name__
+                else function(x))  # fmt: skip
+    return [entry[0] for entry in log]

@@ -461,6 +461,6 @@ def __len__(self: Tensor) -> int:
 
 @method
 def __format__(self: Tensor, spec: str) -> str:
-    if self._data.ndim == 0 and type(self) is Tensor:
+    if self._data.ndim == 0 and type(self) is Tensor and not self.is_meta:  # type: ignore[attr-defined]
         return self.item().__format__(spec)  # type: ignore[attr-defined]
     return object.__format__(self, spec)

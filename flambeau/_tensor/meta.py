@@ -46,6 +46,8 @@ class Pages:
     """The pages under a tensor without memory. While any are there, calls are looked at."""
 
     def __init__(self, nbytes: int) -> None:
+        modes.watch.active += 1  # first: `__del__` counts back also where there are no addresses
+        modes.watch.results += 1
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
         if nbytes <= SMALL:
             source: Any = bytes(nbytes)
@@ -54,12 +56,15 @@ class Pages:
         held = np.frombuffer(source, np.uint8) if nbytes else np.empty(0, np.uint8)
         self.held = held
         self.__array_interface__ = held.__array_interface__
-        modes.watch.active += 1
-        modes.watch.results += 1
 
     def __del__(self) -> None:
         modes.watch.active -= 1
         modes.watch.results -= 1
+
+
+def blank(nbytes: int) -> np.ndarray:
+    """So many bytes of a storage without memory."""
+    return np.asarray(Pages(max(nbytes, 1)))[:nbytes]
 
 
 def empty(shape: Any, strides: Any, numpy_dtype: Any) -> Meta:

@@ -175,6 +175,9 @@ def _by_mode(function: Any, types: tuple[type, ...], args: Any, kwargs: Any) -> 
     stack = modes.stacks.function_modes
     mode = stack.pop()
     try:
+        if getattr(mode.__torch_function__, "__self__", mode) is type(mode):
+            raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not "
+                               "supported, please make it a plain method")  # fmt: skip
         return mode.__torch_function__(function, types, args, kwargs)
     finally:
         stack.append(mode)
@@ -227,7 +230,10 @@ def default(
         return NotImplemented
     with off():
         result = func(*args, **(kwargs or {}))
-        return result if func in unconverted() else convert(result, cls)
+    if func in unconverted():
+        return result
+    with off_with_modes():
+        return convert(result, cls)
 
 
 def _is_foreign(function: Any) -> bool:
@@ -364,7 +370,7 @@ IGNORED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __module__ __weakref__ "
     "__annotations__ __hash__ __getattribute__ __getattr__ __setattr__ __delattr__ __dir__ "
     "__iter__ __subclasshook__ __torch_function__ __array_priority__ __slots__ as_subclass "
-    "_make_subclass _make_wrapper_subclass __setstate__ __sizeof__ __getstate__ new".split()
+    "_make_subclass _make_wrapper_subclass __setstate__ __sizeof__ __getstate__".split()
 )
 """Attributes of Tensor that nobody takes over."""
 

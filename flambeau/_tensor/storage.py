@@ -10,7 +10,7 @@ from flambeau._core.device import CPU, META, check_available, check_pin, device,
 from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
 from flambeau._runtime.cpu import address, owner_of
 from flambeau._tensor.device_array import DeviceArray, assigned, from_host, to_host
-from flambeau._tensor.meta import Pages
+from flambeau._tensor.meta import NO_DATA, Pages, blank
 from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
 
 if TYPE_CHECKING:
@@ -143,9 +143,10 @@ class UntypedStorage:
             return UntypedStorage(self.array[index])
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
             raise TypeError(_no_index(index))
-        if not -self.array.size <= index < self.array.size:
-            raise IndexError(f"index {index} out of range for storage of size {self.array.size}")
-        return int(self.array[index])
+        numbers = self.numbers()
+        if not -numbers.size <= index < numbers.size:
+            raise IndexError(f"index {index} out of range for storage of size {numbers.size}")
+        return int(numbers[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
@@ -153,6 +154,8 @@ class UntypedStorage:
         elif not isinstance(index, (int, np.integer)) or isinstance(index, bool):
             raise RuntimeError(_no_index(index))
         numbers = value & 255 if isinstance(value, int) else value
+        if self.device is META:
+            return
         if isinstance(self.array, DeviceArray):
             assigned[0](self.array[index], np.asarray(numbers, np.uint8))
         else:
@@ -163,17 +166,24 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
-        return self.array.tolist()  # type: ignore[no-any-return]
+        return self.numbers().tolist()  # type: ignore[no-any-return]
+
+    def numbers(self) -> np.ndarray:
+        """The bytes, to be looked at. Raises NotImplementedError where there are none."""
+        if self.device is META:
+            raise NotImplementedError("Not available for 'meta' device type")
+        return self.array
 
     def clone(self) -> UntypedStorage:
-        """A copy in new memory."""
-        return UntypedStorage(self.array.copy())
+        """A copy in new memory; without memory, as this one, on the device "meta"."""
+        size = self.nbytes()
+        return UntypedStorage(blank(size) if self.device is META else self.array.copy())
 
     __copy__ = clone
 
     def new(self) -> UntypedStorage:
-        """An empty storage."""
-        return UntypedStorage(0)
+        """An empty storage on the same device."""
+        return UntypedStorage(0, device=self.device)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the class, or this storage where that class is asked for.
@@ -205,13 +215,22 @@ class UntypedStorage:
     def pin_memory(self, device: Any = None) -> UntypedStorage:
         """A copy in memory pinned for a GPU, itself if it is there. Raises RuntimeError without a
         GPU."""
+        if self.device is META:
+            raise TypeError("cannot pin 'torch.storage.UntypedStorage' only CPU memory can be "
+                            "pinned")  # fmt: skip
         check_pin(device)
         return self if is_pinned(self.array) else UntypedStorage(pinned_copy(self.array))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """This storage, or a copy on another device."""
         place = check_available(device)
-        return self if place is self.device else elsewhere[0](self, place)  # type: ignore[no-any-return]
+        if place is self.device:
+            return self
+        if self.device is META:
+            raise NotImplementedError(NO_DATA)
+        if place is META:
+            return UntypedStorage(self.nbytes(), device=place)
+        return elsewhere[0](self, place)  # type: ignore[no-any-return]
 
     @staticmethod
     def from_buffer(
@@ -226,6 +245,8 @@ class UntypedStorage:
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         if self.array.size % dtype.itemsize:
             raise RuntimeError(f"the length of data is not a multiple of {dtype.itemsize}")
+        if self.device is META:
+            return
         numbers = self.array.reshape(-1, size)
         numbers[...] = numbers[:, ::-1].copy()
 
@@ -236,6 +257,10 @@ class UntypedStorage:
                 f"size does not match, self was {self.nbytes()} bytes but src was "
                 f"{source.nbytes()} bytes"
             )
+        if self.device is META:
+            return self
+        if source.device is META:
+            raise NotImplementedError(NO_DATA)
         if self.device is source.device is CPU:
             self.array[...] = source.array
         else:
@@ -294,8 +319,10 @@ class UntypedStorage:
 
     def _move(self, size: int) -> None:
         """Larger memory, which begins with what there is."""
-        larger: Any = np.zeros(size, np.uint8)
-        if isinstance(self.array, DeviceArray):
+        larger: Any = blank(size) if self.device is META else np.zeros(size, np.uint8)
+        if self.device is META:
+            pass
+        elif isinstance(self.array, DeviceArray):
             larger = from_host(larger, self.array.place)
             assigned[0](larger[: self.array.size], self.array)
         else:
@@ -317,6 +344,8 @@ class UntypedStorage:
 
     def share_memory_(self) -> UntypedStorage:
         """Move to memory that other processes see; tensors that look at it keep the old one."""
+        if self.device is META:
+            raise RuntimeError("_share_fd_: only available on CPU")
         if not self.is_shared():
             from flambeau._runtime.shared_memory import SharedMemory
 
@@ -353,10 +382,18 @@ def _new_bytes(size: Any, place: Any) -> np.ndarray:
     """So many bytes, or those of a sequence of ints, each modulo 256."""
     if place is not None:
         _check_place(place if isinstance(place, device) else device(place))
+    found = check_available(place)
+    if found is META:
+        return blank(size if isinstance(size, int) else len(_bytes_of(size)))
     if isinstance(size, int):
         data = np.zeros(size, np.uint8)
-        found = check_available(place)
         return from_host(data, found) if found.type == "cuda" else data  # type: ignore[no-any-return]
+    data = _bytes_of(size)
+    return from_host(data, found) if found.type == "cuda" else data  # type: ignore[no-any-return]
+
+
+def _bytes_of(size: Any) -> np.ndarray:
+    """The bytes of a sequence of ints, each modulo 256."""
     kind = type(size).__name__
     if not hasattr(size, "__len__"):
         raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {kind}")

@@ -29,8 +29,18 @@ constructors: dict[str, Callable[..., Any]] = {}
 """What upper layers do for Tensor: made there, called here by name."""
 
 
+on_build: list[Callable[[str, Any], None]] = []
+"""Who is told of every public function that comes into being: who redirects them listens."""
+
+
 class _TensorMeta(type):
-    """Puts what guards subclasses before Tensor: see `overriding`."""
+    """Puts what guards subclasses before Tensor, see `overriding`, and tells of new methods."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if on_build and cls is Tensor and is_ours(value):
+            for listener in on_build:
+                listener(f"Tensor.{name}", value)
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **words: Any) -> Any:
         if len(bases) > 1:  # one that is no tensor may come first
@@ -43,6 +53,12 @@ class _TensorMeta(type):
         order = super().mro()
         arrange = constructors.get("order_of_bases")
         return order if arrange is None else arrange(cls, order)  # type: ignore[no-any-return]
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a method or property is the library's, and not one that a user puts on Tensor."""
+    module = getattr(getattr(value, "fget", value), "__module__", None) or ""
+    return module == "torch" or module.startswith("flambeau")
 
 
 class Counter:
@@ -87,7 +103,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         if cls is Tensor:
             return constructors["Tensor"](*args, **kwargs)  # type: ignore[no-any-return]
-        return _as_subclass(cls, constructors["Tensor"](*args))
+        return constructors["of_class"](constructors["Tensor"](*args), cls)  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> dt.dtype:
@@ -275,13 +291,6 @@ def wrap(data: Any) -> Tensor:
     result._data = data if type(data) is np.ndarray else as_array(data)
     if watch.results and modes.grad.enabled is None:
         result._inference = True
-    return result  # type: ignore[no-any-return]
-
-
-def _as_subclass(cls: type, tensor: Tensor) -> Tensor:
-    result: Any = new(cls)
-    constructors["share"](tensor, result)
-    result._storage = tensor._storage
     return result  # type: ignore[no-any-return]
 
 

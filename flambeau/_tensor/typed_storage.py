@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
-from flambeau._core.device import check_available
+from flambeau._core.device import META, check_available
 from flambeau._core.device import device as Device
 from flambeau._core.settings import warn_once
+from flambeau._tensor.meta import NO_DATA
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, storage_of
 
@@ -145,7 +146,7 @@ class TypedStorage:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the class, or this storage's values in another element type."""
         if dtype is None:
-            name = CLASS_NAMES.get(self.dtype)
+            name = None if self.device is META else CLASS_NAMES.get(self.dtype)
             return f"torch.{name}" if name else "torch.storage.TypedStorage"
         if isinstance(dtype, str):
             dtype = LEGACY_CLASSES[dtype.rpartition(".")[2]]
@@ -156,6 +157,7 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._untyped_storage.numbers()
         if not -self.size() <= index < self.size():
             raise IndexError(f"index {index} out of range for storage of size {self.size()}")
         return self._elements[index].item()
@@ -172,13 +174,15 @@ class TypedStorage:
             raise IndexError(
                 f"index {index} is out of bounds for dimension 0 with size {self.size()}"
             )
-        self._elements[index] = value.item() if isinstance(value, Tensor) else value
+        if self.device is not META:
+            self._elements[index] = value.item() if isinstance(value, Tensor) else value
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
+        self._untyped_storage.numbers()
         return self._elements.tolist()  # type: ignore[no-any-return]
 
     def fill_(self, value: Any) -> TypedStorage:
@@ -194,6 +198,10 @@ class TypedStorage:
                 f"size does not match, self was {self.nbytes()} bytes but src was "
                 f"{source.nbytes()} bytes"
             )
+        if self.device is META:
+            return self
+        if source.device is META:
+            raise NotImplementedError(NO_DATA)
         self._elements[...] = elements.astype(self.dtype.numpy_dtype)
         return self
 
@@ -267,8 +275,8 @@ class TypedStorage:
         return known  # type: ignore[no-any-return]
 
     def cpu(self) -> TypedStorage:
-        """A storage on the CPU, over the same memory."""
-        return wrap_typed(self._untyped_storage, self.dtype)
+        """A storage on the CPU; over the same memory if it is there."""
+        return wrap_typed(self._untyped_storage.cpu(), self.dtype)
 
     def is_shared(self) -> bool:
         """Whether other processes see this memory."""
@@ -294,6 +302,9 @@ class TypedStorage:
             warn_once("Casting complex values to real discards the imaginary part", 3)
             if dtype is not dt.bool_:
                 elements = elements.real
+        if self.device is META:
+            size = self.size() * dtype.itemsize
+            return wrap_typed(UntypedStorage(size, device=META), dtype)
         elements = elements.astype(dtype.numpy_dtype)
         return wrap_typed(UntypedStorage(elements.view(np.uint8)), dtype)
 
@@ -360,7 +371,8 @@ def _new_memory(where: str, data: tuple[Any, ...], dtype: Any, device: Any) -> U
         raise TypeError(f"new(): invalid data type '{type(data[0]).__name__}'")
     if isinstance(data[0], Tensor) or not hasattr(data[0], "__len__"):
         raise TypeError(where + f"Argument type not recognized: {type(data[0])}")
-    return UntypedStorage(np.array(list(data[0]), dtype.numpy_dtype).view(np.uint8))
+    made = UntypedStorage(np.array(list(data[0]), dtype.numpy_dtype).view(np.uint8))
+    return made if device is None else made.to(device=device)
 
 
 class _LegacyMeta(type):

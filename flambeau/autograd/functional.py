@@ -58,25 +58,49 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return tools.zeros(tensor._data.shape, tensor._data.dtype, tensor.device)  # type: ignore[no-any-return]
 
 
-def _gradients(outputs: Any, inputs: Any, starts: Any, create_graph: bool, strict: bool) -> Any:
-    """Gradients with zeros for what is not reached."""
+def _check_outputs(outputs: tuple[Tensor, ...]) -> None:
+    for position, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(f"Output {position} of the user-provided function does not require "
+                               "gradients. The outputs must be computed in a differentiable manner "
+                               "from the input when running in strict mode.")  # fmt: skip
+
+
+APART = "The output of the user-provided function is independent of input {}."
+APART_FROM_VECTOR = ("The gradient with respect to the input is independent of entry {} in the "
+                     "grad_outputs when using the double backward trick to compute forward mode "
+                     "gradients.")  # fmt: skip
+CONSTANT_JACOBIAN = "The jacobian of the user-provided function is independent of input {}."
+APART_FROM_ENTRY = ("The hessian of the user-provided function is independent of entry {} in the "
+                    "grad_jacobian.")  # fmt: skip
+CONSTANT_HESSIAN = "The hessian of the user-provided function is independent of input {}."
+STRICT = " This is not allowed in strict mode"
+NO_TRICK = " as it prevents from using the double backward trick to replace forward mode AD"
+
+
+def _gradients(outputs: Any, inputs: Any, starts: Any, create_graph: bool,
+               refused: str | None = None) -> Any:  # fmt: skip
+    """Gradients with zeros for what is not reached; RuntimeError if `refused` has words for it."""
     reached = [(o, s) for o, s in zip(outputs, starts, strict=True) if o.requires_grad]
-    if not reached:
-        if strict:
-            raise RuntimeError("Output 0 of the user-provided function does not require gradients. "
-                               "The outputs must be computed in a differentiable manner from the "
-                               "input when running in strict mode.")  # fmt: skip
-        return tuple(_zeros_like(x) for x in inputs)
-    found = grad([o for o, _ in reached], inputs, [s for _, s in reached], retain_graph=True,
-                 create_graph=create_graph, allow_unused=True)  # fmt: skip
-    if strict and any(g is None for g in found):
-        position = next(i for i, g in enumerate(found) if g is None)
-        raise RuntimeError(f"Output 0 of the user-provided function is independent of input "
-                           f"{position}. This is not allowed in strict mode.")  # fmt: skip
+    found: Any = [None] * len(inputs)
+    if reached:
+        found = grad([o for o, _ in reached], inputs, [s for _, s in reached], retain_graph=True,
+                     create_graph=create_graph, allow_unused=True)  # fmt: skip
+    for position, gradient in enumerate(found):
+        if gradient is None and refused is not None:
+            why = NO_TRICK if refused is APART_FROM_ENTRY else ""
+            raise RuntimeError(f"{refused.format(position)}{STRICT}{why}.")
     return tuple(_zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
 
 
-def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str) -> tuple[Tensor, ...]:
+def _check_learning(results: tuple[Tensor, ...], words: str) -> None:
+    """What `create_graph` promises can be differentiated: strictly, all of it."""
+    for position, result in enumerate(results):
+        if not result.requires_grad:
+            raise RuntimeError(f"{words.format(position)}{STRICT} when create_graph=True.")
+
+
+def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str, many: bool) -> tuple[Tensor, ...]:
     if v is None:
         if len(outputs) != 1 or outputs[0]._data.size != 1:
             raise RuntimeError(
@@ -85,6 +109,8 @@ def _vectors(v: Any, outputs: tuple[Tensor, ...], function: str) -> tuple[Tensor
             )
         return (tools.ones_like(outputs[0].detach()),)  # type: ignore[attr-defined]
     vectors = _as_tuple(v, "v", function)[1]
+    if len(vectors) != len(outputs) and not many:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(vectors) != len(outputs):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(outputs)} but got "
                            f"{len(vectors)}.")  # fmt: skip
@@ -103,9 +129,13 @@ def vjp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
         many, given = _as_tuple(inputs, "inputs", "vjp")
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        _, outputs = _as_tuple(output, OUTPUTS, "vjp")
-        vectors = _vectors(v, outputs, "vjp")
-        found = _gradients(outputs, prepared, vectors, create_graph, strict)
+        many_out, outputs = _as_tuple(output, OUTPUTS, "vjp")
+        if strict:
+            _check_outputs(outputs)
+        vectors = _vectors(v, outputs, "vjp", many_out)
+        found = _gradients(outputs, prepared, vectors, create_graph, APART if strict else None)
+        if strict and create_graph:
+            _check_learning(found, CONSTANT_JACOBIAN)
     result = found if many else found[0]
     return _finish(output, create_graph), _finish(result, create_graph)
 
@@ -114,22 +144,27 @@ def jvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
         strict: bool = False) -> tuple[Tensors, Tensors]:  # fmt: skip
     """(outputs, J·v): the Jacobian-vector product, one tensor per output."""
     with enable_grad():
-        _, given = _as_tuple(inputs, "inputs", "jvp")
-        vectors = _vectors(v, given, "jvp")
+        many_in, given = _as_tuple(inputs, "inputs", "jvp")
+        vectors = _vectors(v, given, "jvp", many_in)
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
         many, outputs = _as_tuple(output, OUTPUTS, "jvp")
-        products = _forward_products(outputs, prepared, vectors, create_graph, strict)
+        if strict:
+            _check_outputs(outputs)
+        refused = (APART, APART_FROM_VECTOR) if strict else (None, None)
+        products = _forward_products(outputs, prepared, vectors, create_graph, refused)
+        if strict and create_graph:
+            _check_learning(products, CONSTANT_JACOBIAN)
     result = products if many else products[0]
     return _finish(output, create_graph), _finish(result, create_graph)
 
 
 def _forward_products(outputs: Any, inputs: Any, vectors: Any, create_graph: bool,
-                      strict: bool) -> tuple[Tensor, ...]:  # fmt: skip
-    """J·v by differentiating vᵀ·J by v."""
+                      refused: tuple[str | None, str | None]) -> tuple[Tensor, ...]:  # fmt: skip
+    """J·v by differentiating vᵀ·J by v; `refused`: words for either step in strict mode."""
     dummies = tuple(_zeros_like(o).requires_grad_() for o in outputs)  # type: ignore[attr-defined]
-    rows = _gradients(outputs, inputs, dummies, True, strict)
-    return _gradients(rows, dummies, vectors, create_graph, False)  # type: ignore[no-any-return]
+    rows = _gradients(outputs, inputs, dummies, True, refused[0])
+    return _gradients(rows, dummies, vectors, create_graph, refused[1])  # type: ignore[no-any-return]
 
 
 def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = False,
@@ -150,7 +185,12 @@ def jacobian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fal
         many_out, outputs = _as_tuple(output, OUTPUTS, "jacobian")
         if not vectorize:
             _check_real(outputs)
-        blocks = tuple(_jacobian_of(o, prepared, create_graph, strict) for o in outputs)
+        if strict:
+            _check_outputs(outputs)
+        blocks = tuple(
+            _jacobian_of(output, prepared, create_graph, position if strict else None)
+            for position, output in enumerate(outputs)
+        )
     result = tuple(block if many_in else block[0] for block in blocks)
     return _finish(result if many_out else result[0], create_graph)
 
@@ -178,13 +218,18 @@ def _check_real(outputs: Any) -> None:
 
 
 def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
-                 strict: bool) -> tuple[Tensor, ...]:  # fmt: skip
-    """One output's derivatives, row by row."""
+                 place: int | None) -> tuple[Tensor, ...]:  # fmt: skip
+    """One output's derivatives, row by row. `place`: in strict mode, which output it is."""
+    refused = None if place is None else (
+        f"Output {place} of the user-provided function is independent of input {{}}."
+    )  # fmt: skip
     flat = output.reshape(-1)  # type: ignore[attr-defined]
     rows = []
     for position in range(flat._data.shape[0]):
         start = tools.ones_like(flat[position].detach())
-        rows.append(_gradients((flat[position],), inputs, (start,), create_graph, strict))
+        rows.append(_gradients((flat[position],), inputs, (start,), create_graph, refused))
+        if refused is not None and create_graph:
+            _check_learning(rows[-1], CONSTANT_JACOBIAN)
     if not rows:
         return tuple(
             tools.zeros((*output.shape, *x.shape), output._data.dtype, output.device)
@@ -197,8 +242,10 @@ def _jacobian_of(output: Tensor, inputs: Any, create_graph: bool,
     )
 
 
-def _scalar(output: Any, function: str) -> Tensor:
+def _scalar(output: Any, function: str, strict: bool) -> Tensor:
     _, outputs = _as_tuple(output, OUTPUTS, function)
+    if strict:
+        _check_outputs(outputs)
     if len(outputs) != 1:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
     if outputs[0]._data.size != 1:
@@ -230,7 +277,7 @@ def hessian(func: Callable[..., Any], inputs: Tensors, create_graph: bool = Fals
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def gradient(*parts: Tensor) -> Any:
-        found = jacobian(lambda *xs: _scalar(func(*xs), "hessian"), parts, True, strict)
+        found = jacobian(lambda *xs: _scalar(func(*xs), "hessian", strict), parts, True)
         if strict:
             _need_second_order(found)
         return tuple(found)
@@ -244,13 +291,18 @@ def vhp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     """(output, vᵀ·H) for a function of one value."""
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "vhp")
-        vectors = _vectors(v, given, "vhp")
+        vectors = _vectors(v, given, "vhp", many)
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        scalar = _scalar(output, "vhp")
+        scalar = _scalar(output, "vhp", strict)
         start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
-        first = _gradients((scalar,), prepared, (start,), True, strict)
-        found = _gradients(first, prepared, vectors, create_graph, strict)
+        first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
+        if strict:
+            _need_second_order(first)
+        refused = CONSTANT_JACOBIAN if strict else None
+        found = _gradients(first, prepared, vectors, create_graph, refused)
+        if strict and create_graph:
+            _check_learning(found, CONSTANT_HESSIAN)
     return _finish(output, create_graph), _finish(found if many else found[0], create_graph)
 
 
@@ -259,11 +311,16 @@ def hvp(func: Callable[..., Any], inputs: Tensors, v: Tensors = None, create_gra
     """(output, H·v) for a function of one value."""
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "hvp")
-        vectors = _vectors(v, given, "hvp")
+        vectors = _vectors(v, given, "hvp", many)
         prepared = _prepare(given, create_graph)
         output = func(*prepared)
-        scalar = _scalar(output, "hvp")
+        scalar = _scalar(output, "hvp", strict)
         start = tools.ones_like(scalar.detach())  # type: ignore[attr-defined]
-        first = _gradients((scalar,), prepared, (start,), True, strict)
-        found = _forward_products(first, prepared, vectors, create_graph, strict)
+        first = _gradients((scalar,), prepared, (start,), True, APART if strict else None)
+        if strict:
+            _need_second_order(first)
+        refused = (None, APART_FROM_ENTRY if strict else None)
+        found = _forward_products(first, prepared, vectors, create_graph, refused)
+        if strict and create_graph:
+            _check_learning(found, CONSTANT_HESSIAN)
     return _finish(output, create_graph), _finish(found if many else found[0], create_graph)

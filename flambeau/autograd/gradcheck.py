@@ -302,6 +302,9 @@ def gradgradcheck(
     @enable_grad()
     def gradients(*args: Any) -> Any:
         xs, gs = args[: len(args) - count], args[len(args) - count :]
+        for x, one in zip(xs, given, strict=True):  # forward mode hands on what does not learn
+            if isinstance(one, Tensor) and one.requires_grad and not x.requires_grad:
+                x.requires_grad_()
         outputs = [o for o in outputs_of(func(*xs)) if o.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         found = grad(outputs, wanted, gs, create_graph=True, allow_unused=True)

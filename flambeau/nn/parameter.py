@@ -11,7 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import Defaults, check_available, prepare
 from flambeau._core.layout import preserve_format
-from flambeau._ops.factories.filled import shape_of, untouched
+from flambeau._ops.factories.filled import memory, shape_of, untouched
 from flambeau._ops.table.namespace import ops
 from flambeau._tensor import overriding
 from flambeau._tensor.bits import share
@@ -146,7 +146,7 @@ def empty_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Paramete
     if numpy_dtype not in GRAD_DTYPES:
         raise RuntimeError(CANNOT_REQUIRE_GRAD)
     result = new(Parameter)
-    data = untouched(np.empty(shape, numpy_dtype))
+    data = untouched(memory(shape, numpy_dtype))
     result._data = placed(data) if Defaults.elsewhere else data
     result._requires_grad = True
     if modes.grad.inference:

@@ -44,7 +44,13 @@ def __getattr__(name: str) -> Any:
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode is on or one of the arguments takes part; plain tensors do not."""
+    """Whether a mode is on or one of the arguments takes part; plain tensors do not.
+
+    Raises:
+        TypeError: `relevant_args` is no iterable.
+    """
+    if not hasattr(relevant_args, "__iter__"):
+        raise TypeError("expected a sequence")
     return bool(modes.stacks.function_modes) or bool(overriding.overloaded(relevant_args))
 
 
@@ -63,13 +69,14 @@ def handle_torch_function(
 ) -> Any:
     """Let the innermost mode or one of `relevant_args` do what `public_api(*args, **kwargs)` asks.
 
-    Here plain tensors among `relevant_args` are asked too: they decline if others are there.
+    Here plain tensors among `relevant_args` are asked too: they decline if others are there. Inside
+    of the default `__torch_function__` nobody but modes is asked.
 
     Raises:
         TypeError: all of them returned NotImplemented.
     """
     found: list[Any] = []
-    for value in relevant_args:
+    for value in () if overriding.state.off else relevant_args:
         if type(value) is Tensor or overriding.takes_part(value):
             overriding.add_to(found, value)
     return overriding.handle(public_api, found, args, kwargs)

@@ -15,7 +15,7 @@ from flambeau._tensor.storage import UntypedStorage
 from flambeau.serialization.checks import brief, expect
 from flambeau.serialization.locations import Restore
 from flambeau.serialization.pickler import SavedStorages, TensorPickler
-from flambeau.serialization.storages import LoadedStorage, parse_identity, swap_bytes
+from flambeau.serialization.storages import LoadedStorage, as_text, parse_identity, swap_bytes
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -37,11 +37,15 @@ def load_legacy(data: memoryview, read_pickle: ReadPickle, restore: Restore) -> 
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {brief(version)}")
     system, position = read_pickle(position, None)
-    foreign = isinstance(system, dict) and system.get("little_endian") is False
+    foreign = isinstance(system, dict) and _is_big_endian(system)
     storages = LegacyStorages(len(data), restore)
     result, position = read_pickle(position, storages)
     keys, position = read_pickle(position, None)
     return result, storages.fill(data, position, keys, foreign=foreign)
+
+
+def _is_big_endian(system: dict[Any, Any]) -> bool:
+    return system.get("little_endian", system.get(b"little_endian")) is False
 
 
 class LegacyStorages:
@@ -83,7 +87,8 @@ class LegacyStorages:
     def fill(self, data: memoryview, position: int, keys: Any, *, foreign: bool) -> int:
         """Read the content of all storages, in the order of `keys`; returns where it ends."""
         # Texts first: hashing whatever else a file lists may fail, or take years.
-        is_list = type(keys) is list and all(type(key) is str for key in keys)
+        keys = [as_text(key) for key in keys] if type(keys) is list else [None]
+        is_list = all(type(key) is str for key in keys)
         expect(is_list and sorted(keys) == sorted(self.roots), "the storage keys differ")
         for key in keys:
             array, dtype = self.roots[key]

@@ -19,7 +19,7 @@ from flambeau._core.layout import Size, _Constant, layout
 from flambeau._runtime.cpu import over
 from flambeau._tensor import meta
 from flambeau._tensor.bits import set_bits
-from flambeau._tensor.tensor import Tensor, _as_subclass, without_memory, wrap
+from flambeau._tensor.tensor import Tensor, constructors, without_memory, wrap
 from flambeau.serialization.allowed import COPYING, Row
 from flambeau.serialization.checks import brief, expect, is_dunder
 from flambeau.serialization.sparse import rebuild_sparse_tensor
@@ -174,7 +174,7 @@ def rebuild_from_type_v2(function: Any, new_type: Any, arguments: Any, state: An
     expect(is_tensor_type, f"{brief(new_type)} is no Tensor type")
     result = function(*arguments)
     if type(result) is not new_type:
-        result = _as_subclass(new_type, result)
+        result = constructors["of_class"](result, new_type)
     if hasattr(new_type, "__setstate__"):
         result.__setstate__(state)
         return result  # type: ignore[no-any-return]

@@ -98,11 +98,11 @@ class StorageIdentity:
 
 def parse_identity(identity: tuple[Any, ...], length: int = 5) -> StorageIdentity:
     """Check a persistent id from a file. Raises UnpicklingError."""
-    word = _as_text(identity[0]) if identity else None
+    word = as_text(identity[0]) if identity else None
     expect(word == "storage", f"Only persistent_load of storage is allowed, but got {brief(word)}")
     expect(len(identity) == length, f"a storage id has {length} parts, got {len(identity)}")
     kind, key, location, numel = identity[1:5]
-    key, location = _as_text(key), _as_text(location)
+    key, location = as_text(key), as_text(location)
     expect(type(kind) is StorageType, f"a storage id names no storage type, but {brief(kind)}")
     if kind.name in QUANTIZED:
         raise NotImplementedError(f"torch.{kind.name}: quantized tensors are not supported")
@@ -113,8 +113,8 @@ def parse_identity(identity: tuple[Any, ...], length: int = 5) -> StorageIdentit
     return StorageIdentity(kind, key, location, numel)
 
 
-def _as_text(value: Any) -> Any:
-    """Files written by Python 2 hold internal words as bytes."""
+def as_text(value: Any) -> Any:
+    """A word of the format; `encoding="bytes"` leaves those of Python 2 as bytes."""
     return value.decode("latin1") if type(value) is bytes else value
 
 

@@ -40,6 +40,15 @@ def test_calls_are_looked_at_only_while_there_are_such_tensors():
     assert (modes.watch.active, modes.watch.results) == before
 
 
+def test_a_tensor_beyond_all_addresses_leaves_the_count_as_it_was():
+    before = modes.watch.active, modes.watch.results
+    with pytest.raises((OSError, RuntimeError)):
+        meta(1 << 60)
+    gc.collect()
+    assert (modes.watch.active, modes.watch.results) == before
+    assert torch.ones(2).to("meta").is_meta
+
+
 def test_numbers_are_refused():
     x = meta(2, 2)
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):

@@ -21,7 +21,7 @@ from flambeau._tensor.attributes import fields_of
 from flambeau._tensor.bits import set_bits, writes
 from flambeau._tensor.device_array import block_of
 from flambeau._tensor.pinned_arrays import is_pinned, pinned_copy
-from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
+from flambeau._tensor.tensor import Tensor, memory_of, method, new, provides, wrap
 from flambeau.autograd.history import bump, check_inplace, view_of
 
 
@@ -204,8 +204,14 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
                         "is not possible. Make sure your class inherits from Tensor.")  # fmt: skip
     with overriding.off():
         result: Any = ops.alias(self) if self.requires_grad else view_of(self, memory_of(self))
-    made = set_class(set_bits(result, False, False), cls)
-    return set_bits(made, self._conjugated, self._negated)
+    return of_class(result, cls)
+
+
+@provides("of_class")
+def of_class(tensor: Any, cls: Any) -> Any:
+    """A new tensor as one of a subclass; it keeps its memory, history and bits."""
+    bits = tensor._conjugated, tensor._negated
+    return set_bits(set_class(set_bits(tensor, False, False), cls), *bits)
 
 
 def set_class(tensor: Any, cls: Any) -> Any:

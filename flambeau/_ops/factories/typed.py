@@ -12,13 +12,15 @@ from flambeau._core.device import CPU, check_available
 from flambeau._core.layout import Size
 from flambeau._core.settings import warn_once
 from flambeau._ops.factories.filled import untouched
+from flambeau._ops.table.namespace import ops
+from flambeau._tensor import overriding
 from flambeau._tensor.conversion import copy_of
 from flambeau._tensor.storage import ARGUMENT_1, elements_under, is_storage
-from flambeau._tensor.tensor import Tensor, method, new, provides, storage_of, wrap
+from flambeau._tensor.tensor import Tensor, provides, wrap
 
 
 def legacy(element: dt.dtype, args: tuple[Any, ...], any_type: bool) -> Tensor:
-    """Nothing, sizes, a Size, a tensor (the same memory again) or a sequence.
+    """Nothing, sizes, a Size, a tensor (whose view is returned) or a sequence.
 
     `any_type`: whether a tensor may be of another type than `element`.
     """
@@ -65,9 +67,8 @@ def _of_sizes(element: dt.dtype, sizes: tuple[Any, ...]) -> Tensor:
 def _same_memory(element: dt.dtype, tensor: Tensor, any_type: bool) -> Tensor:
     if not any_type and tensor.dtype is not element:
         raise TypeError(f"expected {_described(element)} (got {_described(tensor.dtype)})")
-    result = new(Tensor)
-    result._data, result._storage = tensor._data, storage_of(tensor)
-    return result  # type: ignore[no-any-return]
+    with overriding.off():
+        return ops.alias(tensor)  # type: ignore[no-any-return]
 
 
 C_NAMES = {
@@ -144,9 +145,8 @@ for _name, _element in NAMES.items():
     )  # fmt: skip
 
 
-@method
-def new_(self: Tensor, *args: Any, device: Any = None, size: Any = None,
-         other: Any = None) -> Tensor:  # fmt: skip
+def new(self: Tensor, *args: Any, device: Any = None, size: Any = None,
+        other: Any = None) -> Tensor:  # fmt: skip
     """A tensor of this one's type: `x.new(2, 3)`, `x.new([1, 2])`, `x.new(size=(2, 3))`."""
     place = check_available(self.device if device is None else device)
     if other is not None:
@@ -156,8 +156,7 @@ def new_(self: Tensor, *args: Any, device: Any = None, size: Any = None,
     return made if place is CPU or made.device is place else made.to(place)  # type: ignore[attr-defined, no-any-return]
 
 
-Tensor.new = new_  # type: ignore[attr-defined]
-del Tensor.new_  # type: ignore[attr-defined]
+Tensor.new = new  # type: ignore[attr-defined]
 
 
 def _typed(name: str) -> Any:

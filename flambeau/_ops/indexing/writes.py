@@ -289,6 +289,7 @@ def put(data: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: boo
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.size}, index.numel() = {index.size}"
         )
+    outputs.check_no_overlap(data, (index, source))
     positions = flat_positions(index, data.size, "put_")
     if accumulate:
         reduce_at(data, positions, source, np.add)

@@ -255,7 +255,16 @@ def lu_solve(
             f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
         )
     check_kernel(factors, "linalg.lu_solve_cpu")
+    _check_pivots(pivots, factors.shape[-1])
     return _solve_from_lu(factors, pivots, b, adjoint)
+
+
+def _check_pivots(pivots: Array, rows: int) -> None:
+    for outside, bound in (((pivots < 1).any(), "greater or equal to 1"),
+                           ((pivots > rows).any(), "smaller or equal to LU.size(-2)")):  # fmt: skip
+        if outside:
+            raise RuntimeError(f"Pivots given to lu_solve must all be {bound}. Did you properly "
+                               "pass the result of lu_factor?")  # fmt: skip
 
 
 def _solve_from_lu(factors: Array, pivots: Array, b: Array, conjugate: bool) -> Array:

@@ -37,18 +37,23 @@ def einsum(*args: Any) -> Any:
     tensor(11.)
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or "
-                         "at least one operand and its subscripts list")  # fmt: skip
+        raise ValueError(NO_OPERAND)
     if len(args) == 3 and args[0].__class__ is str and isinstance(args[1], Tensor):
         known = PLANS.get((args[0], args[1]._data.shape, args[2]._data.shape))
         if known is not None:
             return known.run(args[1], args[2])
     equation, operands = _arguments(args)
+    if not operands:
+        raise ValueError(NO_OPERAND)
     inputs, output = _parse(equation, operands)
     contraction = _Contraction(inputs, output, operands)
     if len(operands) == 2:
         _remember(equation, contraction, operands)
     return contraction.run()
+
+
+NO_OPERAND = ("einsum(): must specify the equation string and at least one operand, or at least "
+              "one operand and its subscripts list")  # fmt: skip
 
 
 def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:

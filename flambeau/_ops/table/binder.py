@@ -142,7 +142,8 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer))
 
 
-def _is_number(value: Any) -> bool:
+def fits_number(value: Any) -> bool:
+    """Whether a value may stand for a number: also a tensor without dims, unless it learns."""
     if isinstance(value, Tensor):
         return value.ndim == 0 and not value.requires_grad
     return isinstance(value, (int, float, complex, np.number, np.bool_))
@@ -150,16 +151,16 @@ def _is_number(value: Any) -> bool:
 
 def is_plain_number(value: Any) -> bool:
     """Whether a value is a number, and no tensor."""
-    return not isinstance(value, Tensor) and _is_number(value)
+    return not isinstance(value, Tensor) and fits_number(value)
 
 
 def _is_real(value: Any) -> bool:
-    return _is_number(value) and not isinstance(value, complex)
+    return fits_number(value) and not isinstance(value, complex)
 
 
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
-    "Scalar": _is_number,
+    "Scalar": fits_number,
     "int": is_integer,
     "float": _is_real,
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
@@ -269,7 +270,25 @@ def argument_error(op: Op, values: list[Any]) -> TypeError | None:
     for position, (argument, value) in enumerate(zip(op.schema.arguments, values, strict=True)):
         if not fits(argument, value):
             return type_error(op, position, value)
+        wrong = _wrong_element(argument, value) if argument.type == "int" else None
+        if wrong:
+            return _unpacking_error(op, argument, *wrong)
     return None
+
+
+def _unpacking_error(op: Op, argument: Argument, place: int, item: Any) -> TypeError:
+    """Torch's TypeError for a list of ints that begins with one and goes on with something else."""
+    what = f"type must be {type_text(argument)},but got {type_name(item)}"
+    return TypeError(f"{shown_name(op)}(): argument '{python_name(op, argument)}' failed to unpack "
+                     f'the object at pos {place + 1} with error "{what}"')  # fmt: skip
+
+
+def shown_name(op: Op) -> str:
+    """How errors call a row: `linalg_norm` for `linalg.norm`."""
+    return f"{op.namespace}_{op.public}" if op.namespace in PREFIXED else op.public
+
+
+PREFIXED = ("linalg", "fft", "special")
 
 
 def type_error(op: Op, position: int, value: Any) -> TypeError:
@@ -283,11 +302,11 @@ def type_error(op: Op, position: int, value: Any) -> TypeError:
                          f"got {type(element[1]).__name__}")  # fmt: skip
     if element is not None:
         return TypeError(
-            f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+            f"{shown_name(op)}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
             f"but found element of type {type_name(element[1])} at pos {element[0]}"
         )
     return TypeError(
-        f"{op.public}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
+        f"{shown_name(op)}(): argument '{python_name(op, argument)}' {place}must be {wanted}, "
         f"not {plain_type_name(value)}"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 
@@ -33,7 +34,7 @@ def require_sizes(ndim: int, *dims: int) -> None:
 
 
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
-    """Several dims, each once. None and () stand for all dims."""
+    """Several dims, each once. None and () stand for all dims. TypeError for what is no int."""
     if dims.__class__ is tuple and len(dims) == 1 and dims[0].__class__ is int:
         dims = dims[0]  # how generated functions hand on a single dim
     if dims.__class__ is int:
@@ -44,8 +45,8 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     if isinstance(dims, str):
         raise TypeError(f"dims have to be ints, not {dims!r}")
     if isinstance(dims, int) or not isinstance(dims, (tuple, list, Sequence)):
-        dims = (int(dims),)
-    wrapped = tuple([wrap_dim(int(dim), ndim) for dim in dims])
+        dims = (dims,)
+    wrapped = tuple([wrap_dim(index(dim), ndim) for dim in dims])
     for dim in wrapped:
         if wrapped.count(dim) > 1:
             raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")

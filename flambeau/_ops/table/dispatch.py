@@ -66,7 +66,7 @@ def base_scope(op: Op) -> dict[str, Any]:
         "wants_grad": pointwise.wants_grad, "write_out": write_out, "check_out": check_out,
         "check_inplace": check_inplace, "bump": bump, "inplace_array": inplace_array,
         "asarray": np.asarray, "plain_integer": plain_integer,
-        "repeated": repeated,
+        "repeated": repeated, "number_in": number_in,
         "AttributeError": AttributeError, "TypeError": TypeError, "Exception": Exception,
         "size_list": size_list, "named_sizes": named_sizes, "fallback": fallback,
         "required": required, "in_earlier_form": earlier_forms.in_earlier_form,
@@ -491,12 +491,19 @@ def argument_text(op: Op, argument: Any) -> str:
             return f"[None if t is None else t._data for t in {name}]"
         return f"None if {name} is None else {name}._data" if argument.optional else f"{name}._data"
     if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
-        return f"{name}.item() if isinstance({name}, Tensor) else {name}"
+        return f"number_in({name}) if isinstance({name}, Tensor) else {name}"
     if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
         return f"{name} if {name}.__class__ is tuple else repeated({name}, {argument.length})"
     if argument.type == "int" and not argument.is_list:
         return f"{name} if {name}.__class__ is int else plain_integer({name})"
     return name
+
+
+def number_in(tensor: Any) -> Any:
+    """The number of a tensor that stands for one. TypeError if it has dims, or learns."""
+    if not binder.fits_number(tensor):
+        raise TypeError("a tensor that is no number")
+    return tensor.item()
 
 
 def plain_integer(value: Any) -> Any:

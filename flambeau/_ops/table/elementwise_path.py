@@ -236,7 +236,7 @@ class Path:
 
     def _number(self, value: Any, values: tuple[Any, ...]) -> Any:
         """A Python number, also from a 0-dim tensor or a NumPy scalar."""
-        if isinstance(value, Tensor) and value._data.ndim == 0:
+        if isinstance(value, Tensor) and binder.fits_number(value):
             return value._data.item()
         number = kind.number_of(value)
         if number is None:

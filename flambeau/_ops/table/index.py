@@ -469,6 +469,7 @@ swapdims_ t_ transpose_ unsqueeze_
 
 PROVIDES = {
     "copying.copies": "set_data",
+    "copying.tensor_methods": "of_class",
     "cuda.dispatch": "by_the_host expect_cuda",
     "cuda.generators": "check_stream cuda_stream cuda_streams",
     "cuda.quick": "quick_on_gpu",

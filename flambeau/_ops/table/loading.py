@@ -8,12 +8,12 @@ import.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from flambeau._core.missing import MissingAttribute
 from flambeau._ops.table import index
-from flambeau._tensor.tensor import Tensor, constructors
+from flambeau._tensor.tensor import Tensor, constructors, on_build
 
 PACKAGE = "flambeau._ops"
 _modules_of: dict[str, list[str]] = {}
@@ -57,12 +57,8 @@ def indexed_names() -> Iterator[str]:
     return iter(_modules_of)
 
 
-on_build: list[Callable[[str, Any], None]] = []
-"""What is told of every public function that comes into being: who redirects them listens."""
-
-
 def announce(name: str, function: Any) -> None:
-    """Tell who listens that a function is there; methods are called `Tensor.relu`."""
+    """Tell who listens that a function is there; of methods, `Tensor.relu`, the class tells."""
     for listener in on_build:
         listener(name, function)
 
@@ -86,8 +82,6 @@ class LazyAttribute:
 
             found = method_of(self.name)
             setattr(Tensor, self.name, found)
-        if on_build:
-            announce(f"Tensor.{self.name}", found)
         return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

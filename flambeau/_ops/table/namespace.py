@@ -179,7 +179,6 @@ class LazyMethod:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         function = self.build()
         setattr(Tensor, self.name, function)
-        loading.announce(f"Tensor.{self.name}", function)
         return function if instance is None else function.__get__(instance, owner)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._ops.table import pointwise as kind
+from flambeau._ops.table.binder import fits_number
 from flambeau._ops.table.outputs import check_cast, check_partial_overlap
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, wrap
@@ -76,6 +77,10 @@ def scaled(tensor: Any, other: Any, alpha: Any, op: Any, target: Any = None) -> 
 
     `target`: what the result is to be written to.
     """
+    if isinstance(alpha, Tensor):
+        if not fits_number(alpha):
+            raise TypeError(f"{op.public}(): argument 'alpha' must be Number, not Tensor")
+        alpha = alpha.item()  # type: ignore[attr-defined]
     try:
         common = kind.common_dtype([v for v in (tensor, other) if v is not None])
     except NotStrided:

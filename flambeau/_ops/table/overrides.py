@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from flambeau._core import modes
-from flambeau._ops.table import binder, loading
+from flambeau._ops.table import binder
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor import conversion, overriding
 from flambeau._tensor.overriding import PLAIN, asked
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, is_ours, on_build
 from flambeau.autograd.backward import grad
 
 
@@ -77,26 +78,56 @@ def through(
     return result if taken else before(*args, **kwargs)
 
 
+def through_operator(
+    function: Callable[..., Any],
+    before: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The same for one of Python's operators, which may leave it to the other operand."""
+    try:
+        return through(function, before, args, kwargs)
+    except TypeError:
+        return NotImplemented
+
+
 def _guard(name: str, function: Any) -> None:
-    """Redirect a function that is the body of a composite."""
+    """Redirect a function that is the body of a composite, or a method that is no row's."""
+    if not isinstance(function, FunctionType) or not is_ours(function):
+        return
     rows = getattr(function, "ops", None) or [getattr(function, "op", None)]
     if name in UNGUARDED or all(op is not None and op.kind != "composite" for op in rows):
         return
-    if not name.startswith("Tensor.") and not name.endswith("_"):
+    holder, _, own = name.rpartition(".")
+    if holder == "Tensor":
+        _guard_method(own, function)
+    elif not (own.startswith("_") and own.endswith("_")):
         _composites.add(function, partial(through, function), unless=PLAIN)
 
 
-UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray"))
-"""Functions that nobody takes over."""
+def _guard_method(own: str, function: Any) -> None:
+    """`torch.Tensor.size(x)` asks as `x.size()` does."""
+    if own in overriding.IGNORED or (own.startswith("_") and not own.endswith("__")):
+        return
+    public = getattr(Tensor, overriding.CALLED.get(own, own))
+    call = through_operator if own in overriding.BINARY else through
+    _composites.add(function, partial(call, public), unless=PLAIN)
+
+
+UNGUARDED = frozenset(("is_tensor", "is_storage", "typename", "tensor", "as_tensor", "asarray",
+                       "Tensor.new"))  # fmt: skip
+"""Functions whose arguments take nothing over."""
 
 
 def guard_composites() -> None:
     """Redirect all composites, also those that are built later."""
     from flambeau._ops.table import namespace
 
+    on_build.append(_guard)  # first: methods of operators build what they call
     for name, function in [*namespace._functions.items(), ("grad", grad)]:
         _guard(name, function)
-    loading.on_build.append(_guard)
+    for name, function in list(vars(Tensor).items()):
+        _guard(f"Tensor.{name}", function)
 
 
 overriding.first_class.append(guard_composites)
@@ -128,7 +159,7 @@ def watch_all() -> None:
         if Watched.modes == 1:
             for name, function in _everything():
                 _watch(name, function)
-            loading.on_build.append(_watch)
+            on_build.append(_watch)
 
 
 def watch_no_more() -> None:
@@ -136,7 +167,7 @@ def watch_no_more() -> None:
     with Watched.lock:
         Watched.modes -= 1
         if not Watched.modes:
-            loading.on_build.remove(_watch)
+            on_build.remove(_watch)
             Watched.redirection.end()
 
 

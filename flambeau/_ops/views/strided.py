@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import modes
+from flambeau._core.device import META
 from flambeau._core.layout import (
     channels_last,
     channels_last_3d,
@@ -226,7 +227,8 @@ _inplace_view("t_", _matrix_transposed, "TBackward1")
 def _elements(storage: UntypedStorage, numpy_dtype: Any) -> np.ndarray:
     """All of a storage as elements of a type."""
     size = numpy_dtype.itemsize
-    return storage.array[: storage.nbytes() // size * size].view(numpy_dtype)
+    found = storage.array[: storage.nbytes() // size * size].view(numpy_dtype)
+    return found.view(Meta) if storage.device is META else found
 
 
 def _grow(storage: UntypedStorage, nbytes: int) -> None:
@@ -249,6 +251,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {names[0]} to a tensor of type "
                                f"{names[1]}")  # fmt: skip
         if size is None:
+            _check_place(self, source)
             return _point_to(self, source._data, storage_of(source), edge_of(source))
         if not source.is_contiguous():  # type: ignore[attr-defined]
             raise RuntimeError("passed in tensor to be used as storage must be contiguous")
@@ -257,6 +260,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     storage = getattr(source, "_untyped_storage", source)
     if storage is not source:
         elements_under(source, self.dtype, ARGUMENT_1)
+    _check_place(self, storage)
     flat = _elements(storage, element)
     if size is None:
         return _point_to(self, flat, storage)
@@ -267,7 +271,15 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         _reach(self, storage, size, steps, storage_offset, reach * element.itemsize)
         flat = _elements(storage, element)
     steps = tuple([step * element.itemsize for step in steps])
-    return _point_to(self, strided(flat, size, steps, storage_offset * element.itemsize), storage)
+    data = strided(flat, size, steps, storage_offset * element.itemsize)
+    return _point_to(self, data.view(Meta) if isinstance(flat, Meta) else data, storage)
+
+
+def _check_place(target: Tensor, source: Any) -> None:
+    if source.device is not target.device:
+        raise RuntimeError(f'Attempted to set the storage of a tensor on device "{target.device}" '
+                           f'to a storage on different device "{source.device}".  This is no '
+                           "longer allowed; the devices must match.")  # fmt: skip
 
 
 def _reach(target: Tensor, storage: UntypedStorage, size: Any, steps: Any, offset: int,

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from flambeau._ops.table import loading, namespace
+from flambeau._ops.table import namespace
 from flambeau._ops.table.redirection import Redirection
 from flambeau._tensor.conversion import from_numpy, tensor
-from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.tensor import Tensor, on_build
 
 Handler = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 """What is called instead: with the public name, the operator itself, and its arguments."""
@@ -36,11 +36,11 @@ def redirected(handler: Handler) -> Iterator[None]:
         try:
             for name, function in _functions():
                 redirect(name, function)
-            loading.on_build.append(redirect)
+            on_build.append(redirect)
             yield
         finally:
-            if redirect in loading.on_build:
-                loading.on_build.remove(redirect)
+            if redirect in on_build:
+                on_build.remove(redirect)
             redirection.end()
 
 
