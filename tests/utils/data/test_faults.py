@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -425,9 +426,11 @@ def running(folder: Path, method: str, pause: float) -> Iterator[tuple[Any, list
     script.write_text(PROGRAM)
     command = [sys.executable, str(script), method, str(pause)]
     path = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
-    with subprocess.Popen(
+    with tempfile.TemporaryDirectory() as left_behind, subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+        # what is killed leaves its temporary folders
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": left_behind},
     ) as program:  # fmt: skip
         try:
             assert program.stdout is not None
