@@ -3,7 +3,7 @@
 #
 #     scripts/gpu_check.sh FOLDER [PART...]
 #
-# Parts are programs in scripts/gpu_check/ and programs of the conformance suite; each writes
+# Parts are programs and packages in scripts/gpu_check/ and programs of the conformance suite; each writes
 # FOLDER/PART.json and FOLDER/PART.log, and stops after its time. Without names, all run, those
 # whose result is there already left out. PyTorch, where it is installed, is timed beside.
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,10 +29,10 @@ part() { # name, seconds, command
 
 named=$*
 wanted=${named:-driver kernels libraries training facts golden random operators products}
-script="python3 scripts/gpu_check"
-part driver 45 $script/driver.py --out "$out/driver.json"
+script="python3 scripts/gpu_check" package="python3 -m scripts.gpu_check"
+part driver 45 $package.driver --out "$out/driver.json"
 part kernels 75 $script/kernels.py --out "$out/kernels.json"
-part libraries 75 $script/libraries.py --out "$out/libraries.json"
+part libraries 75 $package.libraries --out "$out/libraries.json"
 part training 90 $script/training.py --out "$out/training.json"
 part facts 40 python3 tests/cuda/emulated.py
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ ROWS = functional_calls.rows()
 TEXT = "def call_{index}({names}):\n    return {call}\n"
 
 
-@cache
-def programs() -> Path:
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a function for each row."""
-    import tempfile
-
     parts = []
     for index, (call, inputs) in enumerate(ROWS):
         parts.append(TEXT.format(index=index, names=", ".join(map(name_of, inputs)), call=call))
-    path = Path(tempfile.mkdtemp()) / "functional_programs.py"
+    path = tmp_path_factory.mktemp("programs") / "functional_programs.py"
     path.write_text("\n\n".join(parts), "utf-8")
     return path
 
@@ -89,10 +86,10 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(ROWS)), ids=[call for call, _ in ROWS])
-def test_call(index: int) -> None:
+def test_call(index: int, programs: Path) -> None:
     """Our script does what torch's does, and so does its archive in torch."""
     _, inputs = ROWS[index]
-    ours, theirs = (compiled(programs(), f"call_{index}", lib) for lib in ("flambeau", "torch"))
+    ours, theirs = (compiled(programs, f"call_{index}", lib) for lib in ("flambeau", "torch"))
     found, said = outcome(ours, "flambeau", inputs)
     wanted, meant = outcome(theirs, "torch", inputs)
     assert_same(found, wanted)

@@ -9,9 +9,14 @@ FILE = (
     "torch.save({'w': torch.arange(3.0), 'v': [1, 'a']}, b)\nb.seek(0)\n"
 )
 ON_DISK = (
-    "import tempfile\nd = tempfile.mkdtemp() + '/f.pt'\n"
+    "import tempfile\nh = tempfile.TemporaryDirectory()\nd = h.name + '/f.pt'\n"
     "torch.save({'w': torch.arange(3.0)}, d)\nfrom pathlib import Path\n"
 )
+SIXTEEN_BYTES = (
+    "import tempfile\nh = tempfile.TemporaryDirectory()\nd = h.name + '/f'\n"
+    "with open(d, 'wb') as w:\n    w.write(bytes(16))\nw = 0\n"
+)
+GONE = "h.cleanup()\nh = d = 0\n"
 TRACED = "f = lambda x: x + torch.rand(2)\n"
 LISTED = "names = lambda p: sorted(set(e.key for e in p.key_averages()))\n"
 
@@ -45,7 +50,7 @@ ON_FILES: tuple[Program, ...] = (
             FILE + "r = torch.load(b, mmap=VALUE)['w']\n"),
     Program("torch.load", "mmap", ("None", "False", "True"),
             ON_DISK + "r = torch.load(d, mmap=VALUE)['w']\n"
-            "n = r.untyped_storage().filename is None\nd = 0\n"),
+            "n = r.untyped_storage().filename is None\n" + GONE),
     Program("torch.load", "weights_only", ("None", "True", "False"),
             "import io, fractions\nb = io.BytesIO()\ntorch.save(fractions.Fraction(1, 2), b)\n"
             "b.seek(0)\nr = str(torch.load(b, weights_only=VALUE))\n"),
@@ -92,17 +97,15 @@ ON_FILES: tuple[Program, ...] = (
             "torch.serialization.set_default_mmap_options(VALUE)\n"
             "r = torch.load(d, mmap=True)['w']\nr[0] = 5\n"
             "torch.serialization.set_default_mmap_options(old)\n"
-            "r = torch.load(d)['w']\nd = 0\n"),
+            "r = torch.load(d)['w']\n" + GONE),
     Program("torch.UntypedStorage.from_file", "shared", SWITCH,
-            "import tempfile\nd = tempfile.mkdtemp() + '/f'\nw = open(d, 'wb').write(bytes(16))\n"
-            "s = torch.UntypedStorage.from_file(d, VALUE, 16)\ns[0] = 7\n"
-            "r = open(d, 'rb').read()[0]\nd = 0\n"),
+            SIXTEEN_BYTES + "s = torch.UntypedStorage.from_file(d, VALUE, 16)\ns[0] = 7\n"
+            "with open(d, 'rb') as w:\n    r = w.read()[0]\nw = 0\n" + GONE),
     Program("torch.from_file", "shared", ("None", *SWITCH),
-            "import tempfile\nd = tempfile.mkdtemp() + '/f'\nw = open(d, 'wb').write(bytes(16))\n"
-            "t = torch.from_file(d, VALUE, 4)\nt[0] = 7\nr = open(d, 'rb').read()[2]\nd = 0\n"),
+            SIXTEEN_BYTES + "t = torch.from_file(d, VALUE, 4)\nt[0] = 7\n"
+            "with open(d, 'rb') as w:\n    r = w.read()[2]\nw = 0\n" + GONE),
     Program("torch.from_file", "size", ("0", "2", "4"),
-            "import tempfile\nd = tempfile.mkdtemp() + '/f'\nw = open(d, 'wb').write(bytes(16))\n"
-            "r = torch.from_file(d, size=VALUE)\nd = 0\n"),
+            SIXTEEN_BYTES + "r = torch.from_file(d, size=VALUE)\n" + GONE),
     # ---- storages
     Program("torch.UntypedStorage.type", "dtype", ("None", "torch.float32", "'torch.FloatStorage'"),
             "r = torch.ones(2).untyped_storage().type(VALUE)\nr = str(type(r))\n"),

@@ -183,20 +183,20 @@ class AcrossWriter(Writer):
 
     def leaf(self, node: Node, stage: int, i: str, count: str) -> str | None:
         """What is loaded for a vector, or known for its rows."""
-        kind = self.kind(node)
-        if kind == "full":
-            address = f"{node.name}_at + ({i} * step + c)"
-            found = f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
-            return f"A({found})"
-        if kind == "along":
-            return f"splat(A({node.name}[{i}]), W)"
-        if kind == "position":
-            return f"splat(i32({i}), W)"
-        if kind in ("number", "length"):
-            return node.name
         if self.plan.is_loaded(node, stage):
             return f"load({self.keep_address(self.plan.kept[node][1], i)}, W)"
-        return None if node.varies else f"load({self.stored[node]} + c, W)"
+        address = f"{node.name}_at + ({i} * step + c)"
+        found = f"load_part({address}, {count}, W)" if count else f"load({address}, W)"
+        texts = {
+            "full": f"A({found})",
+            "along": f"splat(A({node.name}[{i}]), W)",
+            "position": f"splat(i32({i}), W)",
+        }
+        return self.at_place(node, texts)
+
+    def of_row(self, node: Node) -> str:
+        """What the vector's rows have."""
+        return f"load({self.stored[node]} + c, W)"
 
 
 def across_text(plan: Plan) -> str:

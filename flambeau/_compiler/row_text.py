@@ -13,7 +13,7 @@ numbers of A; STREAM, whether results go past the caches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flambeau._compiler.fuse import EXPENSIVE, Node, Plan
@@ -64,6 +64,7 @@ class Writer:
         self.lines: list[str] = []
         self.depth = 1
         self.count = 0
+        self.values: dict[Node, str] = {}
 
     def line(self, text: str) -> None:
         """One line."""
@@ -90,6 +91,20 @@ class Writer:
         if node.op == "parameter":
             return self.plan.kinds[node.name]
         return node.op if node.op in ("length", "position") else ""
+
+    def at_place(self, node: Node, texts: Mapping[str, str]) -> str | None:
+        """The text of a leaf at one place of a row: `texts` has those of its kinds. None for what
+        is computed there."""
+        kind = self.kind(node)
+        if kind in texts:
+            return texts[kind]
+        if kind in ("number", "length"):
+            return node.name
+        return None if node.varies else self.of_row(node)
+
+    def of_row(self, node: Node) -> str:
+        """The text of what is the same for a whole row, and known."""
+        return self.values[node]
 
     def named(self, kind: str) -> list[str]:
         """The parameters of a kind."""
@@ -189,7 +204,7 @@ class AlongWriter(Writer):
         with self.block("for row in range(rows * task // tasks, rows * (task + 1) // tasks):"):
             for name in self.full_names():
                 self.line(f"{name}_at = {name} + row * row_step")
-            self.values: dict[Node, str] = {}
+            self.values = {}
             last = max(node.stage for node in plan.nodes.values())
             for stage in range(last + 1):
                 self.constants(stage)
@@ -365,18 +380,12 @@ class AlongWriter(Writer):
 
     def leaf(self, node: Node, stage: int, i: str, count: str) -> str | None:
         """What is loaded for a vector, or known for the row."""
-        kind = self.kind(node)
-        if kind in ("full", "along"):
-            return f"A({self.get(f'{node.name}_s + {i}', count)})"
-        if kind == "position":
-            return f"lanes(i32, W) + i32(s * n + {i})"
-        if kind == "segment":
-            return f"{node.name}_s"
-        if kind in ("number", "length"):
-            return node.name
         if self.plan.is_loaded(node, stage):
             return self.get(f"keep{self.plan.kept[node][1]}_s + {i}", count)
-        return None if node.varies else self.values[node]
+        loaded = f"A({self.get(f'{node.name}_s + {i}', count)})"
+        position = f"lanes(i32, W) + i32(s * n + {i})"
+        return self.at_place(node, {"full": loaded, "along": loaded, "position": position,
+                                    "segment": f"{node.name}_s"})  # fmt: skip
 
     def get(self, address: str, count: str) -> str:
         """A vector in memory."""

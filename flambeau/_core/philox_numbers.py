@@ -24,9 +24,4 @@ from flambeau._core.philox_sample import (
     rrelu_noise,
     standard_gamma,
 )
-
-__all__ = [
-    "bernoulli_", "bernoulli_tensor_", "binomial", "cauchy_", "dirichlet", "dropout_mask_",
-    "exponential_", "geometric_", "log_normal_", "multinomial", "normal_", "poisson", "random_",
-    "random_from_to_", "randperm", "rrelu_noise", "standard_gamma", "uniform_",
-]  # fmt: skip
+from flambeau._core.random_numbers import __all__  # the CPU's stream draws under the same names

@@ -122,8 +122,12 @@ class ProcessContext:
         return ProcessExitedException(told, index, process.pid, code, name)
 
     def __del__(self) -> None:
-        for file in self.error_files:
-            Path(file).unlink(missing_ok=True)
+        _remove(self.error_files)
+
+
+def _remove(files: list[str]) -> None:
+    for file in files:
+        Path(file).unlink(missing_ok=True)
 
 
 class SpawnContext(ProcessContext):
@@ -137,16 +141,21 @@ def start_processes(
     """Run `fn(i, *args)` in `nprocs` processes, i from 0; wait for them if `join`, else return a
     context to join."""
     context = multiprocessing.get_context(start_method)
-    processes, files = [], []
-    for index in range(nprocs):
-        descriptor, file = tempfile.mkstemp(prefix="flambeau-multiprocessing-", suffix=".error")
-        os.close(descriptor)
-        made: Any = context.Process(  # type: ignore[attr-defined]
-            target=_run, args=(fn, index, args, file), daemon=daemon
-        )
-        made.start()
-        processes.append(made)
-        files.append(file)
+    processes: list[Any] = []
+    files: list[str] = []
+    try:
+        for index in range(nprocs):
+            descriptor, file = tempfile.mkstemp(prefix="flambeau-multiprocessing-", suffix=".error")
+            files.append(file)
+            os.close(descriptor)
+            made: Any = context.Process(  # type: ignore[attr-defined]
+                target=_run, args=(fn, index, args, file), daemon=daemon
+            )
+            made.start()
+            processes.append(made)
+    except BaseException:  # what cannot be sent to a process, or Ctrl-C
+        _remove(files)
+        raise
     running = ProcessContext(processes, files)
     if not join:
         return running

@@ -36,6 +36,8 @@ OPEN_FILES = re.compile(r"/proc/(\d+|self)/(task/\d+/)?fd|/dev/fd")
 """Folders whose files are open ones, by their descriptors."""
 FORBIDDEN = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
 UNREPLACED = frozenset((errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES))
+# Others may have put a pipe, which would be waited for, or a link where a left file would be.
+PLAINLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 LONGEST_NAME = 200  # bytes of the file's name in its neighbour's: file systems allow 255 in all
 # Folders on some file systems cannot be opened or synced; the rename has happened all the same.
 UNSYNCED = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
@@ -48,6 +50,9 @@ def atomic_write(path: str) -> Iterator[IO[bytes]]:
     When the block raises, the neighbour is removed and `path` is as it was. Raises OSError, a
     PermissionError if there is a file that may not be written.
     """
+    if not os.path.basename(path):  # noqa: PTH119  a Path forgets the slash that a name ends with
+        missing = errno.EISDIR if path else errno.ENOENT
+        raise OSError(missing, os.strerror(missing), path)
     previous = _status(Path(path))
     is_plain = previous is None or stat.S_ISREG(previous.st_mode)
     target = Path(os.path.realpath(path))
@@ -132,6 +137,7 @@ def _neighbour_or_none(
         return _open_neighbour(target, previous)
     except OSError as error:
         if previous is None or error.errno not in FORBIDDEN:
+            error.filename = str(target)
             raise
         return None
 
@@ -194,9 +200,9 @@ def remove_left_files(target: Path) -> None:
 
 
 def _remove_if_left(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(path, os.O_RDONLY | PLAINLY)
     with os.fdopen(descriptor, "rb") as file:
-        if _lock(file, wait=False):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(file, wait=False):
             path.unlink()
 
 

@@ -6,7 +6,8 @@ Programs of seeds, sizes, types and distributions run in both libraries, fixed o
 drawn ones until the time is up; results and offsets are compared bit by bit, and what differs is
 written with its first numbers. The card's approximate functions are sampled (by PyTorch's
 run-time compiler), so that a model of them can be made, and fills are timed. Then all programs run
-once more with flambeau's numbers made on the CPU. Without a GPU only flambeau's side runs.
+once more with flambeau's numbers made on the CPU, in a process that emulates the GPU and hands its
+results over by a file. Without a GPU only flambeau's side runs.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import zlib
@@ -251,12 +254,62 @@ class Library:
             result = result.float()
         return result.detach().cpu().contiguous().numpy(), self.generator.get_offset()
 
-    def error(self, text: str) -> str:
-        """What a line raises, or its result as text."""
+    def answer(self, text: str, seed: int, offset: int) -> tuple[Any, int | None]:
+        """What `run` gives, or what it raises as text, without an offset."""
         try:
-            return str(self.run(text, 1, 0)[0])
+            return self.run(text, seed, offset)
         except Exception as error:
-            return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+            return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}", None
+
+
+class Apart:
+    """flambeau on an emulated GPU, in a process of its own: that of a GPU can emulate none.
+
+    A program goes there as a line; what comes back is a line too, and arrays a file.
+    """
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="flambeau-random-")
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", self.folder.name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "FLAMBEAU_EMULATE_CUDA": "1"},
+        )  # fmt: skip
+
+    def answer(self, text: str, seed: int, offset: int) -> tuple[Any, int | None]:
+        """What `Library.answer` gives there."""
+        assert self.process.stdin is not None and self.process.stdout is not None  # noqa: PT018
+        print(json.dumps([text, seed, offset]), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the emulating process ended: {self.process.wait()} at {text}")
+        result, after = json.loads(line)
+        if result is None:
+            result = np.load(Path(self.folder.name, RESULT))
+        return result, after
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+        self.folder.cleanup()
+
+
+Side = Library | Apart
+RESULT = "result.npy"
+
+
+def serve(folder: Path) -> None:
+    """Be the process that `Apart` asks."""
+    import flambeau
+
+    lines_out, sys.stdout = sys.stdout, sys.stderr
+    library = Library(flambeau)
+    for line in sys.stdin:
+        result, after = library.answer(*json.loads(line))
+        if not isinstance(result, str):
+            np.save(folder / RESULT, result)
+            result = None
+        print(json.dumps([result, after]), file=lines_out, flush=True)
 
 
 def packed(array: np.ndarray, most: int = 4096) -> dict[str, Any]:
@@ -282,27 +335,20 @@ def difference(ours: Any, theirs: Any) -> dict[str, Any] | None:
             "median": float(np.nanmedian(far))}  # fmt: skip
 
 
-def compare(
-    text: str, seed: int, offset: int, ours: Library, theirs: Library | None
-) -> dict[str, Any]:
+def compare(text: str, seed: int, offset: int, ours: Side, theirs: Side | None) -> dict[str, Any]:
     """One program in both libraries."""
-    item: dict[str, Any] = {"text": text, "seed": seed, "offset": offset}
-    for name, library in (("theirs", theirs), ("ours", ours)):
-        if library is None:
-            continue
-        try:
-            item[name], item[f"{name}_offset"] = library.run(text, seed, offset)
-        except Exception:
-            item[name] = traceback.format_exc().strip().splitlines()[-1]
-    result = {key: value for key, value in item.items() if key not in ("ours", "theirs")}
+    result: dict[str, Any] = {"text": text, "seed": seed, "offset": offset}
+    if theirs is not None:
+        their_numbers, result["theirs_offset"] = theirs.answer(text, seed, offset)
+    numbers, result["ours_offset"] = ours.answer(text, seed, offset)
     if theirs is None:
         return result
-    found = difference(item.get("ours"), item.get("theirs"))
-    result["same"] = found is None and item.get("ours_offset") == item.get("theirs_offset")
+    found = difference(numbers, their_numbers)
+    result["same"] = found is None and result["ours_offset"] == result["theirs_offset"]
     if found is not None:
         result["difference"] = found
-        if isinstance(item["theirs"], np.ndarray):
-            result["data"] = packed(item["theirs"], 4096 if text in FIXED else 64)
+        if isinstance(their_numbers, np.ndarray):
+            result["data"] = packed(their_numbers, 4096 if text in FIXED else 64)
     return result
 
 
@@ -357,32 +403,51 @@ def timed(torch: Any) -> dict[str, float]:
     return found
 
 
-def check(arguments: argparse.Namespace, write: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """All parts, as far as the time goes; `write` is called after each item."""
-    end = time.monotonic() + arguments.seconds
-    report: dict[str, Any] = {"programs": 0, "same": 0, "differing": [], "errors": [], "unit": {}}
-    import flambeau
+Write = Callable[[dict[str, Any]], None]
 
-    if arguments.emulated or not flambeau.cuda.is_available():
-        flambeau.cuda.emulate()
-    report["flambeau"] = "emulated" if arguments.emulated else flambeau.cuda.get_device_name()
-    ours, theirs = Library(flambeau), None
+
+def torch_with_cuda() -> Any:
+    """PyTorch, where it is installed and has a GPU."""
     try:
         import torch
-
-        if torch.cuda.is_available():
-            theirs = Library(torch)
-            report["device"] = torch.cuda.get_device_name()
-            report["torch"] = torch.__version__
     except ImportError:
-        report["torch"] = "missing"
-    if theirs is not None and not arguments.emulated:
-        for name, library in (("ours", ours), ("theirs", theirs)):
-            report[f"{name}_us"] = timed(library.torch)
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def on_the_card(torch: Any, arguments: argparse.Namespace, write: Write) -> dict[str, Any]:
+    """flambeau's kernels on the GPU."""
+    import flambeau
+
+    report: dict[str, Any] = {"flambeau": flambeau.cuda.get_device_name(), "unit": {}}
+    ours = Library(flambeau)
+    if torch is not None:
+        for name, library in (("ours", flambeau), ("theirs", torch)):
+            report[f"{name}_us"] = timed(library)
             write(report)
-        for name, found in sampled(theirs.torch):
+        for name, found in sampled(torch):
             report["unit"][name] = found
-        write(report)
+    return check(report, ours, torch, arguments, write)
+
+
+def emulated(torch: Any, arguments: argparse.Namespace, write: Write) -> dict[str, Any]:
+    """flambeau's numbers as the CPU makes them."""
+    ours = Apart()
+    try:
+        return check({"flambeau": "emulated"}, ours, torch, arguments, write)
+    finally:
+        ours.close()
+
+
+def check(report: dict[str, Any], ours: Side, torch: Any, arguments: argparse.Namespace,
+          write: Write) -> dict[str, Any]:  # fmt: skip
+    """Errors, fixed programs and drawn ones, as far as the time goes; `write` after each item."""
+    report |= {"programs": 0, "same": 0, "differing": [], "errors": [], "torch": "no GPU for it"}
+    end = time.monotonic() + arguments.seconds
+    theirs = None
+    if torch is not None:
+        theirs = Library(torch)
+        report |= {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     _check_errors(report, ours, theirs)
     write(report)
     rng = random.Random(arguments.seed)
@@ -401,9 +466,9 @@ def check(arguments: argparse.Namespace, write: Callable[[dict[str, Any]], None]
     return report
 
 
-def _check_errors(report: dict[str, Any], ours: Library, theirs: Library | None) -> None:
+def _check_errors(report: dict[str, Any], ours: Side, theirs: Side | None) -> None:
     for text in lines(ERRORS):
-        pair = [library.error(text) for library in (ours, theirs) if library is not None]
+        pair = [str(side.answer(text, 1, 0)[0]) for side in (ours, theirs) if side is not None]
         if len(set(pair)) > 1 or theirs is None:
             report["errors"].append([text, *pair])
 
@@ -421,35 +486,45 @@ def told(report: dict[str, Any]) -> None:
           "the same bits and offsets")  # fmt: skip
 
 
+class Writer:
+    """Writes a report, at most once a second; that of a second part beside the `first`."""
+
+    def __init__(self, out: Path) -> None:
+        self.out, self.last = out, 0.0
+        self.first: dict[str, Any] | None = None
+
+    def __call__(self, report: dict[str, Any]) -> None:
+        if time.monotonic() > self.last + 1:
+            self.now(report)
+
+    def now(self, report: dict[str, Any]) -> None:
+        """Write it whenever the last one was."""
+        whole = report if self.first is None else {**self.first, "emulated": report}
+        self.out.write_text(json.dumps(whole, indent=1))
+        self.last = time.monotonic()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("random.json"))
     parser.add_argument("--seconds", type=float, default=18, help="for each of the two parts")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--emulated", action="store_true", help="flambeau's side on the CPU")
+    parser.add_argument("--emulated", action="store_true", help="flambeau's side on the CPU only")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    out = arguments.out
+    if arguments.serve is not None:
+        return serve(arguments.serve)
+    import flambeau
 
-    last = [0.0]
-
-    def write(report: dict[str, Any]) -> None:
-        if time.monotonic() > last[0] + 1:
-            out.write_text(json.dumps(report, indent=1))
-            last[0] = time.monotonic()
-
-    report = check(arguments, write)
-    last[0] = 0.0
-    write(report)
-    told(report)
-    if arguments.emulated or report["flambeau"] == "emulated":
-        return
-    # once more with the numbers that are made on the CPU, in a process of its own
-    other = out.with_suffix(".emulated.json")
-    subprocess.run([sys.executable, __file__, "--out", other, "--seconds", str(arguments.seconds),
-                    "--seed", str(arguments.seed), "--emulated"], check=False)  # fmt: skip
-    if other.exists():
-        last[0] = 0.0
-        write({**report, "emulated": json.loads(other.read_text())})
+    torch, write = torch_with_cuda(), Writer(arguments.out)
+    on_gpu = flambeau.cuda.is_available() and not arguments.emulated
+    parts = [on_the_card, emulated] if on_gpu else [emulated]
+    for part in parts:
+        report = part(torch, arguments, write)
+        write.now(report)
+        told(report)
+        write.first = report
+    return None
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import tempfile
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +134,15 @@ def test_spawn_says_who_failed_and_how() -> None:
         mp.start_processes(leaves, start_method=METHODS[0])
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.msg, again.pid) == (caught.value.msg, caught.value.pid)
+
+
+def test_spawn_leaves_no_file_behind_when_a_process_cannot_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+        mp.spawn(lambda index: index)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_strategies() -> None:

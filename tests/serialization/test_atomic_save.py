@@ -275,6 +275,10 @@ def test_what_is_no_file(tmp_path):
         save([1], loop)
     with pytest.raises(OSError, match="No space left"):
         save([1], "/dev/full")
+    with pytest.raises(FileNotFoundError):
+        save([1], "")
+    with pytest.raises(IsADirectoryError, match="not made/"):
+        save([1], f"{tmp_path}/not made/")
     assert names_in(tmp_path) == ["loop"]
 
 
@@ -301,6 +305,29 @@ def test_the_next_save_removes_what_a_killed_one_left(path):
     assert left.exists()
     save(tensor(2), path)
     assert is_whole(path, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_under_the_name_of_a_left_file_is_not_waited_for(path):
+    left = leave_a_file(path)
+    left.unlink()
+    os.mkfifo(left)
+    saving = threading.Thread(target=save, args=(tensor(2), path), daemon=True)
+    saving.start()
+    saving.join(20)
+    assert not saving.is_alive()
+    assert load(path)._data[0] == 2
+    assert left.is_fifo()
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def refuse(target, previous):
+        raise PermissionError(errno.EACCES, "no", f"{target}.some.tmp")
+
+    monkeypatch.setattr(atomic, "_open_neighbour", refuse)
+    with pytest.raises(PermissionError) as caught:
+        save([1], tmp_path / "x.pt")
+    assert caught.value.filename == str(tmp_path / "x.pt")
 
 
 def test_files_of_others_stay(path):

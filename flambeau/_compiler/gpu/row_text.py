@@ -29,7 +29,6 @@ class GroupWriter(Writer):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.slots = 0
-        self.values: dict[Node, str] = {}
 
     def signature(self) -> str:
         """As of the CPU's kernels, without tasks."""
@@ -158,16 +157,10 @@ class LoopWriter(GroupWriter):
                   f"if SEGMENTS else {i} * step)")  # fmt: skip
 
         def leaf(node: Node) -> str | None:
-            kind = self.kind(node)
-            if kind in ("full", "along"):
-                return f"A({node.name}[{at if kind == 'full' else i}])"
-            if kind == "segment":
-                return f"A({node.name}[row % period * segments + {segment}])"
-            if kind == "position":
-                return f"A({i})"
-            if kind in ("number", "length"):
-                return node.name
-            return None if node.varies else self.values[node]
+            of_segment = f"A({node.name}[row % period * segments + {segment}])"
+            return self.at_place(node, {"full": f"A({node.name}[{at}])", "position": f"A({i})",
+                                        "along": f"A({node.name}[{i}])",
+                                        "segment": of_segment})  # fmt: skip
 
         body = Body(self, leaf)
         for r in self.plan.reductions(stage):
@@ -268,11 +261,5 @@ class RegisterWriter(GroupWriter):
 
     def leaf(self, node: Node, k: int) -> str | None:
         """What is loaded for a vector, or known for the row."""
-        kind = self.kind(node)
-        if kind in ("full", "along"):
-            return f"A({node.name}_{k})"
-        if kind == "position":
-            return f"A(lanes(i64, V) + p{k})"
-        if kind in ("number", "length"):
-            return node.name
-        return None if node.varies else self.values[node]
+        loaded, position = f"A({node.name}_{k})", f"A(lanes(i64, V) + p{k})"
+        return self.at_place(node, {"full": loaded, "along": loaded, "position": position})

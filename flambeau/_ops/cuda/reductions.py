@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,18 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
 # ---- rows
 
 
+def either_way(row: str, other: str) -> Callable[[Any], Any]:
+    """Register a function whose first parameter says which of two rows it computes: True for the
+    first."""
+
+    def register(kernel: Any) -> Any:
+        for name, first in ((row, True), (other, False)):
+            on_gpu(name)(repeated(checked(partial(kernel, first))))
+        return kernel
+
+    return register
+
+
 @on_gpu("sum.dim_IntList")
 @repeated
 @checked
@@ -184,36 +198,16 @@ def _extreme(data: DeviceArray, axes: tuple[int, ...], keepdim: bool, largest: b
     return reduce(data, axes, keepdim, data.dtype, formula, formula, formula)
 
 
-@on_gpu("amax")
-@repeated
-@checked
-def amax(data: DeviceArray, dim: Any = (), keepdim: bool = False) -> Any:
-    """The largest elements over dims."""
-    return _extreme(data, wrap_dims(dim, data.ndim), keepdim, True)
+@either_way("amax", "amin")
+def extreme(largest: bool, data: DeviceArray, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest or smallest elements over dims."""
+    return _extreme(data, wrap_dims(dim, data.ndim), keepdim, largest)
 
 
-@on_gpu("amin")
-@repeated
-@checked
-def amin(data: DeviceArray, dim: Any = (), keepdim: bool = False) -> Any:
-    """The smallest elements over dims."""
-    return _extreme(data, wrap_dims(dim, data.ndim), keepdim, False)
-
-
-@on_gpu("max")
-@repeated
-@checked
-def max_(data: DeviceArray) -> Any:
-    """The largest element."""
-    return _extreme(data, tuple(range(data.ndim)), False, True)
-
-
-@on_gpu("min")
-@repeated
-@checked
-def min_(data: DeviceArray) -> Any:
-    """The smallest element."""
-    return _extreme(data, tuple(range(data.ndim)), False, False)
+@either_way("max", "min")
+def extreme_of_all(largest: bool, data: DeviceArray) -> Any:
+    """The largest or smallest element."""
+    return _extreme(data, tuple(range(data.ndim)), False, largest)
 
 
 def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> Any:
@@ -247,53 +241,27 @@ EXACT = {"f32": 1 << 24, "f64": 1 << 53, "i64": 1 << 62}
 """Places that numbers of a type hold."""
 
 
-def _placed(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> Any:
+@either_way("max.dim", "min.dim")
+def extreme_along(largest: bool, data: DeviceArray, dim: Any, keepdim: bool = False) -> Any:
+    """The largest or smallest elements along a dim, and their places."""
     count = data.size if dim is None or not data.ndim else data.shape[wrap_dims(dim, data.ndim)[0]]
     if data.dtype.kind == "c" or count > EXACT[rows.compute_type(data.dtype).name]:
         return NotImplemented
     return _with_place(data, dim, keepdim, largest)
 
 
-@on_gpu("max.dim")
-@repeated
-@checked
-def max_along(data: DeviceArray, dim: int, keepdim: bool = False) -> Any:
-    """The largest elements along a dim, and their places."""
-    return _placed(data, dim, keepdim, True)
-
-
-@on_gpu("min.dim")
-@repeated
-@checked
-def min_along(data: DeviceArray, dim: int, keepdim: bool = False) -> Any:
-    """The smallest elements along a dim, and their places."""
-    return _placed(data, dim, keepdim, False)
-
-
-def _place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> Any:
+@either_way("argmax", "argmin")
+def place(largest: bool, data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
+    """The place of the first largest or smallest element."""
     if data.dtype.kind == "b":
         return NotImplemented
-    found = _placed(data, dim, keepdim, largest)
+    found = extreme_along(largest, data, dim, keepdim)
     return found if found is NotImplemented else found[1]
 
 
-@on_gpu("argmax")
-@repeated
-@checked
-def argmax(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
-    """The place of the first largest element."""
-    return _place(data, dim, keepdim, True)
-
-
-@on_gpu("argmin")
-@repeated
-@checked
-def argmin(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
-    """The place of the first smallest element."""
-    return _place(data, dim, keepdim, False)
-
-
-def _truth(data: DeviceArray, dim: Any, keepdim: bool, every: bool) -> Any:
+@either_way("all.dims", "any.dims")
+def truth(every: bool, data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether every element, or any, is not 0."""
     if data.dtype.kind == "c" or (isinstance(dim, (tuple, list)) and not dim):
         return NotImplemented
     result = UINT8 if data.dtype == UINT8 else BOOL
@@ -303,22 +271,6 @@ def _truth(data: DeviceArray, dim: Any, keepdim: bool, every: bool) -> Any:
     if not data.size:
         return NotImplemented
     return reduce(data, axes, keepdim, result, first, first, then)
-
-
-@on_gpu("any.dims")
-@repeated
-@checked
-def any_(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether any element is not 0."""
-    return _truth(data, dim, keepdim, False)
-
-
-@on_gpu("all.dims")
-@repeated
-@checked
-def all_(data: DeviceArray, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether no element is 0."""
-    return _truth(data, dim, keepdim, True)
 
 
 @on_gpu("count_nonzero.dim_IntList")
@@ -390,41 +342,19 @@ def _moments(data: DeviceArray, dim: Any, correction: Any, keepdim: bool, root: 
     return out, middle
 
 
-@on_gpu("_var")
-@repeated
-@checked
-def var(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The variance over dims."""
-    found = _moments(data, dim, correction, keepdim, False)
+@either_way("_std", "_var")
+def spread(root: bool, data: DeviceArray, dim: Any = None, correction: Any = None,
+           keepdim: bool = False) -> Any:  # fmt: skip
+    """The standard deviation, or the variance, over dims."""
+    found = _moments(data, dim, correction, keepdim, root)
     return found if found is NotImplemented else found[0]
 
 
-@on_gpu("_std")
-@repeated
-@checked
-def std(data: DeviceArray, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The standard deviation over dims."""
-    found = _moments(data, dim, correction, keepdim, True)
-    return found if found is NotImplemented else found[0]
-
-
-@on_gpu("_var_mean")
-@repeated
-@checked
-def var_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
-             keepdim: bool = False) -> Any:  # fmt: skip
-    """Variance and mean over dims."""
-    found = _moments(data, dim, correction, keepdim, False)
-    return found if found is NotImplemented else _in_own_type(found, data)
-
-
-@on_gpu("_std_mean")
-@repeated
-@checked
-def std_mean(data: DeviceArray, dim: Any = None, correction: Any = None,
-             keepdim: bool = False) -> Any:  # fmt: skip
-    """Standard deviation and mean over dims."""
-    found = _moments(data, dim, correction, keepdim, True)
+@either_way("_std_mean", "_var_mean")
+def spread_and_mean(root: bool, data: DeviceArray, dim: Any = None, correction: Any = None,
+                    keepdim: bool = False) -> Any:  # fmt: skip
+    """Standard deviation or variance over dims, and mean."""
+    found = _moments(data, dim, correction, keepdim, root)
     return found if found is NotImplemented else _in_own_type(found, data)
 
 

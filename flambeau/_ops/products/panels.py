@@ -197,9 +197,9 @@ class Panels:
         constants = finish.constants
         found = self.kernels.get(constants)
         if found is None:
-            native = kernels.multiply_shared if self.shared else kernels.multiply_blocks
             found = self.kernels[constants] = kernel(
-                native, S=self.source, O=OF_NUMPY[self.dtype.name], **self.tile.constants,
+                kernels.multiply_panels, S=self.source, O=OF_NUMPY[self.dtype.name],
+                SHARED=self.shared, **self.tile.constants,
                 **dict(zip(FINISH, constants, strict=True)))  # fmt: skip
         return found
 

@@ -17,7 +17,7 @@ from flambeau.jit.ir.function import FunctionSchema
 
 Work = Callable[..., int]
 
-ITEMS, ELEMENTS, PRODUCTS = 64, 1024, 1 << 15
+ITEMS, ELEMENTS, PRODUCTS = 64, 256, 1 << 15
 """Items of lists and characters, elements of tensors, and multiplications, for one step."""
 WALKED = 64
 """What an item counts for that is looked at by itself, in items."""
@@ -252,13 +252,29 @@ def _slow(*values: Any) -> int:
     return SORTING * _elements(*values)
 
 
+def _reduced(*values: Any) -> int:
+    return REDUCING * _elements(*values)
+
+
+def _rejected(*values: Any) -> int:
+    """Numbers of distributions that draw until one fits."""
+    return REJECTING * _elements(*values)
+
+
+def _read(*values: Any) -> int:
+    """Every number of nested lists becomes an element, whose type is looked at."""
+    return extent(values) // NUMBERS_READ
+
+
 def backward(*values: Any) -> int:
     """A backward pass: who counts knows what there was to go back through."""
     return _elements(*values)
 
 
-SORTING, FACTORING = 32, 32
+REDUCING, SORTING, FACTORING, REJECTING = 4, 32, 32, 512
 """How many times more than one operation an element of these takes."""
+NUMBERS_READ = 4
+"""Numbers of lists for one step, where a tensor is made of them."""
 CHOICES = 8
 """Elements of rows of choices for one step."""
 
@@ -283,6 +299,10 @@ FAMILIES: dict[Work, str] = {
     "renorm embedding_renorm_ fft_fft fft_fft2 fft_fftn fft_ifft fft_ifft2 "
     "fft_ifftn fft_rfft fft_rfft2 fft_rfftn fft_irfft fft_irfft2 fft_irfftn fft_hfft fft_ihfft "
     "fft_hfft2 fft_hfftn fft_ihfft2 fft_ihfftn _fft_c2c _fft_c2r _fft_r2c stft istft",
+    _reduced: "max min argmax argmin amax amin aminmax any all prod std var std_mean var_mean norm "
+    "linalg_vector_norm frobenius_norm count_nonzero logsumexp cummax cummin cumprod logcumsumexp",
+    _rejected: "poisson binomial _standard_gamma _sample_dirichlet",
+    _read: "tensor as_tensor",
     _factored: "svd qr cholesky cholesky_inverse cholesky_solve det logdet slogdet inverse "
     "pinverse lu_solve lu_unpack _lu_with_info geqrf orgqr ormqr triangular_solve matrix_exp "
     "nuclear_norm linalg_svd linalg_svdvals linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh "

@@ -9,14 +9,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau._core import settings
 from flambeau._tensor.tensor import Tensor
 from flambeau.jit.operators.sizes import Estimate
 from flambeau.jit.operators.work import ELEMENTS, ITEMS, backward, extent
 from flambeau.jit.run.holding import held
 
 LOOK_EVERY = 256
-MOST_PER_SECOND = 20_000_000
-"""Steps: many times what a second of work counts, so that no operator is refused that fits."""
+MOST_PER_SECOND = 4_000_000
+"""Steps, for every thread: a few times what a second of work counts, so that no operator is refused
+that fits."""
 
 
 class LimitExceeded(RuntimeError):
@@ -102,7 +104,8 @@ class Meter:
         if self.deadline is not None and self.steps >= self.next_look:
             self.next_look = self.steps + LOOK_EVERY
             left = self.deadline - time.monotonic()
-            if left < 0 or more > MOST_PER_SECOND * left:  # nobody stops an operator half-way
+            fits = MOST_PER_SECOND * settings.get_num_threads() * max(left, 0.0)
+            if left < 0 or more > fits:  # nobody stops an operator half-way
                 raise LimitExceeded(f"more than {self.limits.seconds:g} seconds")
 
     def work(self, estimate: Estimate, *args: Any) -> None:

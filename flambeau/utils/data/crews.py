@@ -26,7 +26,7 @@ LOOK = 0.5
 """Seconds between two looks at whether workers are alive."""
 TIME = struct.Struct("@ll")
 """The system's `struct timeval`: seconds and millionths."""
-CHILDS_IMPORTS = "flambeau.utils.data.crews"
+SERVER_IMPORTS = ("flambeau.utils.data.crews", "flambeau.utils.data.interruptible_server")
 
 NOT_PICKLED = (
     "Got pickle error when attempting to start a worker Process. This might be "
@@ -82,8 +82,7 @@ class Processes(Crew):
         self._close = weakref.finalize(
             self, _end, os.getpid(), self.workers, self.tasks, self.receivers
         )
-        if context.get_start_method() == "forkserver":
-            _prepare_server(context)
+        _prepare(context)
         for work in works:
             self._start(context, work)
 
@@ -192,15 +191,28 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _prepare(context: Any) -> None:
+    """Start what workers of a kind share."""
+    method = context.get_start_method()
+    if method == "fork":
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # here: it ends by letting SIGINT through
+    if method == "forkserver":
+        _prepare_server(context)
+
+
 def _prepare_server(context: Any) -> None:
     """Let the server that forks workers import what they need, once for all of them; one that
     runs already stays as it is."""
     from multiprocessing import forkserver
 
-    server = forkserver._forkserver  # type: ignore[attr-defined]
-    if CHILDS_IMPORTS not in server._preload_modules:
-        context.set_forkserver_preload([*server._preload_modules, CHILDS_IMPORTS])
-    forkserver.ensure_running()  # here, so that it does not inherit a blocked signal
+    preloaded = forkserver._forkserver._preload_modules  # type: ignore[attr-defined]
+    if SERVER_IMPORTS[0] not in preloaded:
+        context.set_forkserver_preload([*preloaded, *SERVER_IMPORTS])
+    with _uninterrupted():
+        forkserver.ensure_running()
 
 
 def _end(owner: int, workers: list[Any], tasks: list[Any], receivers: list[Receiver]) -> None:

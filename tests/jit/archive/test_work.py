@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau._core import settings
 from flambeau.jit import Limits
 from flambeau.jit.operators.work import ENDLESS, extent
 from flambeau.jit.run import LimitExceeded
@@ -57,6 +58,9 @@ WORK = {
     "exp": ("x = torch.rand([300, 300])\n", "r = torch.exp_(x)"),
     "expanded": ("a = torch.expand(torch.rand([1]), [100000])\n", "r = torch.sum(a)"),
     "topk": ("a = torch.rand([10000])\n", "r, i = torch.topk(a, 3)"),
+    "tensor": ("x = [0.]\nfor i in range(16):\n  x = torch.add(x, x)\n", "r = torch.tensor(x)"),
+    "poisson": ("a = torch.full([1000], 1000.)\n", "r = torch.poisson(a)"),
+    "argmax": ("a = torch.expand(torch.rand([1]), [100000])\n", "r = torch.argmax(a)"),
 }  # fmt: skip
 
 
@@ -71,6 +75,19 @@ def test_large_steps_count_by_their_size(name: str) -> None:
     with pytest.raises(LimitExceeded, match=f"more than {STEPS} steps"):
         handmade.run(body, limits=Limits(steps=STEPS))
     assert time.process_time() - begin < 20  # of work of 0.1 s
+
+
+@pytest.mark.parametrize("question", ["max", "argmax", "any"])
+def test_an_operator_that_takes_far_longer_than_is_left_is_not_begun(
+    question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could stop it half-way: a minute and more, on one thread."""
+    monkeypatch.setattr(settings, "get_num_threads", lambda: 1)
+    body = f"a = torch.expand(torch.rand([1]), [30000000000])\nreturn torch.{question}(a)"
+    begin = time.monotonic()
+    with pytest.raises(LimitExceeded, match="more than 3 seconds"):
+        handmade.run(body, limits=Limits(seconds=3))
+    assert time.monotonic() - begin < 3
 
 
 def _nested(depth: int, question: str) -> str:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -425,9 +426,11 @@ def running(folder: Path, method: str, pause: float) -> Iterator[tuple[Any, list
     script.write_text(PROGRAM)
     command = [sys.executable, str(script), method, str(pause)]
     path = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
-    with subprocess.Popen(
+    with tempfile.TemporaryDirectory() as left_behind, subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+        # what is killed leaves its temporary folders
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": left_behind},
     ) as program:  # fmt: skip
         try:
             assert program.stdout is not None
@@ -452,6 +455,57 @@ def test_ctrl_c_ends_with_one_traceback(method: str, pause: float, tmp_path: Pat
         assert errors.endswith("KeyboardInterrupt\n")
         assert all(is_gone(pid) for pid in pids)
         assert program.returncode == -signal.SIGINT
+
+
+INTERRUPTS = """
+import os, signal, time
+os.killpg(os.getpgrp(), signal.SIGINT)
+time.sleep(1)
+"""
+STARTING = """
+import multiprocessing, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ != "__main__" and sys.argv[1] == "spawn":
+    import interrupts  # a worker imports its modules
+from flambeau.utils.data import DataLoader
+
+if __name__ == "__main__":
+    multiprocessing.set_forkserver_preload(["interrupts"])  # the server does
+    print(list(DataLoader(range(4), num_workers=1, multiprocessing_context=sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_ctrl_c_while_workers_start_has_one_traceback(method: str, tmp_path: Path) -> None:
+    (tmp_path / "interrupts.py").write_text(INTERRUPTS)
+    script = tmp_path / "program.py"
+    script.write_text(STARTING)
+    path = os.pathsep.join([str(Path(__file__).parents[3]), str(tmp_path)])
+    program = subprocess.run(
+        [sys.executable, str(script), method], capture_output=True, text=True, timeout=60,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": path}, check=False,
+    )  # fmt: skip
+    assert program.stderr.count("Traceback (most recent call last)") == 1, program.stderr
+    assert program.stderr.endswith("KeyboardInterrupt\n")
+    assert program.returncode == -signal.SIGINT
+
+
+def test_a_server_of_workers_can_be_interrupted_once_it_runs() -> None:
+    code = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+os.kill(os.getpid(), signal.SIGINT)
+import flambeau.utils.data.interruptible_server
+assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print("alive")
+os.kill(os.getpid(), signal.SIGINT)
+"""
+    program = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             timeout=60, check=False)  # fmt: skip
+    assert program.stdout == "alive\n"
+    assert program.stderr.endswith("KeyboardInterrupt\n")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -27,6 +27,31 @@ def place(unit: i64, channels: i64, height: i64, width: i64, LAST: static):
 
 
 @native
+def element_at(oh: i64, ow: i64, height: i64, width: i64, I: static, J: static, STEP: static,
+               PAD: static, DILATION: static):  # fmt: skip
+    """(row, column, whether it lies in the plane) of place (I, J) of a window."""
+    h = oh * STEP[0] - PAD[0] + I * DILATION[0]
+    w = ow * STEP[1] - PAD[1] + J * DILATION[1]
+    return h, w, (h >= 0) & (h < height) & (w >= 0) & (w < width)
+
+
+@native
+def window_of(h: i64, w: i64, rows: i64, columns: i64, I: static, J: static, STEP: static,
+              PAD: static, DILATION: static):  # fmt: skip
+    """(row, column, whether it is one) of the window whose place (I, J) an element is."""
+    top_edge = h + PAD[0] - I * DILATION[0]
+    left_edge = w + PAD[1] - J * DILATION[1]
+    oh = top_edge // STEP[0]
+    ow = left_edge // STEP[1]
+    fits = (top_edge >= 0) & (left_edge >= 0) & (oh * STEP[0] == top_edge)
+    return oh, ow, fits & (ow * STEP[1] == left_edge) & (oh < rows) & (ow < columns)
+
+
+ADJACENT = (1, 1)
+"""The dilation of means: they have none."""
+
+
+@native
 def beats(value, best):
     """Whether a value takes the place of the largest so far: nan does, and keeps it."""
     if value.type.is_float:
@@ -47,9 +72,8 @@ def max_pool(x: pointer(T), out: pointer(T), units: i64, channels: i64, height: 
         best = registers(A, 1, LOW)
         for i in unroll(KERNEL[0]):
             for j in unroll(KERNEL[1]):
-                h = oh * STEP[0] - PAD[0] + i * DILATION[0]
-                w = ow * STEP[1] - PAD[1] + j * DILATION[1]
-                if (h >= 0) & (h < height) & (w >= 0) & (w < width):
+                h, w, there = element_at(oh, ow, height, width, i, j, STEP, PAD, DILATION)
+                if there:
                     value = A(base[h * sh + w * sw])
                     best[0] = select(beats(value, best[0]), value, best[0])
         out[unit] = T(best[0])
@@ -70,9 +94,8 @@ def max_pool_places(x: pointer(T), out: pointer(T), places: pointer(i64), units:
         found = registers(i64, 1, -1)
         for i in unroll(KERNEL[0]):
             for j in unroll(KERNEL[1]):
-                h = oh * STEP[0] - PAD[0] + i * DILATION[0]
-                w = ow * STEP[1] - PAD[1] + j * DILATION[1]
-                if (h >= 0) & (h < height) & (w >= 0) & (w < width):
+                h, w, there = element_at(oh, ow, height, width, i, j, STEP, PAD, DILATION)
+                if there:
                     value = A(base[h * sh + w * sw])
                     wins = beats(value, best[0]) | (found[0] < 0)
                     best[0] = select(wins, value, best[0])
@@ -95,12 +118,8 @@ def max_pool_backward(places: pointer(i64), grad: pointer(T), out: pointer(T), u
         mine = h * width + w
         for i in unroll(KERNEL[0]):
             for j in unroll(KERNEL[1]):
-                top_edge = h + PAD[0] - i * DILATION[0]
-                left_edge = w + PAD[1] - j * DILATION[1]
-                oh = top_edge // STEP[0]
-                ow = left_edge // STEP[1]
-                fits = (top_edge >= 0) & (left_edge >= 0) & (oh * STEP[0] == top_edge)
-                if fits & (ow * STEP[1] == left_edge) & (oh < rows) & (ow < columns):
+                oh, ow, fits = window_of(h, w, rows, columns, i, j, STEP, PAD, DILATION)
+                if fits:
                     if places[n * pn + c * pc + oh * ph + ow * pw] == mine:
                         total[0] = total[0] + A(grad[n * gn + c * gc + oh * gh + ow * gw])
         out[unit] = T(total[0])
@@ -135,9 +154,8 @@ def avg_pool(x: pointer(T), out: pointer(T), units: i64, channels: i64, height: 
         total = registers(A, 1)
         for i in unroll(KERNEL[0]):
             for j in unroll(KERNEL[1]):
-                h = oh * STEP[0] - PAD[0] + i
-                w = ow * STEP[1] - PAD[1] + j
-                if (h >= 0) & (h < height) & (w >= 0) & (w < width):
+                h, w, there = element_at(oh, ow, height, width, i, j, STEP, PAD, ADJACENT)
+                if there:
                     total[0] = total[0] + A(base[h * sh + w * sw])
         count = divisor_of(oh, ow, height, width, KERNEL, STEP, PAD, COUNTED, DIVISOR)
         out[unit] = T(total[0] / A(count))
@@ -156,12 +174,8 @@ def avg_pool_backward(grad: pointer(T), out: pointer(T), units: i64, channels: i
         total = registers(A, 1)
         for i in unroll(KERNEL[0]):
             for j in unroll(KERNEL[1]):
-                top_edge = h + PAD[0] - i
-                left_edge = w + PAD[1] - j
-                oh = top_edge // STEP[0]
-                ow = left_edge // STEP[1]
-                fits = (top_edge >= 0) & (left_edge >= 0) & (oh * STEP[0] == top_edge)
-                if fits & (ow * STEP[1] == left_edge) & (oh < rows) & (ow < columns):
+                oh, ow, fits = window_of(h, w, rows, columns, i, j, STEP, PAD, ADJACENT)
+                if fits:
                     count = divisor_of(oh, ow, height, width, KERNEL, STEP, PAD, COUNTED, DIVISOR)
                     total[0] = total[0] + A(grad[n * gn + c * gc + oh * gh + ow * gw]) / A(count)
         out[unit] = T(total[0])

@@ -106,44 +106,6 @@ def multiply_block(a, b, c, bias, other, panels_a, panels_b, lies, a_row, a_step
     release_tiles(UNIT)
 
 
-@native(apart=True)
-def multiply_shared(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
-                    other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
-                    a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
-                    matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
-                    depth_blocks: i64, row_blocks: i64, column_blocks: i64, shares: i64,
-                    beside: i64, room_a: i64, room_b: i64, lies: i64, other_matrix: i64,
-                    other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static,
-                    U: static, T: static, O: static, GROUP: static, FLIP: static, TILE: static,
-                    HOW: static, UNIT: static, BIAS: static, SCALED: static, OTHER: static,
-                    ACTIVATION: static, MR: static, NR: static, PANEL: static, W: static,
-                    CHUNK: static):  # fmt: skip
-    """A large product: the first `shares` units of work pack panels, the others are blocks of C and
-    wait until the word behind all panels counts all shares. (Units are begun in their order, so
-    that somebody is at work on every share then.)"""
-    panels_b = panels + room_a
-    packed = cast(pointer(i64), panels_b + room_b)
-    units = shares + row_blocks * column_blocks
-    of_a = (rows + MR - 1) // MR
-    of_b = (columns + NR - 1) // NR
-    for unit in range(units * task // tasks, units * (task + 1) // tasks):
-        if unit < shares:
-            pack_share(a, b, panels, panels_b, lies, a_row, a_step, b_step, b_column, rows,
-                       columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL, W,
-                       CHUNK, not UNIT)  # fmt: skip
-            atomic_add(packed, 1)
-        else:
-            wait_for(packed, shares)
-            i = (unit - shares) % row_blocks
-            j = (unit - shares) // row_blocks
-            multiply_block(a, b, c, bias, other, panels, panels_b, lies, a_row, a_step, b_step,
-                           b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
-                           of_b * j // column_blocks, of_b * (j + 1) // column_blocks, beside, rows,
-                           columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP,
-                           TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, True, MR, NR, PANEL, W,
-                           CHUNK)  # fmt: skip
-
-
 @native
 def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, rows, columns,
                depth, depth_blocks, share, shares, E: static, GROUP: static, FLIP: static,
@@ -175,7 +137,7 @@ def pack_share(a, b, panels_a, panels_b, lies, a_row, a_step, b_step, b_column, 
 
 
 @native(apart=True)
-def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
+def multiply_panels(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O),
                     other: pointer(O), panels: pointer(U), a_outer: i64, a_inner: i64, a_row: i64,
                     a_step: i64, b_outer: i64, b_inner: i64, b_step: i64, b_column: i64,
                     matrices: i64, inner: i64, rows: i64, columns: i64, depth: i64,
@@ -184,25 +146,53 @@ def multiply_blocks(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                     other_row: i64, alpha: T, beta: T, task: i64, tasks: i64, S: static, E: static,
                     U: static, T: static, O: static, GROUP: static, FLIP: static, TILE: static,
                     HOW: static, UNIT: static, BIAS: static, SCALED: static, OTHER: static,
-                    ACTIVATION: static, MR: static, NR: static, PANEL: static, W: static,
-                    CHUNK: static):  # fmt: skip
-    """Small, thin or many products: units of work are blocks of each of `matrices`, in two dims of
-    batches, and each packs what it reads, into room that its task has in `panels`."""
-    units = matrices * row_blocks * column_blocks
+                    ACTIVATION: static, SHARED: static, MR: static, NR: static, PANEL: static,
+                    W: static, CHUNK: static):  # fmt: skip
+    """C = A B, by units of work.
+
+    SHARED, for a large product: the first `shares` units pack panels, the others are blocks of C
+    and wait until the word behind all panels counts all shares. (Units are begun in their order, so
+    that somebody is at work on every share then.) Else, for small, thin or many products: units are
+    blocks of each of `matrices`, in two dims of batches, and each packs what it reads, into room
+    that its task has in `panels`.
+    """
+    if SHARED:
+        panels_b = panels + room_a
+        packed = cast(pointer(i64), panels_b + room_b)
+    units = shares + row_blocks * column_blocks if SHARED else matrices * row_blocks * column_blocks
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
-    room = panels + task * (room_a + room_b)
+    if not SHARED:
+        room = panels + task * (room_a + room_b)
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
-        j = unit % column_blocks
-        i = unit // column_blocks % row_blocks
-        matrix = unit // (column_blocks * row_blocks)
-        outer = matrix // inner
-        place = matrix % inner
-        multiply_block(a + (outer * a_outer + place * a_inner),
-                       b + (outer * b_outer + place * b_inner), c + matrix * rows * columns, bias,
-                       other + matrix * other_matrix, room, room + room_a, lies, a_row, a_step,
-                       b_step, b_column, of_a * i // row_blocks, of_a * (i + 1) // row_blocks,
-                       of_b * j // column_blocks, of_b * (j + 1) // column_blocks, beside, rows,
-                       columns, depth, depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE,
-                       HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W,
-                       CHUNK)  # fmt: skip
+        if SHARED:
+            if unit < shares:
+                pack_share(a, b, panels, panels_b, lies, a_row, a_step, b_step, b_column, rows,
+                           columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR,
+                           PANEL, W, CHUNK, not UNIT)  # fmt: skip
+                atomic_add(packed, 1)
+            else:
+                wait_for(packed, shares)
+                down = (unit - shares) % row_blocks
+                across = (unit - shares) // row_blocks
+                multiply_block(a, b, c, bias, other, panels, panels_b, lies, a_row, a_step, b_step,
+                               b_column, of_a * down // row_blocks, of_a * (down + 1) // row_blocks,
+                               of_b * across // column_blocks, of_b * (across + 1) // column_blocks,
+                               beside, rows, columns, depth, depth_blocks, other_row, alpha, beta,
+                               E, GROUP, FLIP, TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION,
+                               True, MR, NR, PANEL, W, CHUNK)  # fmt: skip
+        else:
+            j = unit % column_blocks
+            i = unit // column_blocks % row_blocks
+            matrix = unit // (column_blocks * row_blocks)
+            outer = matrix // inner
+            place = matrix % inner
+            multiply_block(a + (outer * a_outer + place * a_inner),
+                           b + (outer * b_outer + place * b_inner), c + matrix * rows * columns,
+                           bias, other + matrix * other_matrix, room, room + room_a, lies, a_row,
+                           a_step, b_step, b_column, of_a * i // row_blocks,
+                           of_a * (i + 1) // row_blocks, of_b * j // column_blocks,
+                           of_b * (j + 1) // column_blocks, beside, rows, columns, depth,
+                           depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT,
+                           BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W,
+                           CHUNK)  # fmt: skip
