@@ -18,7 +18,7 @@ MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
-    "distributed", "fx", "hub", "compiler", "library",
+    "distributed", "fx", "hub", "compiler", "library", "_dynamo", "_tensor_str", "_utils",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -73,6 +73,7 @@ FILES = {
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",
+    "serialization.file_reader": "PyTorchFileReader",
 }
 """File below `flambeau` and the names in it."""
 
@@ -92,6 +93,8 @@ def find(name: str) -> Any:
         return getattr(importlib.import_module(f"flambeau.{HOME[name]}"), name)
     if name in MODULES and importlib.util.find_spec(f"flambeau.{name}"):
         return importlib.import_module(f"flambeau.{name}")
+    if name == "torch":  # libraries say torch.torch by accident, and PyTorch answers
+        return importlib.import_module("flambeau")
     if _is_inplace_function(name):
         return getattr(Tensor, name)
     return missing("flambeau", name)
