@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
+from flambeau._core.absent_modules import find_absent
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import get
 from flambeau._ops.table.op import BY_NAME
@@ -93,6 +94,9 @@ def find(name: str) -> Any:
         return getattr(importlib.import_module(f"flambeau.{HOME[name]}"), name)
     if name in MODULES and importlib.util.find_spec(f"flambeau.{name}"):
         return importlib.import_module(f"flambeau.{name}")
+    absent = find_absent(f"flambeau.{name}")
+    if absent is not None:
+        return absent
     if name == "torch":  # libraries say torch.torch by accident, and PyTorch answers
         return importlib.import_module("flambeau")
     if _is_inplace_function(name):

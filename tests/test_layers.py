@@ -31,15 +31,12 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx", "ao",
     },
-<<<<<<< HEAD
-    {"jit", "func", "multiprocessing", "profiler", "fx"},
-    {"debug", "library"},
-=======
-    {"jit", "func", "multiprocessing", "profiler", "fx", "_dynamo"},
-    {"debug", "_C"},
->>>>>>> 980c597 (Names that libraries import: torch._C as a package, PyTorchFileReader, torch._dynamo's marks and settings, _foreach_utils, modules of torch.distributed that refuse by name)
+    {
+        "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo", "_jit_internal",
+    },
+    {"debug", "library", "_C"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_warmup", "hook",
