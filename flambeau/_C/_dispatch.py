@@ -18,7 +18,8 @@ NAMES = (
     "AutocastIPU AutocastCUDA AutocastPrivateUse1 CPU CUDA MPS XPU HPU XLA Meta AutogradCPU "
     "AutogradCUDA AutogradMPS AutogradXPU AutogradMeta"
 )
-DispatchKey = enum.Enum("DispatchKey", NAMES, module="torch._C")
+_enum: Any = enum.Enum
+DispatchKey: Any = _enum("DispatchKey", NAMES, module="torch._C")
 REGION = "Autocast"
 
 

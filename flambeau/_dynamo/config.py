@@ -1,4 +1,4 @@
-"""`torch._dynamo.config`: settings of the compiler of Python. They can be set; nothing reads them."""
+"""`torch._dynamo.config`: settings of the compiler of Python. Nothing reads them."""
 
 from __future__ import annotations
 

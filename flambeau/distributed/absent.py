@@ -26,8 +26,9 @@ PARALLEL = (
     "PrepareModuleOutput PrepareModuleInputOutput parallelize_module loss_parallel"
 )
 COLLECTIVES = (
-    "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce all_to_all_single"
-    " all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor wait_tensor"
+    "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
+    "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
+    "wait_tensor"
 )
 STATE_DICTS = (
     "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "

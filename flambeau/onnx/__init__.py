@@ -10,8 +10,8 @@ from flambeau._core.missing import missing
 ONNXProgram: Any = absent_class("torch.onnx.ONNXProgram")
 OnnxExporterError: Any = type("OnnxExporterError", (RuntimeError,), {"__module__": "torch.onnx"})
 export: Any = absent_function("torch.onnx.export")
-register_custom_op_symbolic: Any = absent_function("torch.onnx.register_custom_op_symbolic")
-unregister_custom_op_symbolic: Any = absent_function("torch.onnx.unregister_custom_op_symbolic")
+_symbolics: dict[tuple[str, int], Any] = {}
+"""How operators of libraries are to be exported, by name and version of ONNX."""
 
 MODULES = {
     "operators": "reshape_from_tensor_shape shape_as_tensor",
@@ -29,6 +29,16 @@ MODULES = {
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported: never."""
     return False
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Keep how an operator `namespace::name` is to be exported."""
+    _symbolics[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forget how an operator is to be exported."""
+    _symbolics.pop((symbolic_name, opset_version), None)
 
 
 def _as_it_is(*args: Any, **kwargs: Any) -> Any:

@@ -302,3 +302,13 @@ def _checked_context(context: Any, num_workers: int) -> Any:
             f"specifying the start method, but got multiprocessing_context={context}"
         )
     return context
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":  # it brings multiprocessing along
+        from flambeau.utils.data.workers import WithWorkers
+
+        return WithWorkers
+    from flambeau._core.missing import missing
+
+    return missing(__name__, name)
