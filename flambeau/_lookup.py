@@ -75,6 +75,7 @@ FILES = {
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",
+    "jit": "ScriptModule ScriptFunction",
     "serialization.file_reader": "PyTorchFileReader",
 }
 """File below `flambeau` and the names in it."""
