@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau._core.absent import absent_function
+from flambeau._core.absent import absent_class, absent_function
 from flambeau._core.absent_modules import find_absent
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import get
@@ -75,12 +75,16 @@ FILES = {
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",
-    "jit": "ScriptModule ScriptFunction",
+    "jit": "ScriptModule ScriptFunction Future",
     "serialization.file_reader": "PyTorchFileReader",
 }
 """File below `flambeau` and the names in it."""
 
 HOME = {name: file for file, names in FILES.items() for name in names.split()}
+
+
+SYMBOLS = ("SymBool", "SymFloat", "SymInt")
+"""Classes of sizes that are symbols, of which there are none."""
 
 
 def find(name: str) -> Any:
@@ -98,6 +102,8 @@ def find(name: str) -> Any:
         return importlib.import_module(f"flambeau.{name}")
     if name == "compile":  # libraries take it before they know whether they will call it
         return absent_function("torch.compile")
+    if name in SYMBOLS:
+        return absent_class(f"torch.{name}")
     absent = find_absent(f"flambeau.{name}")
     if absent is not None:
         return absent

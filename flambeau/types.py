@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import IO, Any, TypeAlias
 
 from flambeau._core.device import device as _device
-from flambeau._core.layout import Size
+from flambeau._core.dtype import dtype
+from flambeau._core.layout import Size, layout
 from flambeau._core.missing import missing
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
@@ -20,6 +21,8 @@ Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 IntLikeType: TypeAlias = int
+_dtype: TypeAlias = dtype
+_layout: TypeAlias = layout
 Storage: TypeAlias = UntypedStorage | TypedStorage
 FloatLikeType: TypeAlias = float
 BoolLikeType: TypeAlias = bool
