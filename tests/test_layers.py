@@ -34,10 +34,10 @@ LAYERS = [
         "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
     },
     {
-        "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo", "_jit_internal",
+        "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
         "ao",
     },
-    {"debug", "library", "_C"},
+    {"debug", "library", "_C", "_jit_internal"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_warmup", "hook",
