@@ -202,3 +202,23 @@ def test_words_and_older_forms():
         return [shown(answer) for answer in answers]
 
     compare(scenario)
+
+
+def test_functions_of_containers_by_name():
+    """Libraries take these for their own containers: transformers' caches are dicts to them."""
+    containers = {
+        "tuple": (1, 2), "list": [1, 2], "dict": OrderedDict(b=1, a=2),
+        "ordereddict": OrderedDict(b=1, a=2), "defaultdict": defaultdict(list, {1: 2}),
+        "deque": deque([1, 2], maxlen=4), "namedtuple": Point(1, 2),
+    }  # fmt: skip
+
+    def scenario(library: Any) -> Any:
+        P = pytree(library)
+        answers = []
+        for kind, value in containers.items():
+            leaves, context = getattr(P, f"_{kind}_flatten")(value)
+            answers += [leaves, context, getattr(P, f"_{kind}_unflatten")(leaves, context)]
+            answers.append(getattr(P, f"_{kind}_flatten_with_keys")(value))
+        return [shown(answer) for answer in answers]
+
+    compare(scenario)

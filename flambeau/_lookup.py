@@ -7,6 +7,8 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
+from flambeau._core.absent import absent_class, absent_function
+from flambeau._core.absent_modules import find_absent
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import get
 from flambeau._ops.table.op import BY_NAME
@@ -18,7 +20,7 @@ MODULES = frozenset((
     "torch_version", "masked", "signal", "distributions", "backends", "cpu", "overrides",
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
-    "distributed", "fx", "hub", "compiler", "library",
+    "distributed", "fx", "hub", "compiler", "library", "_dynamo", "_tensor_str", "_utils",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -73,10 +75,16 @@ FILES = {
     "func.batched": "vmap",
     "library.overloads": "ops Tag",
     "serialization": "save load",
+    "jit": "ScriptModule ScriptFunction Future",
+    "serialization.file_reader": "PyTorchFileReader",
 }
 """File below `flambeau` and the names in it."""
 
 HOME = {name: file for file, names in FILES.items() for name in names.split()}
+
+
+SYMBOLS = ("SymBool", "SymFloat", "SymInt")
+"""Classes of sizes that are symbols, of which there are none."""
 
 
 def find(name: str) -> Any:
@@ -92,6 +100,15 @@ def find(name: str) -> Any:
         return getattr(importlib.import_module(f"flambeau.{HOME[name]}"), name)
     if name in MODULES and importlib.util.find_spec(f"flambeau.{name}"):
         return importlib.import_module(f"flambeau.{name}")
+    if name == "compile":  # libraries take it before they know whether they will call it
+        return absent_function("torch.compile")
+    if name in SYMBOLS:
+        return absent_class(f"torch.{name}")
+    absent = find_absent(f"flambeau.{name}")
+    if absent is not None:
+        return absent
+    if name == "torch":  # libraries say torch.torch by accident, and PyTorch answers
+        return importlib.import_module("flambeau")
     if _is_inplace_function(name):
         return getattr(Tensor, name)
     return missing("flambeau", name)

@@ -29,6 +29,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ._core.absent_modules import find_absent
 from ._core.missing import not_implemented_text
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class TorchFinder(MetaPathFinder):
             return None
         name = _flambeau_name(fullname)
         # A module that was made in memory has no __spec__, over which find_spec would stumble.
-        if name in sys.modules or importlib.util.find_spec(name) is not None:
+        if find_absent(name) or name in sys.modules or importlib.util.find_spec(name) is not None:
             return ModuleSpec(fullname, _AliasLoader(), origin=name)
         if _within_import_statement():
             raise ModuleNotFoundError(not_implemented_text(fullname), name=fullname)

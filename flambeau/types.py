@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from typing import IO, Any, TypeAlias
 
 from flambeau._core.device import device as _device
-from flambeau._core.layout import Size
+from flambeau._core.dtype import dtype
+from flambeau._core.layout import Size, layout
 from flambeau._core.missing import missing
+from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor
+from flambeau._tensor.typed_storage import TypedStorage
 
 __all__ = ["Device", "FileLike", "Number", "Size", "Tensor"]
 
@@ -18,6 +21,9 @@ Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 IntLikeType: TypeAlias = int
+_dtype: TypeAlias = dtype
+_layout: TypeAlias = layout
+Storage: TypeAlias = UntypedStorage | TypedStorage
 FloatLikeType: TypeAlias = float
 BoolLikeType: TypeAlias = bool
 

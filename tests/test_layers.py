@@ -31,10 +31,13 @@ LAYERS = [
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
-        "xpu", "sparse", "quasirandom", "_C", "_utils",
+        "xpu", "sparse", "quasirandom", "_utils", "_tensor_str", "_prims_common", "onnx",
     },
-    {"jit", "func", "multiprocessing", "profiler", "fx"},
-    {"debug", "library"},
+    {
+        "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
+        "ao",
+    },
+    {"debug", "library", "_C", "_jit_internal"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
         "_environment", "_warmup", "hook",
@@ -47,6 +50,8 @@ LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
 ALLOWED: dict[tuple[str, str], str] = {
     ("_tensor/interop.py", ""): "the array API standard asks a tensor for the package's top",
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
+    ("jit/annotations.py", "_jit_internal"): "marks of types have two homes in PyTorch",
+    ("utils/model_zoo.py", "hub"): "an older name of what torch.hub loads",
     ("hub.py", "serialization"): "torch.hub loads the checkpoints that it fetches",
     ("optim/swa_utils.py", "nn"): "an averaged model is a module; loaded when it is asked for",
     (

@@ -145,7 +145,7 @@ def format_tensor(
     indent = len(prefix)
     if contents is None:
         contents = _contents(data, indent, options) if has_values else "[]"
-    return _with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
+    return with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
 
 
 def format_sparse(indices: np.ndarray, values: np.ndarray, suffixes: list[str]) -> str:
@@ -167,7 +167,7 @@ def format_sparse(indices: np.ndarray, values: np.ndarray, suffixes: list[str]) 
             inside = _contents(data, len(start + prefix), options)
         parts.append(f"{prefix}{inside})")
     text = start + f",\n{margin}".join(parts)
-    return _with_suffixes(text, suffixes, len(start), options.linewidth, new_line=True)
+    return with_suffixes(text, suffixes, len(start), options.linewidth, new_line=True)
 
 
 def _size_is_shown(data: np.ndarray, options: PrintOptions) -> bool:
@@ -186,7 +186,7 @@ def _dtype_is_shown(dtype_name: str, is_default_dtype: bool, has_values: bool) -
     return not is_default_dtype or dtype_name in DTYPES_NEVER_NAMED | COMPLEX_DTYPES
 
 
-def _with_suffixes(
+def with_suffixes(
     text: str, suffixes: list[str], indent: int, linewidth: int, *, new_line: bool = False
 ) -> str:
     """Append the suffixes and the closing bracket; one that would not fit starts a line.
@@ -207,6 +207,11 @@ def _with_suffixes(
 
 
 # ---- layout of the cells ----
+
+
+def contents_text(data: np.ndarray, indent: int) -> str:
+    """The bracketed values of an array of any size, under the options in force."""
+    return _contents(data, indent, _current.options) if data.size else "[]"
 
 
 def _contents(data: np.ndarray, indent: int, options: PrintOptions) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from flambeau._core import attention_backends as attention
@@ -16,6 +17,34 @@ from flambeau._core import precision
 from flambeau._core.device import Cuda
 from flambeau._core.missing import missing
 from flambeau.backends import _flags
+
+
+def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+    """Whether the kernel of that name would be taken: only this library's own is here."""
+    return False
+
+
+def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
+    """Whether the kernel of that name would be taken: only this library's own is here."""
+    return False
+
+
+def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
+    """Whether cuDNN's kernel would be taken when asked for by name: it would not."""
+    return False
+
+
+@dataclass(frozen=True)
+class SDPAParams:
+    """The arguments of a call of attention."""
+
+    query: Any
+    key: Any
+    value: Any
+    attn_mask: Any
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
 
 
 def is_built() -> bool:

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from flambeau._core.missing import missing
+from flambeau.distributed.absent import make_modules
 from flambeau.distributed.distributed_c10d import (
     Backend,
     GroupMember,
@@ -78,6 +79,9 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
         "and want the code to run locally instead."
     )
+
+
+make_modules()
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 from flambeau._core.missing import missing
@@ -83,3 +85,18 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_FILE_OF, *HOME})
+
+
+class _Whole(ModuleType):
+    """Who looks through the package's names, as Pyro does, finds all of them."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        own: dict[str, Any] = ModuleType.__dict__["__dict__"].__get__(self)
+        for name in __all__:
+            if name not in own:
+                __getattr__(name)
+        return own
+
+
+sys.modules[__name__].__class__ = _Whole

@@ -21,7 +21,8 @@ from typing import Any
 FILES = {
     "markers": (
         "Attribute Final annotate export ignore is_scripting is_tracing script_if_tracing "
-        "strict_fusion unused _drop _overload _overload_method _IgnoreContextManager"
+        "strict_fusion unused _drop _script_if_tracing _overload _overload_method "
+        "_IgnoreContextManager"
     ),
     "execution": (
         "enable_onednn_fusion fuser jit_module_from_flatbuffer onednn_fusion_enabled "

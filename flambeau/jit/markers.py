@@ -89,6 +89,11 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     return functools.partial(_mark, modifier=UNUSED if on_export or drop else IGNORE)
 
 
+def _script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The name of `script_if_tracing` by which torchvision knows it."""
+    return script_if_tracing(fn)
+
+
 def _drop(fn: F) -> F:
     """Mark a function that is ignored altogether, its declaration too."""
     return _mark(fn, DROP)  # type: ignore[no-any-return]

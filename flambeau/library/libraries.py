@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import sys
 import warnings
@@ -85,6 +86,8 @@ def operator_of(op: Any) -> Operator:
         RuntimeError: no program has defined it.
     """
     name = getattr(op, "_qualname", None) or getattr(op, "_name", None) or str(op)
+    if name.startswith("torchvision::"):
+        importlib.import_module("flambeau.library.vision")
     known = overloads.DEFINED.get(name.removesuffix(".default"))
     if known is None:
         raise RuntimeError(UNKNOWN.format(name))

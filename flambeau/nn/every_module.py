@@ -47,6 +47,9 @@ _global_forward_hooks_with_kwargs = global_hooks.forward_with_kwargs
 _global_forward_hooks_always_called = global_hooks.forward_always_called
 _global_backward_pre_hooks = global_hooks.backward_pre
 _global_backward_hooks = global_hooks.backward
+_global_buffer_registration_hooks = global_hooks.buffer_registration
+_global_module_registration_hooks = global_hooks.module_registration
+_global_parameter_registration_hooks = global_hooks.parameter_registration
 
 
 class _GlobalHandle(RemovableHandle):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from copy import deepcopy
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,39 @@ from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.grad_mode import set_grad_enabled
 from flambeau.autograd.graph import RemovableHandle
 from flambeau.optim.options import Group, State
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+"""What an optimizer takes: parameters, groups, or names and parameters."""
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """Kinds of devices on which a step can be part of a graph of launches."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether a step is one kernel for each parameter ("fused"), or one call for all of them.
+
+    On the CPU calls for all are not the default, nor are they where the step is derived.
+    """
+    if differentiable:
+        return False, False
+    fused = use_fused and all(p.is_floating_point() for p in params)  # type: ignore[attr-defined]
+    on_gpu = bool(params) and all(p.is_cuda for p in params)  # type: ignore[attr-defined]
+    return fused, on_gpu and not fused
+
+
+def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that records what it does where the optimizer is `differentiable`, and only then."""
+
+    @functools.wraps(step)
+    def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(self.defaults["differentiable"]):
+            return step(self, *args, **kwargs)
+
+    return recorded
 
 
 class _Required:

@@ -1,5 +1,11 @@
 """`torch.serialization`: reading and writing PyTorch's files."""
 
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core.device import device as _device
+from flambeau._tensor.storage import UntypedStorage
+from flambeau._tensor.typed_storage import TypedStorage
 from flambeau.serialization.allowed import (
     add_safe_globals,
     clear_safe_globals,
@@ -14,6 +20,7 @@ from flambeau.serialization.helpers import (
     normalize_storage_type,
     storage_to_tensor_type,
 )
+from flambeau.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from flambeau.serialization.locations import (
     location_tag,
     register_package,
@@ -33,7 +40,18 @@ from flambeau.serialization.options import (
 )
 from flambeau.serialization.storages import StorageType
 
+DEFAULT_PROTOCOL = 2
+"""The version of pickles that `save` writes."""
+MAP_LOCATION = (
+    Callable[[Any, str], UntypedStorage | TypedStorage] | _device | str | dict[str, str] | None
+)
+"""What `load` takes as `map_location`."""
+
 __all__ = [
+    "DEFAULT_PROTOCOL",
+    "MAGIC_NUMBER",
+    "MAP_LOCATION",
+    "PROTOCOL_VERSION",
     "SourceChangeWarning",
     "StorageType",
     "check_module_version_greater_or_equal",

@@ -182,7 +182,7 @@ def load(
     if mmap and _is_path(f):
         data: Any = map_file(os.fspath(f), mapping_access(True))
     else:
-        data = _bytes_of(f)
+        data = bytes_of(f)
     if bytes(data[:4]) == LOCAL_SIGNATURE:
         if mmap and not _is_path(f):
             raise ValueError("f must be a file path in order to use the mmap argument")
@@ -248,13 +248,14 @@ def _read_rest(f: Any) -> Any:
     return f.read()
 
 
-def _bytes_of(f: Any) -> Any:
+def bytes_of(f: Any) -> Any:
+    """The bytes of a file that is given by its path, or is open: what is left of it."""
     return bytes_of_file(os.fspath(f)) if _is_path(f) else _read_rest(f)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The globals of a checkpoint that a safe load would refuse, found without running it."""
-    data = _bytes_of(f)
+    data = bytes_of(f)
     if bytes(data[:4]) != LOCAL_SIGNATURE:
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     return unsafe_globals(ArchiveReader(data))

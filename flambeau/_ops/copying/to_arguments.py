@@ -55,6 +55,12 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     return element, place, bool(given.get("copy", False)), given.get("memory_format")
 
 
+def waits_not(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """The `non_blocking` of arguments that `parse_to` has read."""
+    given = _by_name(_form_of(args, kwargs), args, kwargs)
+    return given is not None and bool(given.get("non_blocking", False))
+
+
 def _form_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
     """The form that the first argument belongs to."""
     if not args:

@@ -17,6 +17,7 @@ from flambeau.distributions.transforms.numbers import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
 from flambeau.distributions.transforms.parts import (
     CatTransform,
@@ -27,6 +28,7 @@ from flambeau.distributions.transforms.parts import (
     identity_transform,
 )
 from flambeau.distributions.transforms.simplex import SoftmaxTransform, StickBreakingTransform
+from flambeau.distributions.utils import _sum_rightmost
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",

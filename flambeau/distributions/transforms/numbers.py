@@ -58,7 +58,7 @@ class SigmoidTransform(_Rising):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return inside(ops.sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = inside(y)
@@ -66,6 +66,11 @@ class SigmoidTransform(_Rising):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(x) - softplus(-x)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """`1 / (1 + exp(-x))`, kept off 0 and 1."""
+    return inside(ops.sigmoid(x))
 
 
 def inside(share: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from flambeau._core.layout import Size
@@ -237,18 +237,27 @@ def is_constant_class(cls: type) -> bool:
 
 
 def _by_index(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    items = [(SequenceKey(index), value) for index, value in enumerate(tree)]
-    return items, SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)[1]
+    return _steps_by_index(tree), SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)[1]
 
 
-def _by_key(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    context = SUPPORTED_NODES[type(tree)].flatten_fn(tree)[1]
-    return [(MappingKey(key), value) for key, value in tree.items()], context
+def _steps_by_index(tree: Any) -> list[tuple[Any, Any]]:
+    return [(SequenceKey(index), value) for index, value in enumerate(tree)]
 
 
-def _by_name(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+def _steps_by_key(tree: Any) -> list[tuple[Any, Any]]:
+    return [(MappingKey(key), value) for key, value in tree.items()]
+
+
+def _steps_by_name(tree: Any) -> list[tuple[Any, Any]]:
     items = zip(type(tree)._fields, tree, strict=True)
-    return [(GetAttrKey(name), value) for name, value in items], type(tree)
+    return [(GetAttrKey(name), value) for name, value in items]
+
+
+def _ways(
+    flatten: FlattenFn, unflatten: UnflattenFn, steps: Callable[[Any], list[tuple[Any, Any]]]
+) -> tuple[FlattenFn, UnflattenFn, FlattenWithKeysFn]:
+    """What a kind's node needs; its children with keys have the context that `flatten` gives."""
+    return flatten, unflatten, lambda tree: (steps(tree), flatten(tree)[1])
 
 
 def _pairs(keys: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -268,16 +277,20 @@ def _new_default(values: Any, context: Any) -> Any:
 
 
 NODES: dict[Any, tuple[FlattenFn, UnflattenFn, FlattenWithKeysFn]] = {
-    tuple: (lambda t: (list(t), None), lambda values, context: tuple(values), _by_index),
-    list: (lambda t: (t, None), lambda values, context: list(values), _by_index),
-    dict: (_keys, lambda values, context: dict(_pairs(context, values)), _by_key),
-    namedtuple: (lambda t: (list(t), type(t)), lambda values, cls: cls(*values), _by_name),
-    OrderedDict: (_keys, lambda values, context: OrderedDict(_pairs(context, values)), _by_key),
-    defaultdict: (_default_keys, _new_default, _by_key),
-    deque: (
+    tuple: _ways(lambda t: (list(t), None), lambda values, _: tuple(values), _steps_by_index),
+    list: _ways(lambda t: (t, None), lambda values, _: list(values), _steps_by_index),
+    dict: _ways(_keys, lambda values, keys: dict(_pairs(keys, values)), _steps_by_key),
+    namedtuple: _ways(
+        lambda t: (list(t), type(t)), lambda values, cls: cls(*values), _steps_by_name
+    ),
+    OrderedDict: _ways(
+        _keys, lambda values, keys: OrderedDict(_pairs(keys, values)), _steps_by_key
+    ),
+    defaultdict: _ways(_default_keys, _new_default, _steps_by_key),
+    deque: _ways(
         lambda t: (list(t), t.maxlen),
         lambda values, longest: deque(values, maxlen=longest),
-        _by_index,
+        _steps_by_index,
     ),
 }
 """Kind -> its children and context, the container of those, its children with keys."""
@@ -299,3 +312,13 @@ for _kind, _name in NAMES.items():
     text.hold_type(_kind, _name)
 text.hold_type(namedtuple, NAMES[namedtuple], text.name_of_namedtuple, text.namedtuple_of_name)
 text.hold_type(defaultdict, NAMES[defaultdict], text.of_defaultdict, text.to_defaultdict)
+
+# Libraries call the functions of Python's containers by these names, for containers of their own.
+_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = NODES[tuple]
+_list_flatten, _list_unflatten, _list_flatten_with_keys = NODES[list]
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = NODES[dict]
+_namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys = NODES[namedtuple]
+_ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys = NODES[OrderedDict]
+_odict_flatten, _odict_unflatten = _ordereddict_flatten, _ordereddict_unflatten
+_defaultdict_flatten, _defaultdict_unflatten, _defaultdict_flatten_with_keys = NODES[defaultdict]
+_deque_flatten, _deque_unflatten, _deque_flatten_with_keys = NODES[deque]

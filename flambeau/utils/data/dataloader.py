@@ -15,6 +15,10 @@ from flambeau.utils.data.progress import load_state, state_of
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
 T_co = TypeVar("T_co", covariant=True)
+_T = TypeVar("_T")
+_collate_fn_t = Callable[[list[_T]], Any]
+_worker_init_fn_t = Callable[[int], None]
+_BaseDataLoaderIter, _SingleProcessDataLoaderIter = LoaderIterator, InProcess
 
 FIXED = frozenset((
     "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
@@ -298,3 +302,13 @@ def _checked_context(context: Any, num_workers: int) -> Any:
             f"specifying the start method, but got multiprocessing_context={context}"
         )
     return context
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":  # it brings multiprocessing along
+        from flambeau.utils.data.workers import WithWorkers
+
+        return WithWorkers
+    from flambeau._core.missing import missing
+
+    return missing(__name__, name)

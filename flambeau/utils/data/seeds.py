@@ -28,8 +28,19 @@ def seed_everything(base_seed: int, worker: int) -> int:
 
 def _seed_numpy(numpys: Any, base_seed: int, worker: int) -> None:
     """From NumPy's SeedSequence over both numbers, of which it takes 32 bits at a time."""
+    numpys.seed(_words(numpys, base_seed, worker))
+
+
+def _words(numpys: Any, base_seed: int, worker: int) -> Any:
     words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    numpys.seed(numpys.SeedSequence(words).generate_state(4))
+    return numpys.SeedSequence(words).generate_state(4)
+
+
+def generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The four numbers with which NumPy is seeded in a worker."""
+    import numpy.random as numpys
+
+    return _words(numpys, base_seed, worker_id).tolist()  # type: ignore[no-any-return]
 
 
 class Later(MetaPathFinder):

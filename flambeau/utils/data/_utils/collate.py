@@ -1,6 +1,9 @@
 """`torch.utils.data._utils.collate`: what makes batches of samples."""
 
+import re
+
 from flambeau.utils.data.collate import (
+    TEXT_OR_OBJECTS,
     collate,
     collate_float_fn,
     collate_int_fn,
@@ -13,6 +16,9 @@ from flambeau.utils.data.collate import (
     default_convert,
 )
 
+np_str_obj_array_pattern = re.compile(f"[{''.join(sorted(TEXT_OR_OBJECTS))}]")
+"""The kinds of NumPy's types that are no numbers."""
+
 __all__ = [
     "collate",
     "collate_float_fn",
@@ -24,4 +30,5 @@ __all__ = [
     "default_collate",
     "default_collate_fn_map",
     "default_convert",
+    "np_str_obj_array_pattern",
 ]

@@ -1,0 +1,14 @@
+"""`torch._dynamo.eval_frame`: the class of compiled modules, of which there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core.absent import absent_class
+from flambeau._core.missing import missing
+
+OptimizedModule: Any = absent_class("torch._dynamo.eval_frame.OptimizedModule")
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,19 @@
+"""`torch._prims_common`: what libraries ask about the layout of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._core import layout
+from flambeau._core.missing import missing
+
+
+def is_contiguous_or_false(
+    a: Any, memory_format: layout.memory_format = layout.contiguous_format
+) -> bool:
+    """Whether a tensor's elements follow each other in memory."""
+    return a.is_contiguous(memory_format=memory_format)  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> Any:
+    return missing(__name__, name)

@@ -1,0 +1,1 @@
+"""`torch.ao`: what libraries import of quantization."""

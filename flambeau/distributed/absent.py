@@ -1,0 +1,123 @@
+"""Modules of `torch.distributed` for more than one process, which libraries import all the same."""
+
+from __future__ import annotations
+
+from flambeau._core.absent import absent_module
+
+FSDP = (
+    "FullyShardedDataParallel FSDPModule MixedPrecision MixedPrecisionPolicy CPUOffload "
+    "CPUOffloadPolicy OffloadPolicy FullStateDictConfig LocalStateDictConfig "
+    "ShardedStateDictConfig StateDictConfig FullOptimStateDictConfig LocalOptimStateDictConfig "
+    "ShardedOptimStateDictConfig OptimStateDictConfig StateDictSettings FlatParameter "
+    "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx"
+)
+FSDP_CHOICES = {
+    "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
+    "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",
+    "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
+    "OptimStateKeyType": "PARAM_NAME PARAM_ID",
+}
+TENSORS = (
+    "DTensor Placement Partial Replicate Shard _StridedShard DeviceMesh distribute_tensor "
+    "distribute_module empty full ones rand randn zeros init_device_mesh"
+)
+PARALLEL = (
+    "ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput "
+    "PrepareModuleOutput PrepareModuleInputOutput parallelize_module loss_parallel"
+)
+COLLECTIVES = (
+    "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
+    "all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
+    "wait_tensor"
+)
+STATE_DICTS = (
+    "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
+    "set_model_state_dict set_optimizer_state_dict set_state_dict"
+)
+MODULES = {
+    "_composable": "checkpoint contract fully_shard replicate",
+    "_composable.fsdp": FSDP,
+    "_functional_collectives": COLLECTIVES,
+    "_shard": "",
+    "_shard.api": "",
+    "_shard.sharded_tensor": "ShardedTensor Shard ShardedTensorMetadata TensorProperties",
+    "_tensor": TENSORS,
+    "_tensor.api": TENSORS,
+    "_tensor.experimental": "implicit_replication",
+    "_tensor.placement_types": TENSORS,
+    "algorithms": "",
+    "algorithms._checkpoint": "",
+    "algorithms._checkpoint.checkpoint_wrapper": (
+        "ActivationWrapper CheckpointWrapper OffloadWrapper checkpoint_wrapper "
+        "apply_activation_checkpointing offload_wrapper"
+    ),
+    "algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
+    "algorithms.ddp_comm_hooks.default_hooks": (
+        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook "
+        "fp16_compress_wrapper"
+    ),
+    "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
+    "algorithms.ddp_comm_hooks.powerSGD_hook": (
+        "PowerSGDState batched_powerSGD_hook powerSGD_hook"
+    ),
+    "algorithms.join": "Join JoinHook Joinable",
+    "algorithms.model_averaging": "",
+    "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
+    "checkpoint": (
+        "FileSystemReader FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner "
+        "DefaultLoadPlanner DefaultSavePlanner CheckpointException async_save load load_state_dict "
+        "save save_state_dict load_sharded_optimizer_state_dict"
+    ),
+    "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
+    "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
+    "checkpoint.filesystem": "FileSystemReader FileSystemWriter",
+    "checkpoint.format_utils": (
+        "DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save "
+        "torch_save_to_dcp"
+    ),
+    "checkpoint.metadata": "Metadata BytesStorageMetadata TensorStorageMetadata",
+    "checkpoint.optimizer": "load_sharded_optimizer_state_dict",
+    "checkpoint.planner": "LoadPlan LoadPlanner SavePlan SavePlanner",
+    "checkpoint.state_dict": STATE_DICTS,
+    "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
+    "checkpoint.state_dict_saver": "async_save save save_state_dict",
+    "checkpoint.stateful": "Stateful",
+    "device_mesh": "DeviceMesh init_device_mesh",
+    "elastic": "",
+    "elastic.multiprocessing": "start_processes",
+    "elastic.multiprocessing.errors": "ChildFailedError ProcessFailure get_error_handler record",
+    "fsdp._common_utils": "FSDP_WRAPPED_MODULE _FSDPState",
+    "fsdp._fully_shard": FSDP,
+    "fsdp.sharded_grad_scaler": "ShardedGradScaler",
+    "fsdp.wrap": (
+        "CustomPolicy ModuleWrapPolicy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy "
+        "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
+    ),
+    "nn": "all_gather all_reduce all_to_all broadcast gather reduce reduce_scatter scatter",
+    "nn.functional": (
+        "all_gather all_reduce all_to_all broadcast gather reduce reduce_scatter scatter"
+    ),
+    "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+    "pipelining": "PipelineStage Pipe SplitPoint pipe_split pipeline",
+    "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
+    "tensor": TENSORS,
+    "tensor._utils": "",
+    "tensor.device_mesh": "DeviceMesh init_device_mesh",
+    "tensor.experimental": "implicit_replication local_map",
+    "tensor.parallel": PARALLEL,
+    "tensor.placement_types": TENSORS,
+    "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
+}
+"""Module below `torch.distributed`, and the names that libraries import from it."""
+
+FSDP_MODULES = ("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel")
+
+
+def make_modules() -> None:
+    """Put the modules where an import finds them."""
+    for name in sorted((*MODULES, *FSDP_MODULES)):
+        names = MODULES.get(name, FSDP)
+        choices = FSDP_CHOICES if name in FSDP_MODULES else None
+        absent_module(f"flambeau.distributed.{name}", names, choices)
+    rpc = absent_module("flambeau.distributed.rpc", MODULES["rpc"])
+    vars(rpc)["is_available"] = lambda: False

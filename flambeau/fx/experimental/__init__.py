@@ -1,0 +1,1 @@
+"""`torch.fx.experimental`: sizes that are symbols, of which there are none."""
