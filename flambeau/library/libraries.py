@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 import sys
 import warnings
@@ -86,8 +85,7 @@ def operator_of(op: Any) -> Operator:
         RuntimeError: no program has defined it.
     """
     name = getattr(op, "_qualname", None) or getattr(op, "_name", None) or str(op)
-    if name.startswith("torchvision::"):
-        importlib.import_module("flambeau.library.vision")
+    getattr(overloads.ops, name.partition("::")[0])  # some namespaces come with flambeau
     known = overloads.DEFINED.get(name.removesuffix(".default"))
     if known is None:
         raise RuntimeError(UNKNOWN.format(name))

@@ -11,6 +11,7 @@ carries them out; operators that programs define are in `operators.py`, and scri
 from __future__ import annotations
 
 import enum
+import importlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -322,6 +323,10 @@ class _OpNamespace(ModuleType):
         return [*super().__dir__(), *self]
 
 
+PROVIDED = {"torchvision": "flambeau.library.vision"}
+"""Namespaces of libraries whose compiled part cannot be loaded, and who defines them here."""
+
+
 class _Ops(ModuleType):
     """`torch.ops`: namespaces of operators, made when they are first asked for."""
 
@@ -336,6 +341,8 @@ class _Ops(ModuleType):
             raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
         namespace = _OpNamespace(name)
         setattr(self, name, namespace)
+        if name in PROVIDED:
+            importlib.import_module(PROVIDED[name])
         return namespace
 
     def __iter__(self) -> Iterator[str]:
