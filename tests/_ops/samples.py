@@ -173,7 +173,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("select_backward", [[R(2), [2, 3], 1, 1]]),
     ("select_scatter", [[R(2, 3), R(2), 1, 1]]),
     ("slice_backward", [[R(2, 2), [4, 2], 0, 1, 4, 2]]),
-    ("as_strided_scatter", [[R(3, 3), R(2, 2), [2, 2], [1, 2]]]),
+    ("_as_strided_scatter", [[R(3, 3), R(2, 2), [2, 2], [1, 2], 1]]),
     ("slice_scatter", [[R(4, 2), R(2, 2), 0, 1, 4, 2]]),
     ("unfold_backward", [[R(2, 3), [5], 0, 3, 2]]),
     ("channel_shuffle", [[R(1, 4, 2), 2]]),
