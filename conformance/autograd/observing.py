@@ -6,6 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+OWN_SCRIPTS = "`torch.jit.script` is deprecated"
+"""PyTorch compiles scripts of its own at the first forward mode through gradients."""
+
 
 def observe(scenario: Callable[[Any], Any], library: Any) -> Any:
     """What a scenario returns, or its error, and the warnings of the way."""
@@ -17,7 +20,8 @@ def observe(scenario: Callable[[Any], Any], library: Any) -> Any:
             raise
         except Exception as error:
             result = (type(error).__name__, str(error).split("\n")[0])
-    return result, sorted({w.category.__name__ for w in caught})
+    heard = [w for w in caught if not str(w.message).startswith(OWN_SCRIPTS)]
+    return result, sorted({w.category.__name__ for w in heard})
 
 
 def plain(value: Any) -> Any:

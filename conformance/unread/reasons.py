@@ -39,14 +39,19 @@ REASONS = (
         r"torch\.hub\.(download_url_to_file|help|list|load)\.\w+",
     ),
     Reason(
-        "`torch.compiler.disable`; `is_backend_available` and `ProcessGroup` of distributed",
+        "`torch.compile`, `torch.compiler.disable`; `is_backend_available`, `ProcessGroup`",
         "nothing is compiled, and no backend is there: the class raises, whatever it is given",
-        r"torch\.(compiler\.disable|distributed\.(ProcessGroup\.__init__|is_backend_available))\.\w+",
+        r"torch\.(compile|compiler\.disable|distributed\.(ProcessGroup\.__init__|is_backend_available))\.\w+",
     ),
     Reason(
         "`_stacklevel`, `allow_override` of `register_fake`; `keys` of `OpOverload.redispatch`",
         "no line is told, a later one takes the place in any case, and there are no keys to skip",
         r"torch\.(library|ops|_ops)\.(\w+\.)*(_stacklevel|allow_override|keys|args|kwargs)",
+    ),
+    Reason(
+        "`can_use_flash_attention` and its like of `torch.backends.cuda`",
+        "hints for kernels that are not there",
+        r"torch\.backends\.cuda\.can_use_\w+\.(params|debug)",
     ),
     Reason(
         "`cudnn_enabled` of the norms",

@@ -281,6 +281,8 @@ IMPROVE = (
 
 def _copy_of_view(name: str) -> None:
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if "axis" in kwargs:  # which `split` does not take
+            kwargs["dim"] = kwargs.pop("axis")
         result = getattr(ops, name)(input, *args, **kwargs)
         if isinstance(result, tuple):
             result = tuple([_copied(part) for part in result])

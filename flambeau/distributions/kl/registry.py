@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
@@ -26,15 +27,16 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Any:
     >>> kl_divergence(Mine(validate_args=False), Mine(validate_args=False))
     tensor(0.)
     """
-    if not (isinstance(type_p, type) and isinstance(type_q, type)):
+    pair = type_p, type_q
+    if not all(isinstance(kind, type) for kind in pair):
         raise TypeError("issubclass() arg 1 must be a class")
+    return partial(_register, pair)
 
-    def decorator(function: Divergence) -> Divergence:
-        _KL_REGISTRY[type_p, type_q] = function
-        _KL_MEMOIZE.clear()
-        return function
 
-    return decorator
+def _register(pair: Pair, function: Divergence) -> Divergence:
+    _KL_REGISTRY[pair] = function
+    _KL_MEMOIZE.clear()
+    return function
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Any:

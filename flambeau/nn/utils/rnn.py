@@ -135,7 +135,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _lengths(lengths: Any) -> np.ndarray:
-    values = ops.as_tensor(lengths, dtype=dt.int64)._data
+    given: Any = lengths if isinstance(lengths, Tensor) else ops.as_tensor(lengths, device="cpu")
+    values = given.to(dt.int64)._data
     if values.ndim != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {values.ndim}D cpu Long "
