@@ -316,6 +316,7 @@ def streams_and_events() -> None:
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
     stream.wait_stream(torch.cuda.current_stream())
     end.synchronize()
+    stream.synchronize()  # what it waits for came after `end`
     assert stream.query() and end.query() and 0 < start.elapsed_time(end) < 60_000
     assert "enable_timing=True" in message(
         ValueError, lambda: torch.cuda.Event().elapsed_time(torch.cuda.Event())
