@@ -123,10 +123,11 @@ def default_storage_class() -> Any:
 
 @provides("operator_of_aten")
 def operator_of_aten(name: str) -> Any:
-    """The operator of `torch.ops.aten` of a name, with all of its overloads, or None."""
-    from flambeau.library.overloads import ops
+    """The operator of `torch.ops.aten` of a name, with all of its overloads, or None; those that
+    raise when they are called are none."""
+    from flambeau.library.overloads import can_run, ops
 
-    return getattr(ops.aten, name, None)
+    return getattr(ops.aten, name, None) if can_run(f"aten::{name}") else None
 
 
 @provides("names_of_ops")

@@ -1,4 +1,5 @@
-"""Write flambeau/jit/operators/schemas.txt: the operators of PyTorch that flambeau can run.
+"""Write flambeau/jit/operators/schemas.txt: the operators of PyTorch that flambeau can run; and
+flambeau/library/absent_operators.txt: those of ATen that `torch.ops` shows, and that it cannot.
 
     python conformance/jit/write_schemas.py
 
@@ -60,7 +61,24 @@ def main() -> None:
         if any(map(has_implementation, texts)):
             kept += texts
     FILE.write_text("\n".join(kept) + "\n", "utf-8")
-    print(f"{len(kept)} schemas")
+    absent = sorted(
+        filter(_is_readable, {str(s) for s in torch._C._jit_get_all_schemas()} - {*kept})
+    )
+    ABSENT.write_text("\n".join(absent) + "\n", "utf-8")
+    print(f"{len(kept)} schemas; of ATen, {len(absent)} absent")
+
+
+ABSENT = Path(__file__).parents[2] / "flambeau" / "library" / "absent_operators.txt"
+
+
+def _is_readable(text: str) -> bool:
+    """Whether an operator of ATen can be shown by its schema."""
+    from flambeau.jit.operators import table
+
+    try:
+        return text.startswith("aten::") and bool(table.schema(text))
+    except ValueError:
+        return False
 
 
 if __name__ == "__main__":

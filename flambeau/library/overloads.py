@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import importlib
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -308,7 +308,8 @@ class _OpNamespace(ModuleType):
         self.name = name
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        schemas = () if name.startswith("__") else table.overloads(f"{self.name}::{name}")
+        full = f"{self.name}::{name}"
+        schemas = () if name.startswith("__") else table.overloads(full) or absent(full)
         if not schemas:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self.name, name, schemas)
@@ -321,6 +322,26 @@ class _OpNamespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]
+
+
+def can_run(name: str) -> bool:
+    """Whether there is an operator of a name that does not only say that it is not here."""
+    return bool(table.overloads(name))
+
+
+@cache
+def _absent_texts() -> dict[str, list[str]]:
+    """What ATen has and flambeau cannot run, by name: libraries mention it while they are
+    imported."""
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("absent_operators.txt").read_text("utf-8").splitlines():
+        found.setdefault(line[: line.index("(")].partition(".")[0], []).append(line)
+    return found
+
+
+def absent(name: str) -> tuple[FunctionSchema, ...]:
+    """The schemas of an operator of ATen that raises, naming itself, when it is called."""
+    return tuple(map(table.schema, _absent_texts().get(name, ())))
 
 
 PROVIDED = {"torchvision": "flambeau.library.vision"}

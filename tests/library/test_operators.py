@@ -67,6 +67,13 @@ def test_kernels_of_aten_are_not_replaced():
         made.impl("add.Tensor", lambda *args: args[0], "CPU")
 
 
+def test_operators_that_are_not_here_say_so():
+    overload = torch.ops.aten._sparse_addmm.default
+    assert str(overload._schema).startswith("aten::_sparse_addmm(Tensor self, Tensor mat1")
+    with pytest.raises(NotImplementedError, match="aten::_sparse_addmm"):
+        overload(torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+
+
 def test_names_of_torch_ops():
     import flambeau._ops as module
 

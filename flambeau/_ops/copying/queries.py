@@ -160,6 +160,24 @@ def _local_scalar_dense(self: Tensor) -> Any:
     return self.item()  # type: ignore[attr-defined]
 
 
+@composite("_pin_memory(Tensor self, Device? device=None) -> Tensor", method=False, function=False)
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """ATen's name for `pin_memory`."""
+    return self.pin_memory(device)  # type: ignore[attr-defined, no-any-return]
+
+
+@composite("_is_all_true(Tensor self) -> Tensor", method=False, function=False)
+def _is_all_true(self: Tensor) -> Any:
+    """Whether all elements of a tensor of bools are True.
+
+    Raises:
+        RuntimeError: it is of another type.
+    """
+    if self.dtype is not dt.bool_:
+        raise RuntimeError("_is_all_true: a tensor of bools is expected")
+    return self.all()  # type: ignore[attr-defined]
+
+
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not zero."""

@@ -56,9 +56,9 @@ nn.functional.conv_transpose2d nn.functional.conv_transpose3d
 """,
     "copying.copies": "_copied _to_copy clone copy fill zero",
     "copying.queries": """
-_local_scalar_dense allclose can_cast detach detach_ equal get_device is_complex is_conj
-is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage
-is_tensor isclose numel result_type typename
+_is_all_true _local_scalar_dense _pin_memory allclose can_cast detach detach_ equal get_device
+is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size
+is_signed is_storage is_tensor isclose numel result_type typename
 """,
     "copying.tensor_methods": "type_as",
     "cuda.dispatch": "",
