@@ -106,7 +106,9 @@ class Following(observing):
         """Another method in place of Tensor's own."""
         method = getattr(Tensor, name)
         self.known[name] = method
-        setattr(Tensor, name, make(method))
+        instead = make(method)
+        instead.__module__ = ""  # no method of the library's, which classes may take over
+        setattr(Tensor, name, instead)
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)

@@ -103,7 +103,12 @@ def is_for_kernel(parameter: Any) -> bool:
 
 def fits(data: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> bool:
     """Whether a kernel can go through it beside a parameter of this type and shape."""
-    return data.dtype == dtype and data.shape == shape and data.flags.c_contiguous
+    return (
+        data.__class__ is np.ndarray  # and no array without numbers
+        and data.dtype == dtype
+        and data.shape == shape
+        and data.flags.c_contiguous
+    )
 
 
 class Job:
@@ -148,7 +153,9 @@ class Job:
                 return False
         dtype = self.dtype
         for grad, size in zip(self.grads, self.sizes, strict=True):
-            if grad.size != size or grad.dtype != dtype or not grad.flags.c_contiguous:
+            if grad.__class__ is not np.ndarray or grad.size != size or grad.dtype != dtype:
+                return False
+            if not grad.flags.c_contiguous:
                 return False
         return True
 

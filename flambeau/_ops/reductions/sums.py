@@ -200,7 +200,10 @@ def _keep_total(data: np.ndarray, axes: tuple[int, ...], dim: Any, keepdim: bool
 
 
 def _likeness(data: np.ndarray, dim: Any, keepdim: bool, wide: bool) -> tuple[Any, ...]:
-    """What the sums of arrays have in common that go the same short way."""
+    """What the sums of arrays have in common that go the same short way. Dims that are no ints, but
+    equal to some, are others."""
+    if dim is not None and dim.__class__ is not int:
+        dim = (dim, *map(type, dim))
     return data.shape, data.strides, data.dtype, dim, keepdim, wide, get_num_threads()
 
 

@@ -135,8 +135,10 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _lengths(lengths: Any) -> np.ndarray:
-    given: Any = lengths if isinstance(lengths, Tensor) else ops.as_tensor(lengths, device="cpu")
-    values = given.to(dt.int64)._data
+    if isinstance(lengths, Tensor):
+        values = lengths.to(dt.int64)._data  # type: ignore[attr-defined]
+    else:
+        values = ops.as_tensor(lengths, dtype=dt.int64, device="cpu")._data
     if values.ndim != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {values.ndim}D cpu Long "
