@@ -304,6 +304,9 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     """Where values would have to be put into sorted rows to keep them sorted: before equal
     elements, or after them with `right=True` (`side="right"`).
     """
+    if not isinstance(sorted_sequence, Tensor):
+        raise TypeError("searchsorted(): argument 'sorted_sequence' (position 1) must be Tensor, "
+                        f"not {type(sorted_sequence).__name__}")  # fmt: skip
     if isinstance(input, Tensor) and input.device is not sorted_sequence.device:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but got self is on {input.device}, "
