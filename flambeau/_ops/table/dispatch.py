@@ -493,7 +493,9 @@ def argument_text(op: Op, argument: Any) -> str:
     if argument.type in ("Scalar", "float") and not argument.is_list and op.kind != "composite":
         return f"number_in({name}) if isinstance({name}, Tensor) else {name}"
     if argument.is_list and argument.length and argument.type in ("int", "float", "bool"):
-        return f"{name} if {name}.__class__ is tuple else repeated({name}, {argument.length})"
+        plain = f"{name} is None or {name}.__class__ is tuple" if argument.optional else (
+            f"{name}.__class__ is tuple")  # fmt: skip
+        return f"{name} if {plain} else repeated({name}, {argument.length})"
     if argument.type == "int" and not argument.is_list:
         return f"{name} if {name}.__class__ is int else plain_integer({name})"
     return name
