@@ -19,7 +19,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.amp import settings as autocast
 from flambeau.autograd.function import Function
 from flambeau.autograd.history import bump
-from flambeau.jit.ir.function import REQUIRED, FunctionSchema
+from flambeau.jit.ir.function import FunctionSchema
 from flambeau.jit.ir.types import ListType
 from flambeau.jit.ir.values import dtype_of
 from flambeau.jit.operators import table
@@ -190,25 +190,9 @@ class Operator:
                         bump(tensor)
         return result
 
-    def arguments(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call by position and by name."""
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        needed = 0
-        for parameter, value in zip(self.schema.arguments, values, strict=True):
-            is_default = parameter.default is not REQUIRED and _same(value, parameter.default)
-            if parameter.keyword_only:
-                if not is_default:
-                    kwargs[parameter.name] = value
-                continue
-            args.append(value)
-            if not is_default:
-                needed = len(args)
-        return args[:needed], kwargs
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and value == default)
+        return dispatching.arranged(zip(self.schema.arguments, values, strict=True))
 
 
 def _is_list(operator: Operator) -> bool:

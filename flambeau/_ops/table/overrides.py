@@ -78,15 +78,11 @@ def through(
     return result if taken else before(*args, **kwargs)
 
 
-def through_operator(
-    function: Callable[..., Any],
-    before: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """The same for one of Python's operators, which may leave it to the other operand."""
+def declining(call: Callable[..., Any], *given: Any) -> Any:
+    """`through` or `by_mode` for one of Python's operators, which may leave it to the other
+    operand."""
     try:
-        return through(function, before, args, kwargs)
+        return call(*given)
     except TypeError:
         return NotImplemented
 
@@ -110,7 +106,7 @@ def _guard_method(own: str, function: Any) -> None:
     if own in overriding.IGNORED or (own.startswith("_") and not own.endswith("__")):
         return
     public = getattr(Tensor, overriding.CALLED.get(own, own))
-    call = through_operator if own in overriding.BINARY else through
+    call = partial(declining, through) if own in overriding.BINARY else through
     _composites.add(function, partial(call, public), unless=PLAIN)
 
 
@@ -190,7 +186,7 @@ def _watch(name: str, function: Any) -> None:
     called = overriding.CALLED.get(own)
     if called is not None and called != own and name.startswith("Tensor."):
         public = getattr(Tensor, called)  # what users know it by
-        Watched.redirection.add(function, partial(operator_by_mode, public))
+        Watched.redirection.add(function, partial(declining, by_mode, public))
     elif isinstance(function, property):
         Watched.redirection.add(function.fget, partial(by_mode, function.__get__))
     else:
@@ -208,16 +204,3 @@ def by_mode(
         return before(*args, **kwargs)
     found = overriding.overloaded((*args, *kwargs.values()))
     return overriding.handle(function, found, args, kwargs)
-
-
-def operator_by_mode(
-    function: Callable[..., Any],
-    before: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """The same for one of Python's operators, which may leave it to the other operand."""
-    try:
-        return by_mode(function, before, args, kwargs)
-    except TypeError:
-        return NotImplemented

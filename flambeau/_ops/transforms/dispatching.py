@@ -6,7 +6,7 @@ of. Autograd records the row as ever, with what the class or mode gave as its re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flambeau._core import modes
@@ -96,9 +96,9 @@ def as_aten(op: Op, values: tuple[Any, ...], in_place: bool) -> Call | None:
     by_name = [(one, given or _by_name(op, values, one)) for one in overloads]
     own = [getattr(packet, op.overload or "default")] if wanted[-1] in known else overloads
     by_position = [(one, arguments(op, values)) for one in own]
-    for overload, arranged in [*by_name, *by_position]:
-        if arranged is not None and overload.fits(*arranged):
-            args, kwargs = arranged
+    for overload, found in [*by_name, *by_position]:
+        if found is not None and overload.fits(*found):
+            args, kwargs = found
             return Call(overload, args, kwargs, pick)
     return None
 
@@ -108,15 +108,24 @@ def _by_name(op: Op, values: tuple[Any, ...], overload: Any) -> tuple[Any, Any] 
     given = [(a, _listed(a, v)) for a, v in zip(op.schema.arguments, values, strict=False)]
     defaults = {a.name: a.default for a, _ in given}
     named = {a.name: value for a, value in given}
-    args: list[Any] = []
-    kwargs = {}
-    needed = 0
+    placed = []
     for parameter in overload._schema.arguments:
         if not parameter.has_default_value() and _same(
             named.get(parameter.name), defaults.get(parameter.name, REQUIRED)
         ):
             return None  # there may be an overload without it: `sum()`
-        value = named.pop(parameter.name, parameter.default_value)
+        placed.append((parameter, named.pop(parameter.name, parameter.default_value)))
+    left = [name for name, value in named.items() if not _same(value, defaults[name])]
+    return None if left else arranged(placed)
+
+
+def arranged(placed: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Parameters with their values as a call: by position and by name, without those at their
+    defaults where nothing comes after them."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    needed = 0
+    for parameter, value in placed:
         is_given = not _same(value, parameter.default)
         if parameter.keyword_only:
             if is_given:
@@ -125,8 +134,7 @@ def _by_name(op: Op, values: tuple[Any, ...], overload: Any) -> tuple[Any, Any] 
         args.append(value)
         if is_given:
             needed = len(args)
-    left = [name for name, value in named.items() if not _same(value, defaults[name])]
-    return None if left else (tuple(args[:needed]), kwargs)
+    return tuple(args[:needed]), kwargs
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -150,20 +158,8 @@ def _number_forms(op: Op, values: tuple[Any, ...]) -> tuple[str, ...]:
 
 def arguments(op: Op, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call by position and by name, without those at their defaults."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    needed = 0
-    for argument, value in zip(op.schema.arguments, values, strict=False):
-        at_default = _same(value, argument.default)
-        given = _listed(argument, value)
-        if argument.keyword_only:
-            if not at_default:
-                kwargs[argument.name] = given
-            continue
-        args.append(given)
-        if not at_default:
-            needed = len(args)
-    return tuple(args[:needed]), kwargs
+    pairs = zip(op.schema.arguments, values, strict=False)
+    return arranged([(a, v if _same(v, a.default) else _listed(a, v)) for a, v in pairs])
 
 
 def _listed(argument: Argument, value: Any) -> Any:
