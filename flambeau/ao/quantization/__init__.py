@@ -19,8 +19,8 @@ FUNCTIONS = (
 CLASSES = "FakeQuantize MinMaxObserver QConfig QConfigMapping QuantWrapper".split()
 
 
-class QuantStub(Module):
-    """Where numbers become integers: before a model is quantized, nothing happens here.
+class _Stub(Module):
+    """A place in a model: before that is quantized, nothing happens here.
 
     qconfig: how it will be quantized.
     """
@@ -35,20 +35,12 @@ class QuantStub(Module):
         return x
 
 
-class DeQuantStub(Module):
-    """Where integers become numbers again: before a model is quantized, nothing happens here.
+class QuantStub(_Stub):
+    """Where numbers become integers."""
 
-    qconfig: how it will be quantized.
-    """
 
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The numbers as they are."""
-        return x
+class DeQuantStub(_Stub):
+    """Where integers become numbers again."""
 
 
 def __getattr__(name: str) -> Any:
