@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("llvmlite")  # which compiles both forms
+
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.native import from_source

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("llvmlite")  # the trampoline is code that it makes
+
 from flambeau._runtime.cuda import trampoline
 
 LAUNCH = ctypes.CFUNCTYPE(

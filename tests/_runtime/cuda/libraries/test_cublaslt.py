@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+pytest.importorskip("llvmlite")  # which compiles the kernels of the stand-in
+
 from flambeau._runtime.cuda.libraries import cublaslt, timing, workspaces
 from flambeau._runtime.cuda.libraries import cublaslt_numbers as numbers
 from flambeau._runtime.cuda.libraries.cublaslt import Kind, Plan, Unsupported
