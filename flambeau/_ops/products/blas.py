@@ -47,10 +47,10 @@ def compiled(dtype: np.dtype, rows: int, depth: int, columns: int, matrices: int
 
 @cache
 def products() -> Any:
-    """The compiled products, if the processor is fit for them; else None."""
+    """The compiled products, if llvmlite is there and the processor is fit for them; else None."""
     from flambeau._ops.products import gemm
 
-    return gemm if gemm.usable() else None
+    return gemm if choice.available() and gemm.usable() else None
 
 
 def matrices(left: np.ndarray, right: np.ndarray) -> np.ndarray:
