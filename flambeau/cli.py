@@ -40,10 +40,11 @@ commands:
   provide-torch [--undo]         let libraries that require PyTorch find flambeau here
   names PACKAGE ...              names of PyTorch that a package uses and flambeau has not
   doctor PACKAGE ...             import a package, and say what it wants that is missing
+  ops [NAME ...]                 show rows of the operator table, and what follows from each
 
 `flambeau run` does what `python` does, with one difference: `import torch` gives flambeau.
 `flambeau COMMAND --help` says more about `inspect`, `verify`, `convert`, `run-archive`,
-`provide-torch`, `names`, `doctor`.
+`provide-torch`, `names`, `doctor`, `ops`.
 
 options:
   -h, --help                     show this text
@@ -154,6 +155,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "provide-torch": _from_commands("provide_torch"),
     "names": _from_commands("names"),
     "doctor": _from_commands("doctor"),
+    "ops": _from_commands("ops"),
 }
 
 

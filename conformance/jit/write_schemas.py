@@ -1,5 +1,6 @@
-"""Write flambeau/jit/operators/schemas.txt: the operators of PyTorch that flambeau can run; and
-flambeau/library/absent_operators.txt: those of ATen that `torch.ops` shows, and that it cannot.
+"""Write flambeau/jit/operators/schemas.txt: the operators of PyTorch that flambeau can run, as far
+as rows do not imply them; and flambeau/library/absent_operators.txt: those of ATen that `torch.ops`
+shows, and that it cannot.
 
     python conformance/jit/write_schemas.py
 
@@ -48,24 +49,38 @@ def schemas(name: str) -> list[str]:
     return [text for text in found if not REFUSED_TYPES.search(text)]
 
 
+def lines_of(name: str, texts: list[str]) -> list[str]:
+    """What the file says of an operator: nothing if rows imply just these overloads."""
+    from flambeau.jit.operators import implied
+
+    known = implied.schemas(name)
+    if texts == [*known.values()]:
+        return []
+    return [next((head for head, text in known.items() if text == line), line) for line in texts]
+
+
 def main() -> None:
     """Write the file."""
+    from flambeau.jit.operators import implied
     from flambeau.jit.operators.table import FILE
 
     names = {s.name for s in torch._C._jit_get_all_schemas()}
-    kept = []
+    kept, lines = [], []
     for name in sorted(n for n in names if n.startswith(("aten::", "prim::"))):
         if REFUSED_NAMES.match(name):
             continue
         texts = schemas(name)
         if any(map(has_implementation, texts)):
             kept += texts
-    FILE.write_text("\n".join(kept) + "\n", "utf-8")
+            lines += lines_of(name, texts)
+    there = {text.partition("(")[0].partition(".")[0] for text in kept}
+    lines += [f"-{name}" for name in sorted({*implied.names()} - there)]
+    FILE.write_text("\n".join(lines) + "\n", "utf-8")
     absent = sorted(
         filter(_is_readable, {str(s) for s in torch._C._jit_get_all_schemas()} - {*kept})
     )
     ABSENT.write_text("\n".join(absent) + "\n", "utf-8")
-    print(f"{len(kept)} schemas; of ATen, {len(absent)} absent")
+    print(f"{len(kept)} schemas, {len(lines)} lines; of ATen, {len(absent)} absent")
 
 
 ABSENT = Path(__file__).parents[2] / "flambeau" / "library" / "absent_operators.txt"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,8 +19,23 @@ from flambeau._compiler.fuse import Formula, Node, Plan, plan
 from flambeau._compiler.numpy_source import _literal, _log1p
 from flambeau._compiler.primitives import PRIMITIVES
 
-REDUCED = {"total": np.add.reduce, "product": np.multiply.reduce, "amax": np.maximum.reduce,
-           "amin": np.minimum.reduce, "first": np.argmax}  # fmt: skip
+
+def _amax(values: Any, axis: int, keepdims: Literal[True]) -> Any:
+    """The largest of each row; -inf of those without elements."""
+    if values.shape[axis]:
+        return np.maximum.reduce(values, axis=axis, keepdims=keepdims)
+    return np.full_like(np.add.reduce(values, axis=axis, keepdims=keepdims), -np.inf)
+
+
+def _amin(values: Any, axis: int, keepdims: Literal[True]) -> Any:
+    """The smallest of each row; inf of those without elements."""
+    if values.shape[axis]:
+        return np.minimum.reduce(values, axis=axis, keepdims=keepdims)
+    return np.full_like(np.add.reduce(values, axis=axis, keepdims=keepdims), np.inf)
+
+
+REDUCED = {"total": np.add.reduce, "product": np.multiply.reduce, "amax": _amax, "amin": _amin,
+           "first": np.argmax}  # fmt: skip
 ASKING = frozenset(
     "equal not_equal less less_equal greater greater_equal isnan isinf isfinite logical_and "
     "logical_or logical_not".split()

@@ -4,7 +4,7 @@
     torch.ops.aten.add(x, y)               # the first overload that fits
     torch.ops.mylib.double(x)              # what a program has defined by `torch.library`
 
-The schemas of `aten` are those that scripts know (`jit/operators/schemas.txt`), and so is what
+The schemas of `aten` are those that scripts know (`jit/operators/table.py`), and so is what
 carries them out; operators that programs define are in `operators.py`, and scripts know them, too.
 """
 

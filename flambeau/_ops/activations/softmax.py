@@ -6,11 +6,15 @@ import warnings
 from functools import partial
 from typing import Any
 
-from flambeau._compiler.expr import exp, log, where
+import numpy as np
+
+from flambeau._compiler.expr import absolute, exp, log, where
 from flambeau._compiler.fuse import amax, total
 from flambeau._core import layout
+from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.reductions.sums import restore_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import InAten, composite
+from flambeau._ops.table.op import InAten, alias, composite
 from flambeau._ops.table.outputs import EXACT
 from flambeau._ops.table.rows import rows
 
@@ -80,6 +84,40 @@ def log_softmax(x: Any) -> Any:
     """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
     shifted = x - amax(x)
     return shifted - log(total(exp(shifted)))
+
+
+# ---- the logarithm of a sum of exponentials
+
+
+def _complex_logsumexp(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+    peak = (
+        np.maximum.reduce(data.real, axes, keepdims=True) if data.size else data.real.dtype.type(0)
+    )
+    shift = np.where(np.isinf(peak), peak.dtype.type(0), peak)
+    return np.log(np.add.reduce(np.exp(data - shift), axes, keepdims=True)) + shift
+
+
+def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    grad = restore_dims(grad, self._data.ndim, dim, keepdim)
+    result = restore_dims(result, self._data.ndim, dim, keepdim)
+    return grad * conj(ops.exp(self - result))
+
+
+@rows(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    out=True,
+    of_complex=_complex_logsumexp,
+    autocast="cuda=float32",
+    backward={"self": _logsumexp_backward},
+)
+def logsumexp(x: Any) -> Any:
+    """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows."""
+    peak = amax(x)
+    shift = where(absolute(peak) == float("inf"), 0, peak)
+    return log(total(exp(x - shift))) + shift
+
+
+alias("special.logsumexp", "logsumexp")
 
 
 # ---- gradients

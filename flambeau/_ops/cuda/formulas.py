@@ -62,12 +62,6 @@ def place_of(x: Any, peak: Any) -> Any:
     return first((x == peak) | is_nan(x))
 
 
-@formula(x="full")
-def log_of_sum(x: Any) -> Any:
-    """The logarithm of the sum of exponentials."""
-    return shared.logsumexp.function(x)
-
-
 @formula(x="full", grad="full", weight="along", mean="row", rstd="row")
 def layer_norm_slope(x: Any, grad: Any, weight: Any, mean: Any, rstd: Any) -> Any:
     """The gradient of layer norm's input."""

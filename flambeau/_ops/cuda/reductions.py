@@ -285,14 +285,17 @@ def count_nonzero(data: DeviceArray, dim: Any = None) -> Any:
                   shared.sum_of)  # fmt: skip
 
 
-@on_gpu("logsumexp")
-@repeated
-@checked
-def logsumexp(data: DeviceArray, dim: Any, keepdim: bool = False) -> Any:
-    """The logarithm of the sum of exponentials over dims."""
-    if data.dtype.kind not in "fV" or not data.size:
-        return NotImplemented
-    return reduce(data, wrap_dims(dim, data.ndim), keepdim, data.dtype, shared.logsumexp)
+def of_formula(formula: Formula) -> Callable[..., Any]:
+    """What computes a reduction of the kind `rows`."""
+
+    @repeated
+    @checked
+    def computed(data: DeviceArray, dim: Any, keepdim: bool = False) -> Any:
+        if data.dtype.kind not in "fV" or not data.size:
+            return NotImplemented
+        return reduce(data, wrap_dims(dim, data.ndim), keepdim, data.dtype, formula)
+
+    return computed
 
 
 @on_gpu("vector_norm")

@@ -5,8 +5,8 @@
 
 A kernel takes the row's arguments, DeviceArrays (or None) for tensors, and gives a DeviceArray or a
 tuple of them; NotImplemented says that it does not know this case: the host computes it then. Those
-of rows that write in place write to the first argument. Pointwise rows are not listed: their own
-bodies become kernels (`pointwise.py`).
+of rows that write in place write to the first argument. Pointwise rows are not listed, nor are
+reductions of the kind `rows`: their own bodies become kernels (`pointwise.py`, `reductions.py`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ LATER = ("products", "conv", "attention", "reshaping")
 class Kernels(dict[str, "Kernel | None"]):
     """Row (`Op.full_name`) -> the function that computes it on a device, or None."""
 
-    def __init__(self, of_row: Callable[[Any], Kernel]) -> None:
+    def __init__(self, of_row: Callable[[Op], Kernel | None]) -> None:
         super().__init__()
-        self.of_row = of_row  # what a pointwise row's kernel is
+        self.of_row = of_row  # what the kernel of a row is that is not listed
 
     def get(self, name: str, default: Any = None) -> Any:
         """The kernel of a row; the first question loads all of them."""
@@ -51,26 +51,33 @@ class Kernels(dict[str, "Kernel | None"]):
             pass
         load()
         if name not in self:
-            op = _pointwise(name)
+            op = _legible(name)
             self[name] = None if op is None else self.of_row(op)
         return self[name]
 
 
-def _row(op: Op) -> Any:
+def _pointwise(op: Op) -> Any:
     from flambeau._ops.cuda.pointwise import row_of
 
     return row_of(op)
 
 
-KERNELS = Kernels(_row)
+def _computing(op: Op) -> Any:
+    from flambeau._ops.cuda.reductions import of_formula
+
+    return of_formula(op.formula) if op.reduces else _pointwise(op)
+
+
+KERNELS = Kernels(_computing)
 """Row (`Op.full_name`) -> the function that computes it on a device."""
-WRITING = Kernels(lambda op: _row(op).write)
+WRITING = Kernels(lambda op: None if op.reduces else _pointwise(op).write)
 """Row -> the function that writes its result to the row's first argument."""
 
 
-def _pointwise(name: str) -> Op | None:
-    """The pointwise row of a name."""
-    found = [op for op in REGISTRY.values() if op.full_name == name and op.kind == "pointwise"]
+def _legible(name: str) -> Op | None:
+    """The row of a name whose body becomes a kernel."""
+    found = [op for op in REGISTRY.values()
+             if op.full_name == name and (op.kind == "pointwise" or op.reduces)]  # fmt: skip
     return found[0] if len(found) == 1 else None
 
 

@@ -225,9 +225,9 @@ def norm(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, order: float) -
     return found if found is None or order == 1 else np.sqrt(found)
 
 
-def logsumexp(data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """`log(sum(exp(x)))`, in the type to compute in."""
+def of_rows(formula: Formula, data: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The result of a formula for each row, in the type to compute in."""
     compute = rows.compute_type(data.dtype)
     dtype = np.float32 if compute is f32 else np.float64
-    found = reduce(formulas.logsumexp, data, axes, keepdim, compute, (dtype,))
+    found = reduce(formula, data, axes, keepdim, compute, (dtype,))
     return None if found is None else found[0]

@@ -16,7 +16,7 @@ from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.reductions.adding import LONG, add_up, adds_by_pairs, numpy_axis
 from flambeau._ops.table.dims import wrap_dims
 from flambeau._ops.table.namespace import ops
-from flambeau._ops.table.op import alias, composite, reduction
+from flambeau._ops.table.op import composite, reduction
 from flambeau._ops.table.outputs import NANSUM, TRUTH
 from flambeau._ops.table.pointwise import LETTER
 from flambeau._ops.views.geometry import is_plain
@@ -467,39 +467,7 @@ def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
     return finished(values, INT64)
 
 
-# ---- log of a sum of exponentials; the trace
-
-
-def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
-    grad = restore_dims(grad, self._data.ndim, dim, keepdim)
-    result = restore_dims(result, self._data.ndim, dim, keepdim)
-    return grad * conj(ops.exp(self - result))
-
-
-@reduction(
-    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-    autocast="cuda=float32",
-    backward={"self": _logsumexp_backward},
-)
-def logsumexp(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    """log(sum(exp(input))), shifted by the maximum so that nothing overflows."""
-    result = float_type(data.dtype)
-    axes = wrap_dims(dim, data.ndim)
-    kernels = compiled(data, axes, "softmax") if data.dtype == result else None
-    values = None if kernels is None else kernels.logsumexp(data, axes, keepdim)
-    if values is not None:
-        return finished(values, result)
-    data = working_array(data if data.dtype == result else data.astype(result))
-    if not data.size:
-        return finished(np.log(np.add.reduce(data, axes, keepdims=keepdim)), result)
-    peak = np.maximum.reduce(data.real, axes, keepdims=True)
-    peak = np.where(np.isinf(peak), peak.dtype.type(0), peak)
-    weights = np.exp(data - peak)
-    total = np.log(add_up(weights, axes, weights.dtype, True)) + peak
-    return finished(total if keepdim else np.squeeze(total, axes), result)
-
-
-alias("special.logsumexp", "logsumexp")
+# ---- the trace
 
 
 @reduction(

@@ -125,17 +125,6 @@ def largest_size(x: Any) -> Any:
     return amax(absolute(x))
 
 
-# ---- softmax
-
-
-@formula(x="full")
-def logsumexp(x: Any) -> Any:
-    """`log(sum(exp(x)))`; rows whose largest element is infinite are not shifted."""
-    peak = amax(x)
-    shift = where(absolute(peak) == float("inf"), 0, peak)
-    return log(total(exp(x - shift))) + shift
-
-
 # ---- normalisation
 
 

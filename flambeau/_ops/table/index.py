@@ -20,9 +20,9 @@ nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_nois
 softshrink threshold threshold_backward
 """,
     "activations.softmax": """
-_log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax
+_log_softmax_backward_data _safe_softmax _softmax_backward_data log_softmax logsumexp
 nn.functional.gumbel_softmax nn.functional.log_softmax nn.functional.softmax nn.functional.softmin
-softmax special.log_softmax special.softmax
+softmax special.log_softmax special.logsumexp special.softmax
 """,
     "arranging.grids": """
 _block_diag atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
@@ -274,9 +274,7 @@ _norm dist frobenius_norm linalg.matrix_norm linalg.norm linalg.vector_norm norm
 """,
     "reductions.segments": "_segment_reduce_backward segment_reduce",
     "reductions.statistics": "corrcoef cov kthvalue median mode nanmedian nanquantile quantile",
-    "reductions.sums": """
-all any count_nonzero logsumexp mean nanmean nansum prod special.logsumexp sum sum_to_size trace
-""",
+    "reductions.sums": "all any count_nonzero mean nanmean nansum prod sum sum_to_size trace",
     "reductions.variance": "_std _std_mean _var _var_mean std std_mean var var_mean",
     "scans.cumulative": """
 cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
@@ -342,7 +340,7 @@ __mul__ __ne__ __or__ __radd__ __rand__ __rmul__ __ror__ __rshift__ __rsub__ __r
 __truediv__ __xor__
 """,
     "activations.pointwise": "hardshrink prelu relu relu_",
-    "activations.softmax": "log_softmax softmax",
+    "activations.softmax": "log_softmax logsumexp softmax",
     "arranging.joining": "reshape",
     "arranging.rearrange": """
 diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile tril tril_
@@ -435,9 +433,7 @@ uniform_
     "reductions.hashing": "hash_tensor",
     "reductions.norms": "dist norm",
     "reductions.statistics": "corrcoef cov kthvalue median mode nanmedian nanquantile quantile",
-    "reductions.sums": """
-all any count_nonzero logsumexp mean nanmean nansum prod sum sum_to_size trace
-""",
+    "reductions.sums": "all any count_nonzero mean nanmean nansum prod sum sum_to_size trace",
     "reductions.variance": "std var",
     "scans.cumulative": "cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp",
     "sorting.sort": "argsort msort sort topk",

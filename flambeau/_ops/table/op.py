@@ -68,6 +68,7 @@ class Op:
 
     module: str  # the module of rows that it stands in
     formula: Any = None  # of the kind `rows`: the formula over a row, see `_ops/table/rows.py`
+    reduces = False  # of the kind `rows`: whether there is one result a row
     in_place: Any = None  # its in-place form, where that is no write of the result
     bits: Any = (
         None  # what it makes of tensors with a bit, where that is not as in `_ops.table.bits`

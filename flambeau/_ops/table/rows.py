@@ -9,11 +9,13 @@ The formula is all there is: small tensors run it as NumPy calls (`_compiler/row
 ones as kernels (`rows/launch.py`), scripts join it with what stands around it
 (`jit/optimise/fusion/rules.py`). Its parameters are the schema's tensors in order, all of one
 shape. The schema's type is that of the result: `dtype` casts the operand before, `input_dtype` the
-result after.
+result after. A schema with `keepdim` is a reduction: the formula has one result a row, a row is
+what lies along all of the dims, and integers count as the default type.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -24,8 +26,8 @@ from flambeau._compiler.fuse import Formula
 from flambeau._compiler.row_numpy import formula_of_arrays
 from flambeau._core import dtype as dt
 from flambeau._ops.launching.precision import narrow, refuse, widen
-from flambeau._ops.reductions.sums import fused
-from flambeau._ops.table.dims import wrap_dim
+from flambeau._ops.reductions.sums import compiled, finished, float_type, fused, working_array
+from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.op import Body, Op, register
 
 BLOCK = 1 << 16
@@ -33,15 +35,26 @@ BLOCK = 1 << 16
 HALVES = dt.NUMPY_HALVES
 
 
-def rows(schema: str, *, label: str = "", **options: Any) -> Callable[[Body], Op]:
-    """Register an operator whose body is a formula; `label`: what torch calls it in errors."""
+def rows(schema: str, *, label: str = "", of_complex: Any = None,
+         **options: Any) -> Callable[[Body], Op]:  # fmt: skip
+    """Register an operator whose body is a formula.
+
+    Args:
+        label: what torch calls it in errors.
+        of_complex: `function(data, axes)`, a reduction of complex numbers that keeps the dims; the
+            formula is of real ones.
+    """
 
     def row(function: Body) -> Op:
         op = Op(schema, "rows", function, label=label, **options)
         kinds = dict.fromkeys(signature(function).parameters, "full")
         op.formula = formula = Formula(function, kinds)
-        casts_first = op.schema.arguments[-1].name == "dtype"
-        op.body = _of_one(formula, label) if casts_first else _of_several(formula)
+        names = [argument.name for argument in op.schema.arguments]
+        op.reduces = "keepdim" in names
+        if op.reduces:
+            op.body = _reduced(formula, of_complex)
+        else:
+            op.body = _of_one(formula, label) if names[-1] == "dtype" else _of_several(formula)
         op.body.__doc__ = function.__doc__
         return register(op)
 
@@ -88,6 +101,40 @@ def _of_several(formula: Formula) -> Body:
         return _finished(_computed(form, dim, tuple([widen(a) for a in arrays])), result)
 
     return body
+
+
+def _reduced(formula: Formula, of_complex: Any) -> Body:
+    """The body of a reduction."""
+    form = formula_of_arrays(formula)
+
+    def body(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+        result = float_type(data.dtype)
+        axes = wrap_dims(dim, data.ndim)
+        kernels = compiled(data, axes, "softmax") if data.dtype == result else None
+        values = None if kernels is None else kernels.of_rows(formula, data, axes, keepdim)
+        if values is None:
+            data = working_array(data if data.dtype == result else data.astype(result))
+            if data.dtype.kind == "c":
+                values = of_complex(data, axes)
+                values = values if keepdim else np.squeeze(values, axes)
+            else:
+                values = _over_axes(form, data, axes, keepdim)
+        return finished(values, result)
+
+    return body
+
+
+def _over_axes(form: Callable[..., Any], data: np.ndarray, axes: tuple[int, ...],
+               keepdim: bool) -> np.ndarray:  # fmt: skip
+    """A formula of rows that lie along several axes, by NumPy, which adds up best along memory."""
+    others = [d for d in range(data.ndim) if d not in axes]
+    kept = [data.shape[d] for d in others]
+    length = math.prod([data.shape[d] for d in axes])
+    lined_up = np.ascontiguousarray(data.transpose(*others, *axes)).reshape(*kept, length)
+    values = form(-1, lined_up)
+    if keepdim:
+        return values.reshape([1 if d in axes else n for d, n in enumerate(data.shape)])
+    return values.reshape(kept)
 
 
 def _finished(values: np.ndarray, result: np.dtype[Any]) -> np.ndarray:

@@ -1,9 +1,14 @@
-"""The table of operators: schemas of `schemas.txt`, read when a name is first asked for.
+"""The table of operators: the schemas that rows imply, and those of `schemas.txt`.
 
-    aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    aten::Bool.Tensor(Tensor a) -> bool
+    aten::neg
+    aten::neg.int(int a) -> int
+    -aten::lobpcg
 
-The file holds what flambeau can run, name by name, the overloads of a name in PyTorch's order: the
-first that fits is taken. `conformance/jit/write_schemas.py` writes it.
+An operator stands in the file where its overloads are others than those that its rows imply
+(`implied.py`), or in another order, which is PyTorch's: the first that fits is taken. What a row
+implies is only named there. A `-` says that there is no operator of a row's name.
+`conformance/jit/write_schemas.py` writes it.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from flambeau._core import dtype as dt
 from flambeau.jit.ir import types as T
 from flambeau.jit.ir.function import REQUIRED, FunctionSchema, Parameter
 from flambeau.jit.ir.values import dtype_number
+from flambeau.jit.operators import implied
 
 FILE = Path(__file__).with_name("schemas.txt")
 
@@ -31,28 +37,43 @@ DEFAULTS: dict[str, Any] = {"None": None, "True": True, "False": False}
 
 
 @cache
-def _texts() -> dict[str, list[str]]:
-    """The lines of the file, by the operators' names."""
+def _lines() -> dict[str, list[str]]:
+    """The lines of the file, by the operators' names; none of what is no operator."""
     found: dict[str, list[str]] = {}
     for line in FILE.read_text("utf-8").splitlines():
-        name = line[: line.index("(")].partition(".")[0]
-        found.setdefault(name, []).append(line)
+        if line.startswith("-"):
+            found[line[1:]] = []
+        else:
+            found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
     return found
 
 
 def overloads(name: str) -> tuple[FunctionSchema, ...]:
     """The schemas of `aten::add` in PyTorch's order; none if there is no such operator."""
-    return _of_file(name) or tuple(DEFINED.get(name, ()))
+    return _standing(name) or tuple(DEFINED.get(name, ()))
 
 
 @cache
-def _of_file(name: str) -> tuple[FunctionSchema, ...]:
-    return tuple(schema(text) for text in _texts().get(name, ()))
+def _standing(name: str) -> tuple[FunctionSchema, ...]:
+    return tuple(schema(text) for text in texts(name))
+
+
+def texts(name: str) -> list[str]:
+    """The same as text, without those of programs."""
+    lines = _lines().get(name)
+    if lines is None:
+        return list(implied.schemas(name).values())
+    if all("(" in line for line in lines):
+        return lines
+    known = implied.schemas(name)
+    return [line if "(" in line else known[line] for line in lines]
 
 
 def names() -> tuple[str, ...]:
     """The names of all operators."""
-    return (*_texts(), *DEFINED)
+    of_rows = (name for name in implied.names() if name not in _lines())
+    of_file = (name for name, lines in _lines().items() if lines)
+    return tuple(dict.fromkeys((*of_file, *of_rows, *DEFINED)))
 
 
 DEFINED: dict[str, list[FunctionSchema]] = {}

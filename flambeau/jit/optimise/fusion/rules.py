@@ -311,6 +311,8 @@ def along_rows(tracer: Tracer, op: Any, values: Sequence[Any], result: Any) -> b
     """A row of the kind `rows` along the last dim: its formula."""
     names = [a.name for a in op.schema.arguments]
     given = dict(zip(names, values, strict=False))
+    if op.reduces:
+        return False
     tensors = [given[a.name] for a in op.schema.arguments if a.is_tensor]
     symbols = [tracer.symbol(tensor) for tensor in tensors]
     shape, dtype = result._data.shape, result._data.dtype
