@@ -1,4 +1,7 @@
-"""`multi_head_attention_forward`: projections, masks and heads around attention."""
+"""`multi_head_attention_forward`: projections, masks and heads around attention.
+
+One text for Python and for scripts (`jit/modules/row_programs.py`), which call it by its parts.
+"""
 
 from __future__ import annotations
 
@@ -9,144 +12,231 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
+from flambeau._core.programs import EAGER
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite
 
-# ---- checks
+# ---- checks, which torch makes by assertions
 
 
-def _check(condition: bool, text: str) -> None:
-    """Torch refuses wrong arguments of this function with assertions."""
-    if not condition:
-        raise AssertionError(text)
-
-
-def _check_ranks(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads: int) -> bool:
+def _is_batched(query: Any, key: Any, value: Any, padding: Any | None, mask: Any | None,
+                heads: int) -> bool:  # fmt: skip
     """Whether the inputs are batched; an error where the others do not go with the query."""
-    if query.dim() not in (2, 3):
-        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
-                             f"{query.dim()}-D query tensor")  # fmt: skip
     rank = query.dim()
-    word = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
-    start = f"For {word} `query`, expected"
-    _check(key.dim() == rank and value.dim() == rank,
-           f"{start} `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D "
-           "tensors respectively")  # fmt: skip
-    if padding is not None:
-        _check(padding.dim() == rank - 1, f"{start} `key_padding_mask` to be `None` or "
-               f"{rank - 1}-D but found {padding.dim()}-D tensor instead")  # fmt: skip
+    if rank != 2 and rank != 3:
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
+        )
+    start = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
+    if key.dim() != rank or value.dim() != rank:
+        raise AssertionError(
+            f"{start} `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D "
+            "tensors respectively"
+        )
+    if padding is not None and padding.dim() != rank - 1:
+        raise AssertionError(
+            f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found {padding.dim()}-D "
+            "tensor instead"
+        )
     if mask is not None:
-        _check(mask.dim() in (2, 3), f"{start} `attn_mask` to be `None`, 2-D or 3-D but found "
-               f"{mask.dim()}-D tensor instead")  # fmt: skip
-        if rank == 2 and mask.dim() == 3:
-            wanted = (heads, query.shape[0], key.shape[0])
-            _check(tuple(mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but "
-                   f"got {mask.shape}")  # fmt: skip
+        _check_mask_rank(mask, start, rank, [heads, query.shape[0], key.shape[0]])
     return rank == 3
 
 
-def _added_mask(mask: Any, name: str, other: Any, other_name: str, element: Any,
-                check_other: bool = True) -> Any:  # fmt: skip
+def _check_mask_rank(mask: Any, start: str, rank: int, wanted: list[int]) -> None:
+    if mask.dim() != 2 and mask.dim() != 3:
+        raise AssertionError(
+            f"{start} `attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead"
+        )
+    if rank == 2 and mask.dim() == 3 and list(mask.shape) != wanted:
+        raise AssertionError(
+            f"Expected `attn_mask` shape to be {(wanted[0], wanted[1], wanted[2])} but got "
+            f"{mask.shape}"
+        )
+
+
+def _check_sizes(query: Any, key: Any, value: Any, size: int, heads: int, separate: bool) -> None:
+    found = query.shape[2]
+    if found != size:
+        raise AssertionError(f"was expecting embedding dimension of {size}, but got {found}")
+    if found % heads != 0:
+        raise AssertionError(f"embed_dim {found} not divisible by num_heads {heads}")
+    if separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+# ---- masks
+
+
+def _added_mask(mask: Any | None, name: str, element: int, other: Any | None,
+                other_name: str) -> Any | None:  # fmt: skip
     """A mask as numbers to add: True becomes -inf."""
     if mask is None:
         return None
-    _check(mask.dtype is dt.bool_ or mask.is_floating_point(),
-           f"only bool and floating types of {name} are supported")  # fmt: skip
-    if check_other and other is not None and mask.dtype is not other.dtype:
-        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same "
-                      "type for both instead.", stacklevel=4)  # fmt: skip
-    if mask.dtype is not dt.bool_:
+    if mask.dtype != dt.bool_ and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and mask.dtype != other.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=4,
+        )
+    if mask.dtype != dt.bool_:
         return mask
-    zeros = ops.zeros_like(mask, dtype=element)
-    return zeros.masked_fill_(mask, float("-inf"))
+    return ops.zeros_like(mask, dtype=element).masked_fill_(mask, float("-inf"))
 
 
-def _check_mask_shape(mask: Any, batch: int, heads: int, rows: int, columns: int) -> Any:
+def _mask_of_pairs(mask: Any, batch: int, heads: int, rows: int, columns: int) -> Any:
     """A mask as [1 or B * H, L, S]."""
-    wanted = (rows, columns) if mask.dim() == 2 else (batch * heads, rows, columns)
-    if tuple(mask.shape) != wanted:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should "
-                           f"be {wanted}.")  # fmt: skip
-    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+    if mask.dim() == 2:
+        if mask.shape[0] != rows or mask.shape[1] != columns:
+            raise RuntimeError(
+                f"The shape of the 2D attn_mask is {mask.shape}, but should be {(rows, columns)}."
+            )
+        return mask.unsqueeze(0)
+    if mask.shape[0] != batch * heads or mask.shape[1] != rows or mask.shape[2] != columns:
+        raise RuntimeError(
+            f"The shape of the 3D attn_mask is {mask.shape}, but should be "
+            f"{(batch * heads, rows, columns)}."
+        )
+    return mask
 
 
-# ---- projections
-
-
-def _packed_projection(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> list[Any]:
-    """Queries, keys and values from one weight [3 E, E]: as few products as the inputs allow."""
-    linear = ops.nn.functional.linear
-    size = query.shape[-1]
-    if key is value and query is key:
-        return _thirds(linear(query, weight, bias), size)
-    sizes = [size, 2 * size] if key is value else [size] * 3
-    inputs = [query, key] if key is value else [query, key, value]
-    weights = weight.split(sizes)
-    biases = [None] * len(sizes) if bias is None else bias.split(sizes)
-    results = [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
-    if key is value:
-        return [results[0], *results[1].split(size, -1)]
-    return results
-
-
-def _thirds(projected: Any, size: int) -> list[Any]:
-    """Queries, keys and values that lie side by side. In a region of autocast each is a slice of
-    its own, as in torch: to join gradients of another region's type would be an error."""
-    if not (modes.watch.active and settings.enabled["cpu"]):
-        return list(projected.split(size, -1))
-    return [projected.narrow(-1, start, size) for start in range(0, 3 * size, size)]
-
-
-def _separate_projection(inputs: list[Any], weights: list[Any], bias: Any) -> list[Any]:
-    size = inputs[0].shape[-1]
-    for word, x, weight in zip(("query", "key", "value"), inputs, weights, strict=True):
-        _check(weight is not None,
-               f"use_separate_proj_weight is True but {word[0]}_proj_weight is None")  # fmt: skip
-        wanted = (size, x.shape[-1])
-        _check(weight.shape == wanted,
-               f"expecting {word} weights shape of {wanted}, but got {weight.shape}")  # fmt: skip
-    biases = [None] * 3 if bias is None else bias.chunk(3)
-    linear = ops.nn.functional.linear
-    return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
-
-
-def _widened_masks(mask: Any, padding: Any) -> tuple[Any, Any]:
+def _one_column_more(mask: Any | None) -> Any | None:
     """One more key that every query may see."""
-    pad = ops.nn.functional.pad
-    return (None if mask is None else pad(mask, (0, 1)),
-            None if padding is None else pad(padding, (0, 1)))  # fmt: skip
+    return None if mask is None else ops.nn.functional.pad(mask, [0, 1])
 
 
-def _with_bias(key: Any, value: Any, bias_k: Any, bias_v: Any) -> tuple[Any, Any]:
-    batch = key.shape[1]
-    return (ops.cat([key, bias_k.repeat(1, batch, 1)]),
-            ops.cat([value, bias_v.repeat(1, batch, 1)]))  # fmt: skip
-
-
-def _heads(tensor: Any, heads: int, size: int) -> Any:
-    """[L, B, H * D] as [B * H, L, D]."""
-    rows, batch = tensor.shape[:2]
-    return tensor.contiguous().view(rows, batch * heads, size).transpose(0, 1)
-
-
-def _merged_mask(mask: Any, padding: Any, batch: int, heads: int) -> Any:
+def _with_padding(mask: Any | None, padding: Any | None, batch: int, heads: int,
+                  columns: int) -> Any | None:  # fmt: skip
     """Attention mask and key padding as one mask, or None."""
     if padding is None:
         return mask
-    columns = padding.shape[1]
+    if padding.shape[0] != batch:
+        raise AssertionError(
+            f"Expected key_padded_mask.shape[0] to be {batch}, but got {padding.shape[0]}"
+        )
+    if padding.shape[1] != columns:
+        raise AssertionError(
+            f"Expected key_padded_mask.shape[1] to be {columns}, but got {padding.shape[1]}"
+        )
     spread = padding.view(batch, 1, 1, columns).expand(-1, heads, -1, -1)
     spread = spread.reshape(batch * heads, 1, columns)
     return spread if mask is None else mask + spread
 
 
-# ---- the function
+# ---- projections
+
+
+def _projected(query: Any, key: Any, value: Any, weight: Any | None,
+               bias: Any | None) -> list[Any]:  # fmt: skip
+    """Queries, keys and values from one weight [3 E, E]: as few products as the inputs allow."""
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    size = query.shape[-1]
+    if query is key and key is value:
+        return _thirds(ops.nn.functional.linear(query, weight, bias), size)
+    if key is value:
+        of_query, of_both = weight.split([size, 2 * size])
+        if bias is None:
+            both = ops.nn.functional.linear(key, of_both).split(size, -1)
+            return [ops.nn.functional.linear(query, of_query), both[0], both[1]]
+        bias_of_query, bias_of_both = bias.split([size, 2 * size])
+        both = ops.nn.functional.linear(key, of_both, bias_of_both).split(size, -1)
+        return [ops.nn.functional.linear(query, of_query, bias_of_query), both[0], both[1]]
+    w_q, w_k, w_v = weight.split([size, size, size])
+    if bias is None:
+        return [ops.nn.functional.linear(query, w_q), ops.nn.functional.linear(key, w_k),
+                ops.nn.functional.linear(value, w_v)]  # fmt: skip
+    b_q, b_k, b_v = bias.split([size, size, size])
+    return [ops.nn.functional.linear(query, w_q, b_q), ops.nn.functional.linear(key, w_k, b_k),
+            ops.nn.functional.linear(value, w_v, b_v)]  # fmt: skip
+
+
+def _thirds(projected: Any, size: int) -> list[Any]:
+    """Queries, keys and values that lie side by side. In a region of autocast each is a slice of
+    its own, as in torch: to join gradients of another region's type would be an error."""
+    if EAGER and modes.watch.active and settings.enabled["cpu"]:
+        return [projected.narrow(-1, start, size) for start in range(0, 3 * size, size)]
+    parts = projected.split(size, -1)
+    return [parts[0], parts[1], parts[2]]
+
+
+def _by_own_weight(input: Any, word: str, weight: Any | None, bias: Any | None, part: int,
+                   size: int) -> Any:  # fmt: skip
+    if weight is None:
+        raise AssertionError(f"use_separate_proj_weight is True but {word[0]}_proj_weight is None")
+    if weight.shape[0] != size or weight.shape[1] != input.shape[-1]:
+        raise AssertionError(
+            f"expecting {word} weights shape of {(size, input.shape[-1])}, but got {weight.shape}"
+        )
+    if bias is None:
+        return ops.nn.functional.linear(input, weight)
+    return ops.nn.functional.linear(input, weight, bias.chunk(3)[part])
+
+
+def _as_heads(tensor: Any, count: int, size: int) -> Any:
+    """[L, B, H * D] as [B * H, L, D]."""
+    return tensor.contiguous().view(tensor.shape[0], count, size).transpose(0, 1)
+
+
+def _given_heads(tensor: Any, name: str, count: int, size: int) -> Any:
+    """The same, of which the user has taken care."""
+    if tensor.shape[0] != count:
+        raise AssertionError(
+            f"expecting static_{name}.size(0) of {count}, but got {tensor.shape[0]}"
+        )
+    if tensor.shape[2] != size:
+        raise AssertionError(
+            f"expecting static_{name}.size(2) of {size}, but got {tensor.shape[2]}"
+        )
+    return tensor
+
+
+# ---- attention
+
+
+def _with_weights(q: Any, k: Any, v: Any, mask: Any | None, dropout: float) -> tuple[Any, Any]:
+    """Attention [B * H, L, D], and its weights [B * H, L, S]."""
+    scaled = q * math.sqrt(1.0 / q.shape[-1])
+    keys = k.transpose(-2, -1)
+    scores = ops.bmm(scaled, keys) if mask is None else ops.baddbmm(mask, scaled, keys)
+    weights = ops.softmax(scores, -1)
+    if dropout > 0.0:
+        weights = ops.dropout(weights, dropout, True)
+    return ops.bmm(weights, v), weights
+
+
+def _without_weights(q: Any, k: Any, v: Any, mask: Any | None, dropout: float, heads: int,
+                     is_causal: bool) -> Any:  # fmt: skip
+    """Attention [B * H, L, D]."""
+    batch, rows, columns, size = q.shape[0] // heads, q.shape[1], k.shape[1], q.shape[2]
+    if mask is not None:
+        if mask.shape[0] == 1:
+            mask = mask.unsqueeze(0)
+        else:
+            mask = mask.view(batch, heads, mask.shape[1], columns)
+    q = q.view(batch, heads, rows, size)
+    k, v = k.view(batch, heads, columns, size), v.view(batch, heads, columns, size)
+    attended = ops.nn.functional.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
+    return attended.flatten(0, 1)
 
 
 @composite(
     "multi_head_attention_forward(Tensor query, Tensor key, Tensor value,"
     " int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias,"
     " Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p,"
-    " Tensor out_proj_weight, Tensor? out_proj_bias) -> (Tensor, Tensor)",
+    " Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True,"
+    " Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None,"
+    " bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None,"
+    " Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None,"
+    " bool average_attn_weights=True, bool is_causal=False) -> (Tensor, Tensor?)",
     method=False,
     namespace="nn.functional",
 )
@@ -158,121 +248,70 @@ def multi_head_attention_forward(
     use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
     v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
     average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any | None]:  # fmt: skip
     """Attention in `num_heads` heads: query [L, B, E], key and value [S, B, E] (or without B).
 
     Returns the result [L, B, E] and, if `need_weights`, the weights [B, L, S] (averaged over heads)
     or [B, H, L, S].
     """
-    batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same_kv, same_qk = key is value, query is key
         query = query.unsqueeze(1)
         key = query if same_qk else key.unsqueeze(1)
         value = key if same_kv else value.unsqueeze(1)
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    rows, batch, size = query.shape
-    padding, mask, is_causal = _masks(query, key, key_padding_mask, attn_mask, is_causal,
-                                      need_weights)  # fmt: skip
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    padding = _added_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    is_causal = is_causal and padding is None and not need_weights
+    mask = None if is_causal else _added_mask(attn_mask, "attn_mask", query.dtype, None, "")
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    rows, batch, size = query.shape[0], query.shape[1], query.shape[2]
     if use_separate_proj_weight:
-        projections = [q_proj_weight, k_proj_weight, v_proj_weight]
-        q, k, v = _separate_projection([query, key, value], projections, in_proj_bias)
+        q = _by_own_weight(query, "query", q_proj_weight, in_proj_bias, 0, size)
+        k = _by_own_weight(key, "key", k_proj_weight, in_proj_bias, 1, size)
+        v = _by_own_weight(value, "value", v_proj_weight, in_proj_bias, 2, size)
     else:
-        _check(in_proj_weight is not None,
-               "use_separate_proj_weight is False but in_proj_weight is None")  # fmt: skip
-        q, k, v = _packed_projection(query, key, value, in_proj_weight, in_proj_bias)
+        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     if mask is not None:
-        mask = _check_mask_shape(mask, batch, num_heads, rows, key.shape[0])
+        mask = _mask_of_pairs(mask, batch, num_heads, rows, key.shape[0])
     if bias_k is not None and bias_v is not None:
-        _check(static_k is None, "bias cannot be added to static key.")
-        _check(static_v is None, "bias cannot be added to static value.")
-        k, v = _with_bias(k, v, bias_k, bias_v)
-        mask, padding = _widened_masks(mask, padding)
-    else:
-        _check(bias_k is None, "bias_k is set but bias_v is None")
-        _check(bias_v is None, "bias_v is set but bias_k is None")
-    head = size // num_heads
-    q = _heads(q, num_heads, head)
-    k = _heads(k, num_heads, head) if static_k is None else static_k
-    v = _heads(v, num_heads, head) if static_v is None else static_v
+        if static_k is not None:
+            raise AssertionError("bias cannot be added to static key.")
+        if static_v is not None:
+            raise AssertionError("bias cannot be added to static value.")
+        k = ops.cat([k, bias_k.repeat(1, batch, 1)])
+        v = ops.cat([v, bias_v.repeat(1, batch, 1)])
+        mask, padding = _one_column_more(mask), _one_column_more(padding)
+    elif bias_k is not None:
+        raise AssertionError("bias_k is set but bias_v is None")
+    elif bias_v is not None:
+        raise AssertionError("bias_v is set but bias_k is None")
+    head, count = size // num_heads, batch * num_heads
+    q = _as_heads(q, count, head)
+    k = _as_heads(k, count, head) if static_k is None else _given_heads(static_k, "k", count, head)
+    v = _as_heads(v, count, head) if static_v is None else _given_heads(static_v, "v", count, head)
     if add_zero_attn:
-        zeros = ops.new_zeros(k, (batch * num_heads, 1, head))
+        zeros = ops.new_zeros(k, [count, 1, head])
         k, v = ops.cat([k, zeros], 1), ops.cat([v, zeros], 1)
-        mask, padding = _widened_masks(mask, padding)
-    if padding is not None:
-        _check_padding(padding, batch, k.shape[1])
-    mask = _merged_mask(mask, padding, batch, num_heads)
+        mask, padding = _one_column_more(mask), _one_column_more(padding)
+    mask = _with_padding(mask, padding, batch, num_heads, k.shape[1])
     dropout = dropout_p if training else 0.0
-    sizes = (rows, batch, num_heads, size)
-    weights: Any = None
+    weights: Any | None = None
     if need_weights:
-        result, weights = _explicit(q, k, v, mask, dropout, sizes, average_attn_weights)
+        values, of_heads = _with_weights(q, k, v, mask, dropout)
+        of_heads = of_heads.view(batch, num_heads, rows, k.shape[1])
+        weights = of_heads.mean(1) if average_attn_weights else of_heads
     else:
-        result = _fused(q, k, v, mask, dropout, sizes, is_causal)
-    result = ops.nn.functional.linear(result, out_proj_weight, out_proj_bias)
+        values = _without_weights(q, k, v, mask, dropout, num_heads, is_causal)
+    values = values.transpose(0, 1).reshape(rows * batch, size)
+    result = ops.nn.functional.linear(values, out_proj_weight, out_proj_bias)
     result = result.view(rows, batch, result.shape[1])
     if batched:
         return result, weights
     return result.squeeze(1), None if weights is None else weights.squeeze(0)
-
-
-def _masks(query: Any, key: Any, padding: Any, mask: Any, is_causal: bool,
-           need_weights: bool) -> tuple[Any, Any, bool]:  # fmt: skip
-    """Both masks as numbers to add, and whether the causal hint replaces the mask."""
-    padding = _added_mask(padding, "key_padding_mask", mask, "attn_mask", query.dtype)
-    if is_causal and mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the "
-                           "Transformer module method `generate_square_subsequent_mask` to create "
-                           "this mask.")  # fmt: skip
-    if is_causal and padding is None and not need_weights:
-        return padding, None, True
-    mask = _added_mask(mask, "attn_mask", None, "", query.dtype, check_other=False)
-    return padding, mask, False
-
-
-def _check_sizes(query: Any, key: Any, value: Any, size: int, heads: int, separate: bool) -> None:
-    found = query.shape[2]
-    _check(found == size, f"was expecting embedding dimension of {size}, but got {found}")
-    _check(found % heads == 0, f"embed_dim {found} not divisible by num_heads {heads}")
-    if separate:
-        _check(key.shape[:2] == value.shape[:2], "key's sequence and batch dims "
-               f"{key.shape[:2]} do not match value's {value.shape[:2]}")  # fmt: skip
-    else:
-        _check(key.shape == value.shape,
-               f"key shape {key.shape} does not match value shape {value.shape}")  # fmt: skip
-
-
-def _check_padding(padding: Any, batch: int, columns: int) -> None:
-    for dim, wanted in enumerate((batch, columns)):
-        _check(padding.shape[dim] == wanted, f"Expected key_padded_mask.shape[{dim}] to be "
-               f"{wanted}, but got {padding.shape[dim]}")  # fmt: skip
-
-
-def _explicit(q: Any, k: Any, v: Any, mask: Any, dropout: float, sizes: Any,
-              average: bool) -> tuple[Any, Any]:  # fmt: skip
-    """Attention with its weights."""
-    rows, batch, heads, size = sizes
-    scaled = q * math.sqrt(1.0 / q.shape[-1])
-    scores = scaled.matmul(k.mT) if mask is None else ops.baddbmm(mask, scaled, k.mT)
-    weights = ops.softmax(scores, -1)
-    if dropout > 0:
-        weights = ops.dropout(weights, dropout, True)
-    result = weights.matmul(v).transpose(0, 1).contiguous().view(rows * batch, size)
-    weights = weights.view(batch, heads, rows, k.shape[1])
-    return result, weights.mean(1) if average else weights
-
-
-def _fused(q: Any, k: Any, v: Any, mask: Any, dropout: float, sizes: Any, is_causal: bool) -> Any:
-    """Attention without its weights."""
-    rows, batch, heads, size = sizes
-    columns, head = k.shape[1], size // heads
-    if mask is not None:
-        per_head = mask.shape[0] != 1
-        shape = (batch, heads, mask.shape[1], columns) if per_head else (1, 1, *mask.shape[1:])
-        mask = mask.view(shape)
-    q = q.view(batch, heads, rows, head)
-    k, v = k.view(batch, heads, columns, head), v.view(batch, heads, columns, head)
-    attend = ops.nn.functional.scaled_dot_product_attention
-    result = attend(q, k, v, mask, dropout, is_causal)
-    return result.permute(2, 0, 1, 3).contiguous().view(rows * batch, size)

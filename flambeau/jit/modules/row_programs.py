@@ -185,6 +185,10 @@ class AsProgram(ast.NodeTransformer):
         _tensors_for_any(node.annotation)
         return node
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+        _tensors_for_any(node.annotation)
+        return self.generic_visit(node)
+
 
 def _tensors_for_any(annotation: ast.expr | None) -> None:
     for part in ast.walk(annotation) if annotation is not None else ():
@@ -197,7 +201,8 @@ def signature(op: Op) -> Definition:
     from flambeau.jit.ir.source import Source
 
     parameters = [parameter(op, argument) for argument in op.schema.arguments]
-    results = op.schema.return_types
+    results = [f"Optional[{kind[:-1]}]" if kind.endswith("?") else kind
+               for kind in op.schema.return_types]  # fmt: skip
     result = results[0] if len(results) == 1 else f"Tuple[{', '.join(results)}]"
     text = f"def {op.public}({', '.join(parameters)}) -> {result}: ..."
     node = ast.parse(text).body[0]

@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import CPU
 from flambeau._tensor.tensor import Tensor, wrap
+from flambeau.jit.frontend.builtins import FUNCTIONAL
 from flambeau.jit.ir import types as T
 from flambeau.jit.operators import table
 from flambeau.jit.trace.sizes import TracedInt, TracedSize
@@ -39,7 +40,7 @@ def aten_name(name: str) -> str | None:
     """The operator of a public name: "linalg_inv" for "linalg.inv"; None if there is none."""
     head, _, last = name.rpartition(".")
     if head == "nn.functional":
-        spelled = [f"_nn_{last}", last] if last in BUILTINS else []
+        spelled = [f"_nn_{last}", last] if last in FUNCTIONAL else []
     else:
         spelled = [f"{head}_{last}" if head in ("linalg", "fft", "special") else last]
     for one in spelled:
@@ -48,14 +49,6 @@ def aten_name(name: str) -> str | None:
     return None
 
 
-BUILTINS = frozenset(
-    "linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-    "conv_tbc gelu softplus logsigmoid avg_pool1d avg_pool2d avg_pool3d pixel_shuffle "
-    "pixel_unshuffle channel_shuffle pairwise_distance pdist cosine_similarity one_hot prelu "
-    "hardshrink softshrink scaled_dot_product_attention rrelu_ relu_ elu_ selu_ celu_ "
-    "leaky_relu_ hardtanh_ threshold_ native_channel_shuffle adaptive_avg_pool1d".split()
-)
-"""Functions of `nn.functional` that are operators as they are."""
 NAMES = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul",
     "__rmul__": "mul", "__truediv__": "div", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
