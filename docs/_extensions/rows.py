@@ -5,19 +5,12 @@ from __future__ import annotations
 import html
 import inspect
 import textwrap
-from typing import Any
 
 from docstring_text import inline
 from formulas import latex, size
 
-from flambeau._compiler import loops
-from flambeau._compiler.expr import trace
-from flambeau._compiler.fuse import plan
-from flambeau._compiler.kernel_source import NoForm
-from flambeau._compiler.row_text import along_text
-from flambeau._compiler.types import f32
 from flambeau._ops.table.op import BY_NAME, Op
-from flambeau._ops.table.pointwise import is_operand
+from flambeau.debug.kernel_text import expression, text_of
 
 KINDS = {
     "pointwise": "element by element: broadcasts, and has one formula for all types",
@@ -46,30 +39,21 @@ def section(op: Op) -> list[str]:
 
 def rows_of(name: str) -> list[Op]:
     """The rows of a public name ("softmax", "linalg.inv")."""
-    return BY_NAME[name] if name in BY_NAME else []
+    return BY_NAME.get(name, [])
 
 
 def _literal(text: str, language: str = "python") -> list[str]:
     return [f".. code-block:: {language}", "", *textwrap.indent(text, "   ").splitlines(), ""]
 
 
-def _expression(op: Op) -> Any:
-    if op.kind == "rows":
-        return op.formula.traced(dict(op.formula.kinds))[0]
-    names = [a.name for a in op.schema.arguments if is_operand(a)]
-    return trace(op.body, names)
-
-
 def _formula(op: Op) -> list[str]:
     if op.kind not in ("pointwise", "rows"):
         return []
     try:
-        expression = _expression(op)
+        found = expression(op)
     except (TypeError, ValueError):  # a body that decides by its numbers has no one formula
         return []
-    if size(expression) > LONGEST_FORMULA:
-        return []
-    return [f".. math:: {latex(expression)}", ""]
+    return [f".. math:: {latex(found)}", ""] if size(found) <= LONGEST_FORMULA else []
 
 
 def _gradient(op: Op) -> list[str]:
@@ -116,23 +100,5 @@ def _folded(title: str, source: str) -> list[str]:
 
 
 def _kernel(op: Op) -> list[str]:
-    text = kernel_text(op)
+    text = text_of(op)
     return _folded("The kernel that is compiled of it (float32)", text) if text else []
-
-
-def kernel_text(op: Op) -> str:
-    """The text in the kernel language, of float32 operands in rows; "" where there is none."""
-    if op.kind == "rows":
-        return along_text(plan(op.formula, tuple(op.formula.kinds.items())))
-    if op.kind != "pointwise":
-        return ""
-    try:
-        expression = _expression(op)
-        names = tuple(a.name for a in op.schema.arguments if is_operand(a))
-        inputs = tuple(loops.Operand(name, f32, "C") for name in names)
-        output = (loops.Operand("out", f32, "C"),)
-        loop = loops.Loop(op.name, (expression,), names, f32, inputs, output, flat=True)
-        inner, _ = loops.span(loop)
-    except (NoForm, TypeError, ValueError):
-        return ""
-    return inner.source

@@ -142,7 +142,7 @@ print(f"loaded: {loaded(noisy).item():.4f}", [name for name, _ in loaded.named_p
 
 
 def odd(values):
-    return [lambda v: v + k for k in range(3)]
+    return sorted(values, key=lambda v: -v)
 
 
 try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from flambeau.debug.advise import Report, advise
 from flambeau.debug.check_optimised import check_optimised
+from flambeau.debug.kernel_text import kernel_text
 from flambeau.debug.nan_guard import NonFiniteError, NonFiniteWarning, nan_guard
 from flambeau.debug.profile import profile
 
 __all__ = [
-    "NonFiniteError", "NonFiniteWarning", "Report", "advise", "check_optimised", "nan_guard",
-    "profile",
+    "NonFiniteError", "NonFiniteWarning", "Report", "advise", "check_optimised", "kernel_text",
+    "nan_guard", "profile",
 ]  # fmt: skip
