@@ -11,7 +11,7 @@ By the time a loss shows ``nan`` it has passed through everything. PyTorch's ``d
 only flambeau has are left out under PyTorch.
 """
 
-import io
+import sys
 
 import matplotlib.pyplot as plt
 import torch
@@ -79,9 +79,6 @@ if FLAMBEAU:
             train(8)
     except torch.debug.NonFiniteError as error:
         text = str(error)
-    caught = text.splitlines()[0]
-    import sys
-
     print(text, file=sys.stderr)
 else:
     try:

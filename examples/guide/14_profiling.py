@@ -9,7 +9,9 @@ Profiling, with a flame graph
 Guesses about time are wrong more often than not. A profiler notes each operator, when it began and when it ended.
 """
 
+import io
 import tempfile
+import time
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -97,7 +99,7 @@ class Page:
 page = None
 if FLAMBEAU:
     folder = Path(tempfile.mkdtemp(prefix="guide-profile-"))
-    with torch.debug.profile(str(folder / "steps.json"), file=open(folder / "table.txt", "w")):
+    with torch.debug.profile(str(folder / "steps.json"), file=io.StringIO()):
         for _ in range(3):
             step()
     page = Page((folder / "steps.html").read_text(encoding="utf-8"))
@@ -108,8 +110,6 @@ page  # noqa: B018
 # ------------------
 # Look for what is wide, and for what there is much of. Many narrow boxes side by side mean small tensors, for which calls cost
 # more than arithmetic: a larger batch takes hardly longer.
-
-import time
 
 sizes, per_example = [8, 32, 128, 512], []
 for size in sizes:
