@@ -60,8 +60,9 @@ axes.imshow(ranks, cmap="YlGnBu", vmax=10)
 for i, line in enumerate(table):
     for j, result in enumerate(line):
         text = str(result).removeprefix("torch.")
-        axes.text(j, i, text, ha="center", va="center", fontsize=8)
-axes.set_xticks(range(len(names)), names)
+        ink = "white" if types.index(result) > 5 else "black"
+        axes.text(j, i, text, ha="center", va="center", fontsize=8, color=ink)
+axes.set_xticks(range(len(names)), names, fontsize=8)
 axes.set_yticks(range(len(names)), names)
 axes.set_title("The type of a + b")
 plt.show()

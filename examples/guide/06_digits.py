@@ -96,7 +96,7 @@ wrong = (answers != test_labels).nonzero().squeeze(1)
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained", width_ratios=[1, 1])
 off = confusion.clone().fill_diagonal_(0)
-panels[0].imshow(off, cmap="OrRd")
+panels[0].imshow(off, cmap="OrRd", vmax=10)
 for i in range(10):
     for j in range(10):
         count = confusion[i, j].item()

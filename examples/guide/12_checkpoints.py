@@ -90,15 +90,17 @@ for _ in range(60):
     careless.step()
 print("with parameters alone:", whole.losses == careless.losses)
 
-figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
-axes.plot(whole.losses, color="#b8c4c8", linewidth=6, label="in one go")
-axes.plot(second.losses, color="#1f6f8b", linewidth=1.5, label="interrupted, everything saved")
-axes.plot(
-    range(60, 120), careless.losses[60:], color="#e07a5f", linewidth=1.2, label="parameters alone"
-)
-axes.axvline(60, color="#6b7f86", linestyle="--", linewidth=1)
-axes.set(xlabel="step", ylabel="loss")
-axes.legend()
+reference = torch.tensor(whole.losses)
+figure, panels = plt.subplots(2, 1, figsize=(7.5, 4.6), layout="constrained", sharex=True)
+panels[0].plot(reference, color="#b8c4c8", linewidth=5, label="in one go")
+panels[0].plot(second.losses, color="#1f6f8b", linewidth=1.3, label="interrupted, everything saved")
+panels[0].set(ylabel="loss", yscale="log")
+panels[1].plot(torch.tensor(second.losses) - reference, color="#1f6f8b", label="everything saved")
+panels[1].plot(torch.tensor(careless.losses) - reference, color="#e07a5f", label="parameters alone")
+panels[1].set(xlabel="step", ylabel="difference of the loss")
+for panel in panels:
+    panel.axvline(60, color="#6b7f86", linestyle="--", linewidth=1)
+    panel.legend(loc="upper left", fontsize=9)
 plt.show()
 
 # %%

@@ -48,7 +48,7 @@ for name, (reads, writes) in traffic.items():
 axes.barh(["one kernel"], 1, color="#1f6f8b", label="read", edgecolor="white")
 axes.barh(["one kernel"], 1, left=1, color="#e07a5f", label="written", edgecolor="white")
 axes.set(xlabel="times the size of x", title="What goes through memory")
-axes.legend(loc="lower right")
+axes.legend(loc="upper right")
 plt.show()
 
 # %%
