@@ -66,6 +66,7 @@ FILES = {
     "_C": "DisableTorchFunction DisableTorchFunctionSubclass",
     "autograd.saved": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     "hook": "install uninstall",
+    "_notebook": "load_ipython_extension unload_ipython_extension",
     "_tensor.assertions": (
         "_assert _check _check_index _check_value _check_type _check_not_implemented "
         "_check_is_size "

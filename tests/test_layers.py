@@ -40,7 +40,7 @@ LAYERS = [
     {"debug", "library", "_C", "_jit_internal"},
     {
         "__init__", "__main__", "_lookup", "__config__", "cli", "_commands",
-        "_environment", "_warmup", "hook",
+        "_environment", "_notebook", "_warmup", "hook",
     },
 ]  # fmt: skip
 

@@ -1,0 +1,104 @@
+"""What the rows of the operator table say, as reStructuredText for the pages of the reference."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import textwrap
+
+from docstring_text import inline
+from formulas import latex, size
+
+from flambeau._ops.table.op import BY_NAME, Op
+from flambeau.debug.kernel_text import expression, text_of
+
+KINDS = {
+    "pointwise": "element by element: broadcasts, and has one formula for all types",
+    "rows": "a formula over the rows along a dim",
+    "kernel": "an algorithm of its own",
+    "view": "a view: the result shares the memory of the tensor",
+    "composite": "made of other operators",
+    "factory": "makes a new tensor",
+}
+LONGEST_FORMULA = 60
+
+
+def section(op: Op) -> list[str]:
+    """What one row says."""
+    parts = [
+        _literal(f"{op.text}", "text"),
+        [f"This overload is {KINDS[op.kind]}.", ""],
+        _formula(op),
+        _gradient(op),
+        _precision(op),
+        _body(op),
+        _kernel(op),
+    ]
+    return [line for part in parts for line in part]
+
+
+def rows_of(name: str) -> list[Op]:
+    """The rows of a public name ("softmax", "linalg.inv")."""
+    return BY_NAME.get(name, [])
+
+
+def _literal(text: str, language: str = "python") -> list[str]:
+    return [f".. code-block:: {language}", "", *textwrap.indent(text, "   ").splitlines(), ""]
+
+
+def _formula(op: Op) -> list[str]:
+    if op.kind not in ("pointwise", "rows"):
+        return []
+    try:
+        found = expression(op)
+    except (TypeError, ValueError):  # a body that decides by its numbers has no one formula
+        return []
+    return [f".. math:: {latex(found)}", ""] if size(found) <= LONGEST_FORMULA else []
+
+
+def _gradient(op: Op) -> list[str]:
+    if not op.backward:
+        return [] if op.kind == "composite" else ["It has no gradient.", ""]
+    if op.underived:
+        return ["It has no derivative, and says so in backward.", ""]
+    keys = [", ".join(key) if isinstance(key, tuple) else key for key in op.backward]
+    listed = ", ".join(f"``{key}``" for key in keys)
+    return [f"Gradients of {listed}; recorded as ``{op.node}``.", ""]
+
+
+def _precision(op: Op) -> list[str]:
+    lines = []
+    if op.dtypes:
+        lines.append(f"Types: {inline(op.dtypes)}.")
+    if op.autocast:
+        lines.append(f"Under autocast: ``{op.autocast}``.")
+    if op.inplace or op.in_place:
+        lines.append(f"In place: ``Tensor.{op.name}_``.")
+    if op.out:
+        lines.append("Takes ``out=``.")
+    return [" ".join(lines), ""] if lines else []
+
+
+def _body(op: Op) -> list[str]:
+    function = op.formula.function if op.kind == "rows" else op.body
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return []
+    place = (inspect.getsourcefile(function) or "").rpartition("flambeau/")[2]
+    title = f"The row, from flambeau/{place}"
+    return _folded(title, textwrap.dedent(source))
+
+
+def _folded(title: str, source: str) -> list[str]:
+    """Code that is unfolded by a click."""
+    summary = f"<details><summary>{html.escape(title)}</summary>"
+    return [
+        ".. raw:: html", "", f"   {summary}", "", *_literal(source),
+        ".. raw:: html", "", "   </details>", "",
+    ]  # fmt: skip
+
+
+def _kernel(op: Op) -> list[str]:
+    text = text_of(op)
+    return _folded("The kernel that is compiled of it (float32)", text) if text else []

@@ -1,0 +1,121 @@
+"""What the site's pages are written from: docstrings, rows, and tables of what differs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs/_extensions"))
+
+import coming_page  # noqa: E402
+import reference_pages  # noqa: E402
+from docstring_text import inline, to_rst  # noqa: E402
+from formulas import latex  # noqa: E402
+from instead import OTHERWISE, what_instead  # noqa: E402
+from outside_links import without_links  # noqa: E402
+
+from flambeau._compiler.expr import exp, parameter, where  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`x` and y", "``x`` and y"),
+        ("`x`s", "``x``\\ s"),
+        ("*args, a_b", "\\*args, a\\_b"),
+        ("a `*b`", "a ``*b``"),
+    ],
+)
+def test_inline(text: str, expected: str):
+    assert inline(text) == expected
+
+
+def test_docstrings():
+    lines = to_rst(
+        """What it does.
+
+        x: a tensor of shape (n,),
+            of floats.
+        dim: an int.
+
+        >>> 1 + 1
+        2
+
+        Raises:
+            ValueError: never.
+        """
+    )
+    assert lines == [
+        "What it does.", "",
+        "* ``x``: a tensor of shape (n,), of floats.", "* ``dim``: an int.", "",
+        ".. code-block:: pycon", "", "   >>> 1 + 1", "   2", "",
+        "**Raises**", "", "* ``ValueError``: never.", "",
+    ]  # fmt: skip
+
+
+def test_formulas():
+    x, y = parameter("self"), parameter("other")
+    assert latex(x * (x + y)) == r"x \cdot \left(x + y\right)"
+    assert latex(x - (x - y)) == r"x - \left(x - y\right)"
+    assert latex(1 / (1 + exp(-x))) == r"\frac{1}{1 + \exp\left(-x\right)}"
+    assert latex((x + 1) ** 2) == r"\left(x + 1\right)^{2}"
+    assert "cases" in latex(where(x > 0, x, 0))
+
+
+def text_of(namespace: str, name: str) -> str:
+    where_it_is = reference_pages.find(namespace)
+    return "\n".join(
+        reference_pages.page(reference_pages.Name(namespace, name, getattr(where_it_is, name)))
+    )
+
+
+def test_page_of_an_operator():
+    text = text_of("torch", "softmax")
+    assert ".. py:function:: torch.softmax(input, dim=None" in text
+    assert ".. math::" in text
+    assert "The kernel that is compiled of it" in text
+    assert "math_exp" in text
+    assert "SoftmaxBackward0" in text
+
+
+def test_page_of_a_class():
+    text = text_of("torch.nn", "Linear")
+    assert ".. py:class:: torch.nn.Linear(in_features, out_features" in text
+    assert "``forward``" in text
+
+
+def test_names_of_every_namespace():
+    for namespace in (*reference_pages.NAMESPACES, *reference_pages.OWN):
+        assert any(True for _ in reference_pages.public_names(namespace)), namespace
+
+
+def test_missing_names_have_something_instead():
+    text = "\n".join(reference_pages.missing_page())
+    listed = [line for line in text.splitlines() if line.startswith("   * - ")]
+    assert len(listed) > 300
+    assert what_instead("torch", "quantize_per_tensor") != OTHERWISE
+    assert what_instead("torch.cuda.amp", "anything").startswith("`torch.cuda`")
+
+
+def test_differences_are_those_of_compatibility():
+    text = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
+    lines = coming_page.differences(text)
+    rows = [
+        line for line in text.splitlines() if line.startswith("|") and not set(line) <= set("|- ")
+    ]
+    bullets = [line for line in lines if line.startswith("* ")]
+    assert 0.8 * len(rows) < len(bullets) <= len(rows)
+    assert "### Autograd" in lines
+
+
+def test_cells_keep_escaped_bars():
+    assert coming_page.cells(r"| a \| b | c |") == [r"a \| b", "c"]
+
+
+def test_links_outside():
+    assert without_links("see [R](../benchmarks/R.md), [e](engine.md)") == (
+        "see `benchmarks/R.md`, [e](engine.md)"
+    )
