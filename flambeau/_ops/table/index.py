@@ -349,8 +349,8 @@ diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 
 triu triu_
 """,
     "copying.copies": """
-bfloat16 bool byte cdouble cfloat char clone contiguous copy_ cpu cuda detach detach_ double fill
-fill_ float half int is_contiguous long short to zero zero_
+bfloat16 bool byte cdouble cfloat chalf char clone contiguous copy_ cpu cuda detach detach_ double
+fill fill_ float half int is_contiguous long short to zero zero_
 """,
     "copying.queries": "allclose equal is_nonzero isclose",
     "copying.tensor_methods": """
@@ -575,7 +575,7 @@ where xlogy zeros_like
 SETTABLE = "imag real"
 
 MISSING = """
-chalf dequantize grad_dtype index int_repr q_per_channel_axis q_per_channel_scales
+dequantize grad_dtype index int_repr q_per_channel_axis q_per_channel_scales
 q_per_channel_zero_points q_scale q_zero_point qscheme reinforce resize_as_sparse_ slice_inverse
 smm sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
 to_sparse_csc to_sparse_csr
