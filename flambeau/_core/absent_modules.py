@@ -42,7 +42,6 @@ NAMES = {
     "utils.benchmark": BENCHMARK,
     "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension include_paths load "
     "load_inline",
-    "utils.flop_counter": "FlopCounterMode",
 }
 """Module below `torch`, and its names that libraries import: classes, and functions that refuse."""
 
