@@ -296,12 +296,6 @@ EXPLAINED = (
         detail="not implemented for",
     ),
     Explained(
-        "`torch.complex32`: `complex`, `view_as_complex` of halves",
-        "there",
-        "names itself as missing",
-        detail=r"complex32|ComplexHalf|\"_complex\" not implemented for 'Half'",
-    ),
-    Explained(
         "In-place sums of products (`addr_`, `addmm_`) whose result has another shape",
         "the words of the check of its sizes",
         "the words of the write that fails",

@@ -30,7 +30,6 @@ import flambeau
 SCRIPT = Path(__file__).with_name("opinfo") / "opinfo.py"
 COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "6"))
 LEFT = {
-    "chalf": "there is no complex32",
     "as_strided_scatter": "torch's gradient passes where the values were replaced",
     "matrix_exp": "single precision, large numbers: ours are nearer to double precision's",
     "polygamma": "single precision beside the poles: torch is 2e-5 off, ours 5e-8",

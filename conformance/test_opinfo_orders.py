@@ -26,7 +26,6 @@ COUNT = int(os.environ.get("FLAMBEAU_OPERATORS", "20"))
 SECONDS = 600
 LEFT = {
     "addbmm": "torch lets addbmm_ grow the tensor that it writes to",
-    "chalf": "there is no complex32",
     "triangular_solve": "torch's tangent looks at the triangle that is not read",
 }
 CATEGORIES = ("gradgrad", "inplace grad", "gradgradcheck", "inplace gradgradcheck", "tangents",

@@ -9,7 +9,6 @@ from typing import Any
 from flambeau._core.absent import absent_module
 
 FUNCTIONAL = "FunctionalTensor FunctionalTensorMode mb_unwrap_functional_tensor"
-BENCHMARK = "CallgrindStats Compare CopyIfCallgrind FunctionCounts Fuzzer Measurement Timer timer"
 FLEX = (
     "AuxOutput AuxRequest BlockMask FlexKernelOptions and_masks create_block_mask create_mask "
     "flex_attention noop_mask or_masks _mask_mod_signature _score_mod_signature"
@@ -39,10 +38,8 @@ NAMES = {
     "to_padded_tensor",
     "nested._internal": "",
     "nested._internal.nested_tensor": "NestedTensor ViewNestedFromBuffer",
-    "utils.benchmark": BENCHMARK,
     "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension include_paths load "
     "load_inline",
-    "utils.flop_counter": "FlopCounterMode",
 }
 """Module below `torch`, and its names that libraries import: classes, and functions that refuse."""
 

@@ -73,6 +73,7 @@ float16 = dtype("float16", "Half", np.float16, "float")
 bfloat16 = dtype("bfloat16", "BFloat16", ml_dtypes.bfloat16, "float")
 float32 = dtype("float32", "Float", np.float32, "float")
 float64 = dtype("float64", "Double", np.float64, "float")
+complex32 = dtype("complex32", "ComplexHalf", ml_dtypes.complex32, "complex")
 complex64 = dtype("complex64", "ComplexFloat", np.complex64, "complex")
 complex128 = dtype("complex128", "ComplexDouble", np.complex128, "complex")
 float8_e4m3fn = dtype("float8_e4m3fn", "Float8_e4m3fn", ml_dtypes.float8_e4m3fn, "float")
@@ -83,17 +84,17 @@ float8_e8m0fnu = dtype("float8_e8m0fnu", "Float8_e8m0fnu", ml_dtypes.float8_e8m0
 
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, complex64, complex128,
+    float16, bfloat16, float32, float64, complex32, complex64, complex128,
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
-    "long": int64, "cfloat": complex64, "cdouble": complex128,
+    "long": int64, "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 BY_NAME = {entry.name: entry for entry in ALL}
 BY_NUMPY = {entry.numpy_dtype: entry for entry in ALL}
-COMPLEX_OF = {float32: complex64, float64: complex128, bfloat16: complex64, float16: complex64}
-REAL_OF = {complex64: float32, complex128: float64}
+COMPLEX_OF = {float32: complex64, float64: complex128, bfloat16: complex64, float16: complex32}
+REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 
 INTEGERS = frozenset(entry for entry in ALL[1:9])
 HALVES = frozenset((float16, bfloat16))
@@ -114,7 +115,7 @@ def default_dtype() -> dtype:
 
 def default_complex() -> dtype:
     """The type of tensors made from Python complex numbers."""
-    return complex128 if Defaults.dtype is float64 else complex64
+    return COMPLEX_OF[Defaults.dtype]
 
 
 PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}

@@ -55,9 +55,8 @@ def promote_types(type1: Any, type2: Any) -> dt.dtype:
 
 
 def _promote_complex(low: dt.dtype, high: dt.dtype) -> dt.dtype:
-    if low is dt.float64 or low is dt.complex128:
-        return dt.complex128
-    return high
+    """The complex type whose parts hold those of both."""
+    return promote_types(low.to_real(), high.to_real()).to_complex()
 
 
 def _promote_float(low: dt.dtype, high: dt.dtype) -> dt.dtype:
@@ -114,5 +113,5 @@ def _join_weaker(strong: dt.dtype | None, weak: dt.dtype | None) -> dt.dtype | N
     if category(weak) <= category(strong):
         return strong
     if category(strong) == FLOAT:  # a float meets a weak complex: keep the float's precision
-        return promote_types(strong, dt.complex64 if strong is not dt.float64 else weak)
+        return strong.to_complex()
     return weak

@@ -27,7 +27,11 @@ CHUNK = 16384
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALVES = (np.dtype(np.float16), BFLOAT16)
 FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
-COMPLEX_PARTS = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
+COMPLEX_PARTS = {
+    np.dtype(ml_dtypes.complex32): np.float16,
+    np.dtype(np.complex64): np.float32,
+    np.dtype(np.complex128): np.float64,
+}
 
 # Names as they stand in torch's messages: the scalar type, and the C++ type.
 SCALAR_NAMES = {
@@ -44,6 +48,7 @@ SCALAR_NAMES = {
     BFLOAT16: ("BFloat16", "c10::BFloat16"),
     np.dtype(np.float32): ("Float", "float"),
     np.dtype(np.float64): ("Double", "double"),
+    np.dtype(ml_dtypes.complex32): ("ComplexHalf", "c10::complex<c10::Half>"),
     np.dtype(np.complex64): ("ComplexFloat", "c10::complex<float>"),
     np.dtype(np.complex128): ("ComplexDouble", "c10::complex<double>"),
 }

@@ -245,7 +245,7 @@ def put(target: np.ndarray, data: np.ndarray, conjugated: bool, negated: bool) -
         assigned[0](target, values_of(to_host(data) if isinstance(data, DeviceArray) else data,
                                       conjugated, negated))  # fmt: skip
         return
-    if conjugated and data.dtype.kind == "c":
+    if conjugated and data.dtype.kind in "cW":
         np.conjugate(data, out=target)
         data = target
     if not negated:

@@ -11,6 +11,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.device import CPU, META, Defaults, prepare, refuse_pinned
+from flambeau._core.parts import real_part
 from flambeau._core.promotion import dtype_of_number, promote_types
 from flambeau._core.settings import warn_once
 from flambeau._runtime.cpu import QUIET, converted, enter_quiet, leave_quiet
@@ -56,7 +57,7 @@ def tensor(
     if Defaults.elsewhere:
         result._data = placed(result._data)
     if requires_grad is not False and _is_flag(requires_grad):
-        if result._data.dtype.kind not in "fcV":
+        if result._data.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
@@ -127,9 +128,9 @@ def _copy_array(array: np.ndarray, wanted: Any) -> np.ndarray:
 
 def _cast(array: np.ndarray, wanted: Any) -> np.ndarray:
     """A copy of an array in a type; that complex numbers lose a part is warned of."""
-    if wanted is not None and array.dtype.kind == "c" and wanted.kind not in "cb":
+    if wanted is not None and array.dtype.kind in "cW" and wanted.kind not in "cbW":
         warn_once(HALF_LOST, 5)
-        array = array.real
+        array = real_part(array)
     return converted(array, wanted)
 
 
@@ -348,7 +349,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         if self.device is CPU:
             return self._data.view()
         return self.cpu().numpy(force=True)  # type: ignore[attr-defined, no-any-return]
-    if self._data.dtype.kind == "V":
+    if self._data.dtype.kind in "VW":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     return self._data.view()
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.parts import imaginary_part, real_part
+
 NO_VALUES = "[...]"
 SCI_MODE_RATIO = 1000.0
 SCI_MODE_ABOVE = 1e8
@@ -288,15 +290,15 @@ def _cells(flat: np.ndarray, options: PrintOptions) -> tuple[list[str], int]:
         texts = [str(value) for value in flat.tolist()]
         width = max(map(len, texts))
         return [text.rjust(width) for text in texts], width
-    if flat.dtype.kind == "c":
+    if flat.dtype.kind in "cW":
         return _complex_cells(flat, options)
     return _float_cells(flat, options)
 
 
 def _complex_cells(flat: np.ndarray, options: PrintOptions) -> tuple[list[str], int]:
     """Both parts choose their notation alone; only the real part is padded."""
-    real_texts, real_width = _float_cells(flat.real, options)
-    imag_texts, imag_width = _float_cells(flat.imag, options)
+    real_texts, real_width = _float_cells(real_part(flat), options)
+    imag_texts, imag_width = _float_cells(imaginary_part(flat), options)
     texts = []
     for real, padded_imag in zip(real_texts, imag_texts, strict=True):
         imag = padded_imag.lstrip()

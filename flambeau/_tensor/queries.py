@@ -130,7 +130,7 @@ def is_floating_point(self: Tensor) -> bool:
 @method
 def is_complex(self: Tensor) -> bool:
     """Whether the type is complex."""
-    return self._data.dtype.kind == "c"
+    return self._data.dtype.kind in "cW"
 
 
 @method

@@ -464,7 +464,7 @@ def elements_of(
     if element.kind == "b":
         return part != 0
     if byte_order == "big":
-        number = element.itemsize // 2 if element.kind == "c" else element.itemsize
+        number = element.itemsize // 2 if element.kind in "cW" else element.itemsize
         part = np.ascontiguousarray(part.reshape(-1, number)[:, ::-1]).reshape(-1)
     return part.view(element)
 

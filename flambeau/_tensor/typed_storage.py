@@ -15,6 +15,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.device import META, check_available
 from flambeau._core.device import device as Device
+from flambeau._core.parts import real_part
 from flambeau._core.settings import warn_once
 from flambeau._tensor.meta import NO_DATA
 from flambeau._tensor.storage import UntypedStorage
@@ -298,10 +299,10 @@ class TypedStorage:
 
     def _converted(self, dtype: dt.dtype) -> TypedStorage:
         elements = self._elements
-        if elements.dtype.kind == "c" and not dtype.is_complex:
+        if elements.dtype.kind in "cW" and not dtype.is_complex:
             warn_once("Casting complex values to real discards the imaginary part", 3)
             if dtype is not dt.bool_:
-                elements = elements.real
+                elements = real_part(elements)
         if self.device is META:
             size = self.size() * dtype.itemsize
             return wrap_typed(UntypedStorage(size, device=META), dtype)

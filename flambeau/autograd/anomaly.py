@@ -59,7 +59,7 @@ def check_numbers(node: Node, grads: tuple[Any, ...]) -> None:
         if part is None:
             continue
         data = getattr(part, "_entries", part)._data
-        if data.dtype.kind in "fcV" and np.isnan(data).any():
+        if data.dtype.kind in "fcVW" and np.isnan(data).any():
             _print_forward_lines(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {position}th output."

@@ -248,7 +248,7 @@ def _ones_for(root: Any) -> Tensor | None:
         raise RuntimeError("a gradient to start with is needed for a GradientEdge of a user's")
     if math.prod(shape) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but "
                            f"got {BY_NUMPY[dtype]}")  # fmt: skip
     if isinstance(root, Tensor) and hasattr(type(root), "__torch_dispatch__"):
@@ -310,7 +310,7 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
         if value and tensor._creation in UNRECORDED and tensor._node is None:
             tensor._creation = LEARNING
         return
-    if value and tensor._data.dtype.kind not in "fcV":
+    if value and tensor._data.dtype.kind not in "fcVW":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if value and is_inference(tensor) and not modes.grad.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode "

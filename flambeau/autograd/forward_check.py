@@ -39,7 +39,7 @@ def check_forward(func: Callable[..., Any], inputs: tuple[Any, ...], wanted: lis
     for number, x in enumerate(wanted):
         for position, found in enumerate(_jacobians(func, inputs, x)):
             differences = numerical(func, inputs, x, position, limits.eps, limits.masked)
-            for text, ours, theirs in _parts(found, differences, x._data.dtype.kind == "c"):
+            for text, ours, theirs in _parts(found, differences, x._data.dtype.kind in "cW"):
                 if not np.allclose(ours, theirs, limits.rtol, limits.atol):
                     head = MISMATCH.format(text, position, number)
                     yield (f"{head}numerical:{wrap(theirs.T.copy())}\n"
@@ -147,7 +147,7 @@ def _drawn(drawn: np.random.Generator, x: Any) -> Tensor:
 
 def _units(x: Any) -> Iterator[Tensor]:
     """Tangents with one real or imaginary part that is 1."""
-    parts = (1, 1j) if x._data.dtype.kind == "c" else (1,)
+    parts = (1, 1j) if x._data.dtype.kind in "cW" else (1,)
     for place in np.ndindex(x._data.shape):
         for part in parts:
             data = np.zeros(x._data.shape, x._data.dtype)

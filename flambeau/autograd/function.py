@@ -439,7 +439,7 @@ def _check_dirty(result: Tensor) -> None:
 
 def _has_gradient(context: Context, result: Any) -> bool:
     """Whether an output, as `forward` returned it, is one that gradients flow from."""
-    if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcV":
+    if not isinstance(result, Tensor) or result._data.dtype.kind not in "fcVW":
         return False
     return not any(result is t for t in context._non_differentiable)
 
@@ -544,7 +544,7 @@ def _as_leaf(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     leaf = alias_of(value)
-    leaf._requires_grad = value._data.dtype.kind in "fcV"
+    leaf._requires_grad = value._data.dtype.kind in "fcVW"
     return leaf
 
 

@@ -102,7 +102,7 @@ def _check_kinds(tangents: tuple[Any, ...]) -> None:
 
 def _is_differentiable(context: Any, result: Tensor) -> bool:
     marked = any(result is t for t in context._non_differentiable)
-    return result._data.dtype.kind in "fcV" and not marked
+    return result._data.dtype.kind in "fcVW" and not marked
 
 
 def _check_write(context: Any, result: Tensor, tangent: Any, given: list[Given]) -> None:
@@ -150,6 +150,6 @@ def _tangent_or_zeros(level: Level, value: Any, materialize: bool) -> Any:
     if not isinstance(value, Tensor):
         return None
     tangent = level.tangent(value)
-    if tangent is None and materialize and value._data.dtype.kind in "fcV":
+    if tangent is None and materialize and value._data.dtype.kind in "fcVW":
         return tools.zeros(value._data.shape, value._data.dtype, value.device)
     return tangent

@@ -153,7 +153,7 @@ def _compare_whole(func: Any, inputs: tuple[Any, ...], about: tuple[Tensor, int]
     found, again = analytical(output, wanted), analytical(output, wanted)
     for index, x in enumerate(wanted):
         differences = numerical(func, inputs, x, position, limits.eps, limits.masked)
-        is_complex = output._data.dtype.kind == "c"
+        is_complex = output._data.dtype.kind in "cW"
         _compare(found[index], differences, limits, (position, index), is_complex)
         if not np.allclose(found[index], again[index], 0, limits.nondet_tol, equal_nan=True):
             raise GradcheckError(NOT_REENTRANT.format(limits.nondet_tol))
@@ -170,7 +170,7 @@ def _compare_along(func: Any, inputs: tuple[Any, ...], about: tuple[Tensor, int]
                    wanted: list[Tensor], limits: Limits) -> None:  # fmt: skip
     """The Jacobians of an output, each seen from one direction."""
     output, position = about
-    parts = PARTS if output._data.dtype.kind == "c" else (("", slice(None)),)
+    parts = PARTS if output._data.dtype.kind in "cW" else (("", slice(None)),)
     for text, rows in parts:
         for index, x in enumerate(wanted):
             along = directions(output, x, rows)
@@ -321,7 +321,7 @@ def gradgradcheck(
 def _random_start(output: Tensor, with_gaps: bool) -> Tensor:
     generator = np.random.default_rng(0)
     values: Any = generator.random(output._data.shape) + 0.1
-    if output._data.dtype.kind == "c":
+    if output._data.dtype.kind in "cW":
         values = values + 1j * generator.random(output._data.shape)
     data = np.asarray(values, output._data.dtype)
     if with_gaps and data.size > 1:

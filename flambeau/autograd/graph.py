@@ -339,7 +339,7 @@ def save_result(tensor: Tensor) -> Any:
 def save_part(tensor: Tensor, index: int) -> Any:
     """What a node keeps of one of its several outputs. One without gradients, such as indices, has
     no node, so it can be kept as any input."""
-    if tensor._data.dtype.kind not in "fcV":
+    if tensor._data.dtype.kind not in "fcVW":
         return save_input(tensor)
     if watch.saving and modes.stacks.saved_hooks:
         return PackedResult(tensor._data, counter_of(tensor), index, *modes.stacks.saved_hooks[-1])

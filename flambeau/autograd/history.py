@@ -12,10 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from flambeau._core import modes
 from flambeau._core.dtype import BY_NUMPY
+from flambeau._core.parts import part_type
 from flambeau._runtime.cpu import address, copy, element_strides, owner_of
 from flambeau._tensor.numberless import Numberless
 from flambeau._tensor.tensor import Tensor, memory_of, new, provides
@@ -109,7 +108,7 @@ class Geometry:
         self.reals = reals
         self.shape, self.strides = data.shape, element_strides(data)
         distance = _distance(data, base_data) if data.size else 0
-        if reals and data.dtype.kind == "c":
+        if reals and data.dtype.kind in "cW":
             self.shape = (*self.shape, 2)
             self.strides = (*[2 * stride for stride in self.strides], 1)
             self.offset = distance // (data.itemsize // 2)
@@ -135,12 +134,12 @@ class Window:
     def __init__(self, base: Tensor, view: Tensor) -> None:
         whole, data = memory_of(base), memory_of(view)
         reals = whole.dtype != data.dtype
-        if reals and np.zeros(0, whole.dtype).real.dtype != np.zeros(0, data.dtype).real.dtype:
+        if reals and part_type(whole.dtype) != part_type(data.dtype):
             raise RuntimeError(
                 f"no gradient is defined for {base.dtype} memory that was written to, as a view of "
                 f"type {BY_NUMPY[data.dtype]}"
             )
-        self.complex = whole.dtype.kind == "c", data.dtype.kind == "c"
+        self.complex = whole.dtype.kind in "cW", data.dtype.kind in "cW"
         self.view, self.base = Geometry(data, whole, reals), Geometry(whole, whole, reals)
         self.conjugated = base._conjugated != view._conjugated and self.complex[1]
         self.negated = base._negated != view._negated

@@ -33,7 +33,7 @@ def _entries(data: np.ndarray) -> Iterator[tuple[tuple[int, ...], complex]]:
     """Every element, and for complex types both of its parts."""
     for index in np.ndindex(data.shape):
         yield index, 1.0
-        if data.dtype.kind == "c":
+        if data.dtype.kind in "cW":
             yield index, 1j
 
 
@@ -107,7 +107,7 @@ def _with_all_places(x: Any) -> SparseTensor:
 def real_parts(data: np.ndarray) -> np.ndarray:
     """The numbers of an array, complex ones as two."""
     flat = np.ascontiguousarray(data).reshape(-1)
-    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+    return flat.view(flat.real.dtype) if flat.dtype.kind in "cW" else flat
 
 
 def numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int,
@@ -120,7 +120,7 @@ def numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int,
 def _numerical(func: Any, inputs: tuple[Any, ...], x: Tensor, output_index: int, eps: float,
                masked: bool) -> np.ndarray:  # fmt: skip
     given = perturbed(inputs, x, masked)
-    parts = 2 if given.data.dtype.kind == "c" else 1
+    parts = 2 if given.data.dtype.kind in "cW" else 1
     columns: list[Any] = [None] * (given.size * parts)
     for index, part in _entries(given.data):
         column = int(given.places[index]) * parts + (part == 1j)
@@ -162,7 +162,7 @@ Directions = tuple[np.ndarray, np.ndarray]
 def directions(output: Tensor, x: Tensor, rows: slice) -> Directions:
     """Directions of length one among some real parts of an output and all of an input, always the
     same for the same sizes."""
-    parts = 2 if stored(x).dtype.kind == "c" else 1
+    parts = 2 if stored(x).dtype.kind in "cW" else 1
     sizes = (real_parts(output._data).size, int(np.prod(tuple(x.shape), dtype=np.int64)) * parts)
     drawn = np.random.default_rng(sizes)
     left = np.zeros(sizes[0])

@@ -204,6 +204,6 @@ def overwrite(target: Tensor, source: Tensor | None) -> None:
 
 
 def _cast(tangent: Any, target: Tensor) -> Any:
-    if tangent is None or target._data.dtype.kind not in "fcV":
+    if tangent is None or target._data.dtype.kind not in "fcVW":
         return None
     return tangent.to(target.dtype).expand(target.shape).clone()

@@ -83,7 +83,7 @@ def _check_given(what: str, given: Sequence[Any]) -> None:
 
 def _dual(level: Level, value: Any, tangent: Any) -> Any:
     for name, given in (("primal", value), ("tangent", tangent)):
-        if given._data.dtype.kind not in "fcV":
+        if given._data.dtype.kind not in "fcVW":
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {given.dtype}"
             )

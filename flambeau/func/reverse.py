@@ -43,7 +43,7 @@ class Backwards(Transform):
         """A view of an input that gradients are wanted for."""
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        if value._data.dtype.kind not in "fcV":
+        if value._data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         with enable_grad():
             view: Any = inside(value).view_as(value)

@@ -101,7 +101,7 @@ class Adafactor(Planned):
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled; complex numbers are refused."""
-        if parameter._data.dtype.kind == "c":
+        if parameter._data.dtype.kind in "cW":
             raise RuntimeError("Adafactor does not support complex parameters")
         return super().prepared(parameter, group)
 

@@ -276,7 +276,7 @@ def is_plain(parameter: Tensor) -> bool:
 
 def beside(parameter: Any, values: list[Any]) -> list[Any]:
     """Values as real numbers where the parameter is complex; all of them must be complex then."""
-    if parameter._data.dtype.kind != "c":
+    if parameter._data.dtype.kind not in "cW":
         return values
     from flambeau._ops.table.namespace import ops
 
@@ -285,7 +285,7 @@ def beside(parameter: Any, values: list[Any]) -> list[Any]:
 
 def as_real(value: Any) -> Any:
     """A complex tensor as pairs of real numbers, in the same memory; all else unchanged."""
-    if isinstance(value, Tensor) and value._data.dtype.kind == "c":
+    if isinstance(value, Tensor) and value._data.dtype.kind in "cW":
         from flambeau._ops.table.namespace import ops
 
         return ops.view_as_real(value)

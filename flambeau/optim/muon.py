@@ -97,7 +97,7 @@ class Muon(Planned):
 
     def prepared(self, parameter: Any, group: Group) -> State:
         """The state of a parameter, filled; complex numbers are refused."""
-        if parameter._data.dtype.kind == "c":
+        if parameter._data.dtype.kind in "cW":
             raise RuntimeError("Muon does not support complex parameters")
         return super().prepared(parameter, group)
 

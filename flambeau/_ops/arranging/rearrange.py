@@ -12,6 +12,7 @@ import numpy as np
 from flambeau._core.layout import channels_last_strides, contiguous_format, is_channels_last
 from flambeau._core.settled import settled
 from flambeau._ops.indexing.positions import FULL, highest
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table.dims import wrap_dim, wrap_dims
 from flambeau._ops.table.dispatch import named_sizes, size_list
 from flambeau._ops.table.namespace import ops
@@ -31,6 +32,7 @@ from flambeau._tensor.tensor import Tensor, wrap
 def flip(data: np.ndarray, dims: Sequence[int]) -> np.ndarray:
     """The elements in reverse order along dims."""
     turned = wrap_dims(dims, data.ndim) if len(dims) else ()
+    require_known("flip_cpu", data.dtype)
     if data.ndim == 0:
         return np.array(data)
     key = tuple([BACKWARDS if d in turned else FULL for d in range(data.ndim)])

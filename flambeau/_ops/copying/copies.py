@@ -11,6 +11,7 @@ from flambeau._core import dtype as dt
 from flambeau._core import layout as lay
 from flambeau._core import modes
 from flambeau._core.device import META, check_available
+from flambeau._core.parts import part_type, real_part
 from flambeau._core.settings import warn_once
 from flambeau._ops.copying.to_arguments import parse_to
 from flambeau._ops.launching import copies
@@ -42,6 +43,7 @@ from flambeau.autograd.history import alias_of, bump, check_inplace, is_inferenc
 from flambeau.autograd.tangents import overwrite
 from flambeau.autograd.versions import stop_requiring_grad, version_of
 
+COMPLEX64 = np.dtype(np.complex64)
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
 
 
@@ -92,7 +94,7 @@ class Steps(NamedTuple):
     def taken(self, source: np.ndarray) -> np.ndarray:
         """The values in the last type from which NumPy converts as torch does."""
         if self.real:
-            source = source.real
+            source = real_part(source)
         for numpy_dtype in self.through:
             source = source.astype(numpy_dtype)
         return source
@@ -102,12 +104,12 @@ class Steps(NamedTuple):
 def _steps(have: np.dtype[Any], want: np.dtype[Any]) -> Steps:
     """What becomes float16 is rounded to float32 first, as in torch, whose halves are made of
     floats; small integer types take the low bits of the 32-bit value, as on x86."""
-    real = have.kind == "c" and want.kind not in "cb"
+    real = have.kind in "cW" and want.kind not in "cbW"
     halves = have != want and FLOAT16 in (have, want)
     limit = choice.limit("pointwise float16" if halves else "pointwise")
     if real:
-        have = np.zeros((), have).real.dtype
-    through: list[np.dtype[Any]] = []
+        have = part_type(have)
+    through: list[np.dtype[Any]] = [COMPLEX64] if have.kind in "W" and want.kind == "b" else []
     if have.kind == "V" and want.kind in "biu":
         through.append(FLOAT32)
     if have.kind in "fV" and want.kind in "iu" and want.itemsize < INT32.itemsize:
@@ -141,7 +143,7 @@ def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
 def to_copy(data: np.ndarray, dtype: dt.dtype | None, memory_format: Any) -> np.ndarray:
     """A copy in another type."""
     wanted = data.dtype if dtype is None else dtype.numpy_dtype
-    if data.dtype.kind == "c" and wanted.kind not in "cb":
+    if data.dtype.kind in "cW" and wanted.kind not in "cbW":
         warn_once(HALF_LOST, 4)
     return copy_in_format(data, wanted, memory_format)
 
@@ -203,7 +205,7 @@ def _cast_method(name: str, element: dt.dtype) -> None:
     setattr(Tensor, name, cast)
 
 
-for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble"):
+for _name in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     _cast_method(_name, dt.ALIASES[_name])
 for _name, _element in (("bool", dt.bool_), ("byte", dt.uint8), ("char", dt.int8),
                         ("bfloat16", dt.bfloat16)):  # fmt: skip
@@ -290,7 +292,7 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     if isinstance(other, SparseTensor) != isinstance(tensor, SparseTensor):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
                            "`tensor` have incompatible tensor type.")  # fmt: skip
-    if tensor._requires_grad and memory_of(other).dtype.kind not in "fcV":
+    if tensor._requires_grad and memory_of(other).dtype.kind not in "fcVW":
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
                            "complex dtype")  # fmt: skip
     if tensor._root is not None and tensor._base is None:  # an alias leaves its family
@@ -336,7 +338,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     if self._requires_grad or src._requires_grad or self._root is not None or (
         self._inference or modes.watch.results
     ):  # fmt: skip
-        recorded = self._data.dtype.kind in "fcV" and pointwise.wants_grad((self, src))
+        recorded = self._data.dtype.kind in "fcVW" and pointwise.wants_grad((self, src))
         check_inplace(self, recorded)
     _check_copy_shape(shape, given)
     if self._data.__class__ is Example or src._data.__class__ is Example:
@@ -345,7 +347,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         raise NotImplementedError(NO_DATA)
     outputs.check_overlap(self._data)
     outputs.check_partial_overlap(self, (src,))
-    if src._data.dtype.kind == "c" and self._data.dtype.kind not in "cb":
+    if src._data.dtype.kind in "cW" and self._data.dtype.kind not in "cbW":
         warn_once(HALF_LOST, 3)
     token = cpu.enter_quiet(cpu.QUIET)
     try:

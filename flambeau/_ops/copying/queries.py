@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core.missing import as_torch_name
 from flambeau._core.nn_homes import module_in_torch
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table import outputs, pointwise
 from flambeau._ops.table.op import composite, kernel
 from flambeau._tensor.storage import UntypedStorage
@@ -61,6 +62,7 @@ def equal(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two tensors have the same shape and elements."""
     if x.shape != y.shape:
         return False
+    require_known("equal_notnan_cpu", x.dtype)
     if x.size and x.dtype is y.dtype and x.item(0) != y.item(0):
         return False  # most tensors that differ do so from the start
     return bool(np.count_nonzero(x == y) == x.size)

@@ -35,7 +35,7 @@ def underived(name: str) -> Any:
 
 def conj(tensor: Tensor) -> Tensor:
     """The conjugate as formulas need it: real tensors are themselves."""
-    return ops._conj_physical(tensor) if tensor._data.dtype.kind == "c" else tensor  # type: ignore[no-any-return]
+    return ops._conj_physical(tensor) if tensor._data.dtype.kind in "cW" else tensor  # type: ignore[no-any-return]
 
 
 @pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers="all",
@@ -133,7 +133,8 @@ def mul(self: Any, other: Any) -> Any:
     return self * other
 
 
-@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", numbers="all",
+@pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
+           label="div_cpu", promote="float", numbers="all",
            exact_number=True, backward={
     "self": lambda grad, other: grad / conj(other),
     "other": lambda grad, self, other: -grad * conj(self / other / other),
@@ -311,7 +312,8 @@ def neg(self: Any) -> Any:
     return -self
 
 
-@pointwise("reciprocal(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("reciprocal(Tensor self) -> Tensor",
+           label="reciprocal_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -grad * conj(result * result),
 })  # fmt: skip
 def reciprocal(self: Any) -> Any:
@@ -326,7 +328,8 @@ def _inverse(x: np.ndarray) -> Any:
 add_primitive("inverse", _inverse, floats=np.reciprocal)
 
 
-@pointwise("square(Tensor self) -> Tensor", node="PowBackward0", promote="int", backward={
+@pointwise("square(Tensor self) -> Tensor",
+           label="pow", node="PowBackward0", promote="int", backward={
     "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip
 def square(self: Any) -> Any:

@@ -217,7 +217,7 @@ SMALL, LARGE = 0, 127
 
 def _check_beside(bound: Any, input: Any) -> None:
     """A number that a tensor is compared with has to fit into the type of the result."""
-    if input.__class__ is Tensor and input._data.dtype.kind != "c":
+    if input.__class__ is Tensor and input._data.dtype.kind not in "cW":
         check_fits(bound, common_dtype([input, bound]).numpy_dtype)
 
 

@@ -135,25 +135,40 @@ def bitwise_not(self: Any) -> Any:
     return ~self
 
 
-@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+@pointwise(
+    "logical_and(Tensor self, Tensor other) -> Tensor",
+    label="logical_and_cpu",
+    numbers="none",
+    promote="bool",
+)
 def logical_and(self: Any, other: Any) -> Any:
     """Whether both are non-zero."""
     return E.logical_and(self, other)
 
 
-@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+@pointwise(
+    "logical_or(Tensor self, Tensor other) -> Tensor",
+    label="logical_or_cpu",
+    numbers="none",
+    promote="bool",
+)
 def logical_or(self: Any, other: Any) -> Any:
     """Whether either is non-zero."""
     return E.logical_or(self, other)
 
 
-@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", numbers="none", promote="bool")
+@pointwise(
+    "logical_xor(Tensor self, Tensor other) -> Tensor",
+    label="logical_xor_cpu",
+    numbers="none",
+    promote="bool",
+)
 def logical_xor(self: Any, other: Any) -> Any:
     """Whether just one is non-zero."""
     return E.logical_xor(self, other)
 
 
-@pointwise("logical_not(Tensor self) -> Tensor", promote="bool")
+@pointwise("logical_not(Tensor self) -> Tensor", label="logical_not_cpu", promote="bool")
 def logical_not(self: Any) -> Any:
     """Whether elements are zero."""
     return E.logical_not(self)

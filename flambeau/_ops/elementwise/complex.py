@@ -9,6 +9,7 @@ import numpy as np
 from flambeau._compiler import expr as E
 from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
+from flambeau._core import parts
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.bits import is_unwatched, of_memory
 from flambeau._ops.table.namespace import ops
@@ -29,7 +30,7 @@ def _pair(real: Any, imag: Any) -> Any:
 })  # fmt: skip
 def real_part(data: np.ndarray) -> np.ndarray:
     """The real parts, over the same memory."""
-    return data.real
+    return parts.real_part(data)
 
 
 @view("_imag(Tensor(a) self) -> Tensor(a)", node="SelectBackward0", method=False, backward={
@@ -37,14 +38,14 @@ def real_part(data: np.ndarray) -> np.ndarray:
 })  # fmt: skip
 def imaginary_part(data: np.ndarray) -> np.ndarray:
     """The imaginary parts, over the same memory."""
-    return data.imag
+    return parts.imaginary_part(data)
 
 
 @composite("real(Tensor(a) self) -> Tensor(a)", method=False)
 def real(input: Tensor) -> Any:
     """The real part: a view of a complex tensor; a real tensor itself."""
     data = input._data if input._stored is None else input._stored
-    if data.dtype.kind != "c":
+    if data.dtype.kind not in "cW":
         return input
     return ops._real(ops.conj(input) if input._conjugated else input)
 
@@ -53,7 +54,7 @@ def real(input: Tensor) -> Any:
 def imag(input: Tensor) -> Any:
     """The imaginary part: a view of a complex tensor."""
     data = input._data if input._stored is None else input._stored
-    if data.dtype.kind != "c":
+    if data.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return ops._imag(ops._neg_view(ops.conj(input)) if input._conjugated else input)
 
@@ -99,9 +100,9 @@ UNRESOLVED = (
 })  # fmt: skip
 def view_as_reals(data: np.ndarray) -> np.ndarray:
     """A complex tensor as a real one whose last dim holds (real, imaginary)."""
-    if data.dtype.kind != "c":
+    if data.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    part = data.real
+    part = parts.real_part(data)
     shape, strides = (*data.shape, 2), (*data.strides, part.itemsize)
     return _reinterpreted(data, part, shape, strides)
 
@@ -122,7 +123,7 @@ def _reinterpreted(data: np.ndarray, like: np.ndarray, shape: Any, strides: Any)
 def view_as_complex(data: np.ndarray) -> np.ndarray:
     """A real tensor whose last dim holds (real, imaginary) as a complex one."""
     _check_view_as_complex(data)
-    wanted = np.dtype(np.complex64 if data.dtype == np.float32 else np.complex128)
+    wanted = dt.from_numpy_dtype(data.dtype).to_complex().numpy_dtype
     like = data[..., 0].view(wanted) if not data.size else np.empty(0, wanted)
     return _complex_view(data, wanted, like)
 
@@ -142,8 +143,6 @@ def _check_view_as_complex(data: np.ndarray) -> None:
     if element not in (dt.float16, dt.float32, dt.float64):
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
                            f"but got a tensor of scalar type: {element.scalar_name}")  # fmt: skip
-    if element is dt.float16:
-        raise NotImplementedError("view_as_complex: flambeau has no ComplexHalf")
     if data.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if data.shape[-1] != 2:  # noqa: PLR2004
@@ -161,7 +160,7 @@ def _check_view_as_complex(data: np.ndarray) -> None:
 
 
 def _copied_conjugate(x: np.ndarray) -> Any:
-    return np.conjugate(x) if x.dtype.kind == "c" else np.array(x)
+    return np.conjugate(x) if x.dtype.kind in "cW" else np.array(x)
 
 
 add_primitive("conjugate_copy", _copied_conjugate)
@@ -181,7 +180,7 @@ def conj_copy(self: Any) -> Any:
 }, turn=lambda view: (not view._conjugated, view._negated))  # fmt: skip
 def conj_view(data: np.ndarray) -> np.ndarray:
     """A view of a complex tensor whose values are the conjugates."""
-    if data.dtype.kind != "c":
+    if data.dtype.kind not in "cW":
         raise RuntimeError("_conj() is only for complex tensors")
     return data.view()
 
@@ -190,7 +189,7 @@ def conj_view(data: np.ndarray) -> np.ndarray:
 def _conj_of_bits(self: Any) -> Any:
     if not is_unwatched(self):
         return super(BitTensor, self).conj()
-    return of_memory(conj_view)(self) if self._stored.dtype.kind == "c" else self
+    return of_memory(conj_view)(self) if self._stored.dtype.kind in "cW" else self
 
 
 @view("_neg_view(Tensor(a) self) -> Tensor(a)", node="NegViewBackward0", backward={
@@ -237,7 +236,7 @@ def resolve_neg(input: Tensor) -> Any:
 
 
 def _angle(x: np.ndarray) -> Any:
-    if x.dtype.kind == "c":
+    if x.dtype.kind in "cW":
         return np.angle(x)
     half_turn = np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))
     return np.where(np.isnan(x), x, half_turn)
@@ -248,13 +247,13 @@ add_primitive("angle", _angle)
 
 def _angle_grad(grad: Any, self: Any) -> Any:
     """i z / |z|**2, and 0 at 0; 0 for real numbers."""
-    if self._data.dtype.kind != "c":
+    if self._data.dtype.kind not in "cW":
         return ops.zeros_like(grad)
     slope = grad * (self * 1j / ops.square(ops.abs(self)))
     return ops.where(self == 0, 0.0, slope)
 
 
-@pointwise("angle(Tensor self) -> Tensor", promote="float", inplace=False,
+@pointwise("angle(Tensor self) -> Tensor", label="angle_cpu", promote="float", inplace=False,
            backward={"self": _angle_grad})  # fmt: skip
 def angle(self: Any) -> Any:
     """The angle in the complex plane; of negative real numbers, pi."""
@@ -263,9 +262,10 @@ def angle(self: Any) -> Any:
 
 def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     shape = np.broadcast_shapes(real.shape, imag.shape)
-    result = np.empty(shape, np.complex64 if real.dtype == np.float32 else np.complex128)
-    result.real = real
-    result.imag = imag
+    result = np.empty(shape, dt.from_numpy_dtype(real.dtype).to_complex().numpy_dtype)
+    pairs = parts.both_parts(result)
+    pairs[..., 0] = real
+    pairs[..., 1] = imag
     return result
 
 
@@ -279,7 +279,7 @@ add_primitive("from_polar", _from_polar)
 
 @pointwise("_complex(Tensor real, Tensor imag) -> Tensor", node="ComplexBackward0",
            aten=lambda *parts: InAten("complex", parts),
-           dtypes="float32 float64", inplace=False, numbers="none", method=False, backward={
+           dtypes="float16 float32 float64", inplace=False, numbers="none", method=False, backward={
     "real": lambda grad: ops.real(grad),
     "imag": lambda grad: ops.imag(grad) if grad.is_complex() else ops.zeros_like(grad),
 })  # fmt: skip

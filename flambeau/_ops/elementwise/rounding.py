@@ -110,7 +110,7 @@ def _sign(x: np.ndarray) -> Any:
 
 
 def _sgn(x: np.ndarray) -> Any:
-    return np.sign(x) if x.dtype.kind == "c" else _sign(x)
+    return np.sign(x) if x.dtype.kind in "cW" else _sign(x)
 
 
 add_primitive("sign_of", _sign)
@@ -128,7 +128,7 @@ def sign(self: Any) -> Any:
 
 def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
     """Complex: the part of the gradient across the direction of z, divided by |z|."""
-    if self._data.dtype.kind != "c":
+    if self._data.dtype.kind not in "cW":
         return ops.zeros_like(grad)
     along = ops.real(grad / result)
     slope = (grad - along * result) / ops.abs(self)
@@ -152,7 +152,7 @@ def signbit(self: Any) -> Any:
 
 def _abs_type(inputs: Any) -> str:
     """Sizes of complex numbers are written to any float type."""
-    return "" if inputs[0]._data.dtype.kind == "c" else FOUND
+    return "" if inputs[0]._data.dtype.kind in "cW" else FOUND
 
 
 @pointwise("abs(Tensor self) -> Tensor", dtypes="int float complex", label="abs_cpu",
@@ -238,7 +238,7 @@ def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarr
     low, high = _limits(data.dtype)
     values = (0.0 if nan is None else nan, high if posinf is None else posinf,
               low if neginf is None else neginf)  # fmt: skip
-    if data.dtype.kind == "c":
+    if data.dtype.kind in "cW":
         result = np.empty(data.shape, data.dtype)
         result.real = _replaced(data.real, values)
         result.imag = _replaced(data.imag, values)

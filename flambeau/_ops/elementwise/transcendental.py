@@ -24,7 +24,8 @@ LN2 = math.log(2)
 LN10 = math.log(10)
 
 
-@pointwise("exp(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("exp(Tensor self) -> Tensor",
+           label="exp_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(result),
 })  # fmt: skip
 def exp(self: Any) -> Any:
@@ -45,7 +46,8 @@ def exp2(self: Any) -> Any:
     return E.exp2(self)
 
 
-@pointwise("expm1(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("expm1(Tensor self) -> Tensor",
+           label="expm1_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * (conj(result) + 1),
 })  # fmt: skip
 def expm1(self: Any) -> Any:
@@ -53,7 +55,8 @@ def expm1(self: Any) -> Any:
     return E.expm1(self)
 
 
-@pointwise("log(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("log(Tensor self) -> Tensor",
+           label="log_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / conj(self),
 })  # fmt: skip
 def log(self: Any) -> Any:
@@ -61,7 +64,8 @@ def log(self: Any) -> Any:
     return E.log(self)
 
 
-@pointwise("log2(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("log2(Tensor self) -> Tensor",
+           label="log2_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN2),
 })  # fmt: skip
 def log2(self: Any) -> Any:
@@ -69,7 +73,8 @@ def log2(self: Any) -> Any:
     return E.log2(self)
 
 
-@pointwise("log10(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("log10(Tensor self) -> Tensor",
+           label="log10_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad / (conj(self) * LN10),
 })  # fmt: skip
 def log10(self: Any) -> Any:
@@ -77,7 +82,7 @@ def log10(self: Any) -> Any:
     return E.log10(self)
 
 
-@pointwise("log1p(Tensor self) -> Tensor",
+@pointwise("log1p(Tensor self) -> Tensor", label="log1p_vml_cpu",
            autocast="cuda=float32", promote="float", node="Log1PBackward0", backward={
     "self": lambda grad, self: grad / conj(self + 1),
 })  # fmt: skip
@@ -86,7 +91,7 @@ def log1p(self: Any) -> Any:
     return E.log1p(self)
 
 
-@pointwise("sqrt(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("sqrt(Tensor self) -> Tensor", label="sqrt_vml_cpu", promote="float", backward={
     "self": lambda grad, result: grad / (2 * conj(result)),
 })  # fmt: skip
 def sqrt(self: Any) -> Any:
@@ -101,7 +106,8 @@ def _inverse_root(x: np.ndarray) -> Any:
 add_primitive("inverse_root", _inverse_root)
 
 
-@pointwise("rsqrt(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("rsqrt(Tensor self) -> Tensor",
+           label="rsqrt_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: -0.5 * grad * conj(result * result * result),
 })  # fmt: skip
 def rsqrt(self: Any) -> Any:
@@ -120,9 +126,9 @@ def _sigmoid(x: np.ndarray) -> Any:
 add_primitive("sigmoid", _sigmoid)
 
 
-@pointwise("sigmoid(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("sigmoid(Tensor self) -> Tensor", label="sigmoid_cpu", promote="float", backward={
     "self": lambda grad, result: ops._sigmoid_slope(result) * grad
-    if result._data.dtype.kind != "c" else grad * conj((1 - result) * result),
+    if result._data.dtype.kind not in "cW" else grad * conj((1 - result) * result),
 })  # fmt: skip
 def sigmoid(self: Any) -> Any:
     """`1 / (1 + exp(-input))`."""
@@ -185,7 +191,7 @@ def _power(base: np.ndarray, exponent: np.ndarray) -> Any:
     kind = base.dtype.kind
     if kind == "b":
         return base | ~exponent
-    if kind == "c":
+    if kind in "cW":
         return np.where((base == 0) & (exponent == 0), complex("nan+nanj"), np.power(base, exponent)
                         ).astype(base.dtype)  # fmt: skip
     if kind == "f":
@@ -216,7 +222,7 @@ def _number_power(base: np.ndarray, exponent: np.ndarray) -> Any:
     number = exponent.item()
     if kind == "i" and number < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if kind == "c" and number == 0:
+    if kind in "cW" and number == 0:
         return np.ones_like(base)
     if kind in "fc" and number in _FAST_POWERS:
         return _FAST_POWERS[number](base)
@@ -250,7 +256,7 @@ def _power_grad_base(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def _not_negative(exponent: Any) -> Any:
-    if exponent._data.dtype.kind != "c":
+    if exponent._data.dtype.kind not in "cW":
         return exponent >= 0
     return ops.logical_and(ops.real(exponent) >= 0, ops.imag(exponent) == 0)
 
@@ -264,7 +270,7 @@ def _power_grad_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> An
 
 def _as_complex_as(base: Any, result: Any) -> Any:
     """A real base whose power is complex as a complex number: a negative one has a logarithm."""
-    if result._data.dtype.kind != "c" or base._data.dtype.kind == "c":
+    if result._data.dtype.kind not in "cW" or base._data.dtype.kind in "cW":
         return base
     return base.to(result.dtype)
 
@@ -280,7 +286,7 @@ def _power_grad_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> A
 def _log_of_number(base: Any, like: Any) -> Any:
     import cmath
 
-    if like._data.dtype.kind == "c":
+    if like._data.dtype.kind in "cW":
         return cmath.log(base)
     return math.log(base) if base > 0 else float("nan")
 
@@ -376,7 +382,7 @@ def _shifted(input: Any, places: Any) -> Any:
 
 
 def _logaddexp(x: np.ndarray, y: np.ndarray) -> Any:
-    if x.dtype.kind != "c":
+    if x.dtype.kind not in "cW":
         return np.logaddexp(x, y)
     return complex_logaddexp(x, y, y).astype(x.dtype)
 

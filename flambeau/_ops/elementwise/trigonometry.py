@@ -14,7 +14,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import alias, pointwise
 
 
-@pointwise("sin(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("sin(Tensor self) -> Tensor", label="sin_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cos(self)),
 })  # fmt: skip
 def sin(self: Any) -> Any:
@@ -22,7 +22,7 @@ def sin(self: Any) -> Any:
     return E.sin(self)
 
 
-@pointwise("cos(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("cos(Tensor self) -> Tensor", label="cos_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.sin(self)),
 })  # fmt: skip
 def cos(self: Any) -> Any:
@@ -30,7 +30,8 @@ def cos(self: Any) -> Any:
     return E.cos(self)
 
 
-@pointwise("tan(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("tan(Tensor self) -> Tensor",
+           label="tan_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, result: grad * conj(1 + result * result),
 })  # fmt: skip
 def tan(self: Any) -> Any:
@@ -38,7 +39,8 @@ def tan(self: Any) -> Any:
     return E.tan(self)
 
 
-@pointwise("asin(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("asin(Tensor self) -> Tensor",
+           label="asin_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def asin(self: Any) -> Any:
@@ -46,7 +48,8 @@ def asin(self: Any) -> Any:
     return E.arcsin(self)
 
 
-@pointwise("acos(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("acos(Tensor self) -> Tensor",
+           label="acos_vml_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * -conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def acos(self: Any) -> Any:
@@ -54,7 +57,7 @@ def acos(self: Any) -> Any:
     return E.arccos(self)
 
 
-@pointwise("atan(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("atan(Tensor self) -> Tensor", label="atan_vml_cpu", promote="float", backward={
     "self": lambda grad, self: grad / conj(self * self + 1),
 })  # fmt: skip
 def atan(self: Any) -> Any:
@@ -62,7 +65,8 @@ def atan(self: Any) -> Any:
     return E.arctan(self)
 
 
-@pointwise("sinh(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("sinh(Tensor self) -> Tensor",
+           label="sinh_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.cosh(self)),
 })  # fmt: skip
 def sinh(self: Any) -> Any:
@@ -70,7 +74,8 @@ def sinh(self: Any) -> Any:
     return E.sinh(self)
 
 
-@pointwise("cosh(Tensor self) -> Tensor", autocast="cuda=float32", promote="float", backward={
+@pointwise("cosh(Tensor self) -> Tensor",
+           label="cosh_cpu", autocast="cuda=float32", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.sinh(self)),
 })  # fmt: skip
 def cosh(self: Any) -> Any:
@@ -78,7 +83,7 @@ def cosh(self: Any) -> Any:
     return E.cosh(self)
 
 
-@pointwise("tanh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("tanh(Tensor self) -> Tensor", label="tanh_vml_cpu", promote="float", backward={
     "self": lambda grad, result: grad * conj(ops._tanh_slope(result)),
 })  # fmt: skip
 def tanh(self: Any) -> Any:
@@ -93,7 +98,7 @@ def tanh_slope(self: Any) -> Any:
     return 1 - self * self
 
 
-@pointwise("asinh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("asinh(Tensor self) -> Tensor", label="asinh_cpu", promote="float", backward={
     "self": lambda grad, self: grad * conj(ops.rsqrt(self * self + 1)),
 })  # fmt: skip
 def asinh(self: Any) -> Any:
@@ -102,12 +107,12 @@ def asinh(self: Any) -> Any:
 
 
 def _acosh_slope(x: Any) -> Any:
-    if x._data.dtype.kind == "c":
+    if x._data.dtype.kind in "cW":
         return ops.rsqrt(x + 1) * ops.rsqrt(x - 1)
     return ops.rsqrt(x * x - 1)
 
 
-@pointwise("acosh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("acosh(Tensor self) -> Tensor", label="acosh_cpu", promote="float", backward={
     "self": lambda grad, self: grad * conj(_acosh_slope(self)),
 })  # fmt: skip
 def acosh(self: Any) -> Any:
@@ -115,7 +120,7 @@ def acosh(self: Any) -> Any:
     return E.arccosh(self)
 
 
-@pointwise("atanh(Tensor self) -> Tensor", promote="float", backward={
+@pointwise("atanh(Tensor self) -> Tensor", label="atanh_cpu", promote="float", backward={
     "self": lambda grad, self: grad / conj(1 - self * self),
 })  # fmt: skip
 def atanh(self: Any) -> Any:
@@ -165,7 +170,9 @@ def _sinc_grad(grad: Any, self: Any) -> Any:
     return ops.where(scaled * self == 0, 0.0, grad * conj(slope))
 
 
-@pointwise("sinc(Tensor self) -> Tensor", promote="float", backward={"self": _sinc_grad})
+@pointwise(
+    "sinc(Tensor self) -> Tensor", label="sinc_cpu", promote="float", backward={"self": _sinc_grad}
+)
 def sinc(self: Any) -> Any:
     """`sin(pi * x) / (pi * x)`, and 1 at 0."""
     return E.sinc(self)

@@ -189,7 +189,7 @@ def asks_for_grad(requires_grad: Any) -> bool:
 
 def require_grad(tensor: Tensor) -> None:
     """The option `requires_grad=True` of a function that makes a tensor."""
-    if tensor._data.dtype.kind not in "fcV":
+    if tensor._data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     tensor.requires_grad = True
 

@@ -13,6 +13,7 @@ from flambeau._core.allocation import overflowed
 from flambeau._core.device import CPU, refuse_pinned
 from flambeau._core.settings import users_level
 from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, options
+from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite
 from flambeau._ops.table.scalars import checked_number
@@ -167,7 +168,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     numpy_dtype = options(
         of_out("range", out, dtype, layout), layout, CPU if device is None else device
     )
-    if numpy_dtype.kind in "bc":
+    if numpy_dtype.kind in "bcW":
         name = dt.from_numpy_dtype(numpy_dtype).scalar_name
         raise NotImplementedError(f"\"range_cpu\" not implemented for '{name}'")
     if step == 0:
@@ -210,7 +211,7 @@ def _bound(value: Any, name: str, function: str) -> Any:
 
 def spaced(start: Any, end: Any, steps: int, numpy_dtype: Any) -> np.ndarray:
     """Evenly spaced numbers, counted from the nearer end so that both ends are exact."""
-    working = COMPLEX128 if numpy_dtype.kind == "c" else FLOAT64
+    working = COMPLEX128 if numpy_dtype.kind in "cW" else FLOAT64
     if steps < 2:  # noqa: PLR2004
         return np.full(steps, start, working)
     rounded = numpy_dtype.type if numpy_dtype.type in NARROW else working.type
@@ -250,8 +251,8 @@ def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
             f"torch.{function}(): inferred dtype c10::complex<{part}> can't be safely cast to "
             f"passed dtype {dt.as_dtype(dtype).scalar_name}"
         )
-    if dtype is dt.bool_:
-        raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
+    if dtype is dt.bool_ or dtype is dt.complex32:
+        raise refuse(f"{function}_cpu", dtype.numpy_dtype)
     return dtype
 
 
@@ -331,4 +332,5 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     numpy_dtype = options(of_out("eye", out, dtype, layout), layout, device)
+    require_known("eye", numpy_dtype)
     return finish(np.eye(int(n), int(columns), dtype=numpy_dtype), requires_grad, out)

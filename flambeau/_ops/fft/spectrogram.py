@@ -126,7 +126,7 @@ def _aligned(signal: Any, n_fft: int, width: int) -> Any:
 
 def _check_stft(head: str, input: Any, signal: Any, n_fft: int, hop: int, width: int,
                 window: Any) -> None:  # fmt: skip
-    if input._data.dtype.kind not in "fcV":
+    if input._data.dtype.kind not in "fcVW":
         raise RuntimeError(head + "expected a tensor of floating point or complex values")
     if signal._data.ndim != 2:
         raise RuntimeError(head + "expected a 1D or 2D tensor")

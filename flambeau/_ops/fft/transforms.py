@@ -172,6 +172,8 @@ def _promoted(input: Any, needs_complex: bool) -> Any:
     numpy_dtype = input._data.dtype
     if numpy_dtype in dt.NUMPY_HALVES:
         raise RuntimeError(f"Unsupported dtype {_scalar_name(input)}")
+    if numpy_dtype.kind in "W":
+        raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
     if numpy_dtype.kind in "biu":
         numpy_dtype = dt.Defaults.numpy_dtype
     if needs_complex and numpy_dtype.kind != "c":

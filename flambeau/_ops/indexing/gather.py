@@ -20,6 +20,7 @@ from flambeau._ops.indexing.positions import (
     range_error,
     type_name,
 )
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -57,6 +58,7 @@ def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
         return np.empty(index.shape, data.dtype)
     if index.dtype not in INTEGERS:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    require_known("scatter_gather_tensor_cpu", data.dtype)
     source, positions = at_least_1d(data), at_least_1d(index)
     if source.ndim != positions.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -157,6 +159,7 @@ def flat_positions(index: np.ndarray, count: int, name: str) -> np.ndarray:
 )
 def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
     """The elements at positions of the flattened tensor, in the shape of `index`."""
+    require_known("take_cpu", data.dtype)
     if index.dtype == LONG and data.ndim:
         found = scatter.read_rows(data.reshape(-1), 0, index, wrap=True)
         if found is not None:

@@ -244,7 +244,7 @@ def index_tensor(values: Sequence[Any]) -> Tensor:
     made = tensor(values)
     if made._data.dtype in (np.bool_, np.uint8):
         return made
-    if made._data.dtype.kind == "c":
+    if made._data.dtype.kind in "cW":
         raise TypeError("'complex' object cannot be interpreted as an integer")
     return wrap(made._data.astype(np.int64))
 

@@ -20,6 +20,7 @@ from flambeau._ops.indexing.positions import (
     set_at,
 )
 from flambeau._ops.indexing.reduce_grads import scatter_reduce_grads
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.scalars import checked_number
@@ -39,6 +40,7 @@ def _operands(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray 
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if index.size == 0:
         return None
+    require_known("scatter_gather_tensor_cpu", data.dtype)
     data, index = at_least_1d(data), at_least_1d(index)
     source = None if source is None else at_least_1d(source)
     _check_shapes(data, dim, index, source)

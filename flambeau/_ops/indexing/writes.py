@@ -29,6 +29,7 @@ from flambeau._ops.indexing.positions import (
 from flambeau._ops.indexing.reduce_grads import index_reduce_grads
 from flambeau._ops.indexing.scatter import LIMIT, reduce_positions
 from flambeau._ops.launching import copies
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.table import outputs
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
@@ -223,7 +224,7 @@ def index_fill_tensor(data: np.ndarray, dim: int, index: np.ndarray, value: np.n
 )
 def index_fill(data: np.ndarray, dim: int, index: np.ndarray, value: Any) -> None:
     """A copy with a number at positions of a dim."""
-    complex_in_real = isinstance(value, complex) and data.dtype.kind != "c"
+    complex_in_real = isinstance(value, complex) and data.dtype.kind not in "cW"
     if complex_in_real and index.dtype == LONG:
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
@@ -279,6 +280,7 @@ def put(data: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: boo
         alert_not_deterministic("put_")
     if index.dtype != LONG:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_name(index)}")
+    require_known("take_put_cpu", data.dtype)
     if data.dtype != source.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
@@ -402,6 +404,7 @@ def _write_masked_scatter(data: np.ndarray, mask: np.ndarray, source: np.ndarray
     count = int(np.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
+    require_known("masked_scatter", data.dtype)
     data[mask] = source.reshape(-1)[:count]
 
 

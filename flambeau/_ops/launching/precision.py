@@ -25,6 +25,7 @@ SCALAR_NAMES = {
     np.dtype(ml_dtypes.bfloat16): "BFloat16",
     np.dtype(np.float32): "Float",
     np.dtype(np.float64): "Double",
+    np.dtype(ml_dtypes.complex32): "ComplexHalf",
     np.dtype(np.complex64): "ComplexFloat",
     np.dtype(np.complex128): "ComplexDouble",
 }
@@ -55,6 +56,12 @@ def _cast(array: Array, dtype: np.dtype) -> Array:
 def is_floating(dtype: np.dtype) -> bool:
     """True for the real floating-point types, half types included."""
     return dtype.kind == "f" or dtype in HALF_TYPES
+
+
+def require_known(kernel: str, dtype: np.dtype) -> None:
+    """Torch's error for complex32, which NumPy would compute with where torch does not."""
+    if dtype.kind in "W":
+        raise refuse(kernel, dtype)
 
 
 def refuse(kernel: str, dtype: np.dtype) -> NotImplementedError:

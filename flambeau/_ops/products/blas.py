@@ -89,7 +89,7 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
             result = FLOAT32 if dtype in HALVES else None
             return kernels.gemm(left, right, result=result)  # type: ignore[no-any-return]
     left, right = widen(left), widen(right)
-    if left.ndim == 2 == right.ndim and dtype.kind in "fcV":
+    if left.ndim == 2 == right.ndim and dtype.kind in "fcVW":
         return dot(left, right)
     return matmul(left, right)
 

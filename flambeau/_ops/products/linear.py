@@ -13,7 +13,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.autocast import settings
-from flambeau._ops.launching.precision import narrow, refuse, widen
+from flambeau._ops.launching.precision import narrow, refuse, require_known, widen
 from flambeau._ops.products import blas, decompositions, examples
 from flambeau._ops.table.dims import require_sizes
 from flambeau._ops.table.namespace import ops
@@ -25,6 +25,7 @@ def rows_product(input: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """`input @ weight.T` over the last dims, in new memory; half types give float32."""
     if input.dtype.itemsize == 2:
         input, weight = widen(input), widen(weight)
+    require_known("addmm_impl_cpu_", input.dtype)
     transposed = weight.T
     if input.size * weight.shape[0] >= blas.SMALL:
         return blas.multiply(input, transposed)
@@ -80,7 +81,7 @@ def _check_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None)
             f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[names[0].name]} != "
             f"{C_NAMES[names[1].name]}"
         )
-    if input.dtype.kind == "b":
+    if input.dtype.kind in "bW":
         raise refuse("addmm_impl_cpu_", input.dtype)
 
 

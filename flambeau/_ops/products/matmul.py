@@ -179,7 +179,7 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {c_name(left)} != {c_name(right)}"
         )
-    if left.dtype.kind == "b" and left.size and right.size:
+    if left.dtype.kind in "bW" and left.size and right.size:
         raise refuse("addmm_impl_cpu_", left.dtype)
 
 
@@ -203,7 +203,7 @@ def bmm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if plain and fits and left.size * right.shape[2] < SMALL:
         return np.matmul(left, right, order="C")  # type: ignore[no-any-return]
     check_bmm_shapes(left, right)
-    if left.dtype.kind == "b" and left.size and right.size:
+    if left.dtype.kind in "bW" and left.size and right.size:
         raise refuse("bmm", left.dtype)
     if left.dtype != right.dtype:
         raise RuntimeError(
@@ -299,7 +299,7 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
             f"have the same number of elements, but got {left.size} and {right.size} elements "
             "respectively"
         )
-    if left.dtype.kind == "b":
+    if left.dtype.kind in "bW":
         raise refuse(label, left.dtype)
 
 
@@ -340,7 +340,7 @@ def check_mv(matrix: np.ndarray, vector: np.ndarray) -> None:
         )
     if matrix.dtype != vector.dtype:
         raise addmv_types(vector, matrix, vector)
-    if matrix.dtype.kind == "b" and matrix.size:
+    if matrix.dtype.kind in "bW" and matrix.size:
         raise refuse("addmv_impl_cpu", matrix.dtype)
 
 
@@ -506,7 +506,7 @@ def matmul_nd(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """`matmul` where an operand has three dims or more."""
     folded = right.ndim <= 2
     inner = right.shape[0] if right.ndim == 1 else right.shape[-2]
-    if left.shape[-1] != inner or left.dtype != right.dtype or left.dtype.kind == "b":
+    if left.shape[-1] != inner or left.dtype != right.dtype or left.dtype.kind in "bW":
         _check_folded(left, right) if folded else _check_batches(left, right)
     try:
         return product(left, right)
@@ -544,7 +544,7 @@ def _check_batches(left: np.ndarray, right: np.ndarray) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: "
             f"{have}."
         )
-    if left.dtype.kind == "b" and left.size and right.size:
+    if left.dtype.kind in "bW" and left.size and right.size:
         raise refuse("bmm", left.dtype)
     if left.dtype != right.dtype:
         raise RuntimeError(

@@ -165,7 +165,7 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
         )
     if not data.dtype == mat.dtype == vec.dtype:
         raise addmv_types(data, mat, vec)
-    if mat.dtype.kind == "b":
+    if mat.dtype.kind in "bW":
         raise refuse("addmv_impl_cpu", mat.dtype)
     return combine(expanded(data, (rows,)), np.asarray(multiply(mat, vec)), beta, alpha)
 
@@ -205,7 +205,7 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
         raise RuntimeError(
             f"expected scalar type {scalar_name(batch1)} but found {scalar_name(batch2)}"
         )
-    if data.dtype.kind == "b":
+    if data.dtype.kind in "bW":
         raise refuse("baddbmm", data.dtype)
     fused = blas.scaled_sum(data, batch1, batch2, beta, alpha)
     return combine(data, multiply(batch1, batch2), beta, alpha) if fused is None else fused

@@ -367,7 +367,7 @@ def normal_each(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
 
 
 def _check_deviations(std: Tensor) -> None:
-    if std._data.dtype.kind == "c":
+    if std._data.dtype.kind in "cW":
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std._data.size and (std._data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")

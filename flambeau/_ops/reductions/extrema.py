@@ -51,7 +51,7 @@ def _checked_axes(data: np.ndarray, dim: Any, name: str) -> tuple[int, ...]:
 
 def reals_only(data: np.ndarray, name: str) -> None:
     """Complex numbers have no order."""
-    if data.dtype.kind == "c":
+    if data.dtype.kind in "cW":
         raise RuntimeError(f"{name}(): does not support complex input")
 
 

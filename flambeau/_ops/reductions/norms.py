@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.parts import imaginary_part, part_type, real_part
 from flambeau._core.promotion import promote_types
 from flambeau._core.settings import warn_once
 from flambeau._ops.reductions.adding import LONG, add_up
@@ -68,8 +69,8 @@ def _check_dtype(own: dt.dtype, dtype: dt.dtype | None, name: str) -> None:
 
 def _norm(data: np.ndarray, order: float, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The vector norm of an array in its working type."""
-    if order == 2 and data.dtype.kind == "c":
-        squares = data.real**2 + data.imag**2
+    if order == 2 and data.dtype.kind in "cW":
+        squares = real_part(data) ** 2 + imaginary_part(data) ** 2
         return np.sqrt(add_up(squares, axes, squares.dtype, keepdim))
     if order == 2:
         if not keepdim and len(axes) == data.ndim and data.size <= LONG and data.flags.c_contiguous:
@@ -148,7 +149,7 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     if values is None:
         working = working_array(data if data.dtype == result else data.astype(result))
         values = _norm(working, float(ord), axes, keepdim)
-    return finished(values, result if result.kind in "fV" else np.empty(0, result).real.dtype)
+    return finished(values, result if result.kind in "fV" else part_type(result))
 
 
 # ---- matrices

@@ -376,11 +376,11 @@ def corrcoef(input: Any) -> Any:
     if not matrix._data.ndim:
         return matrix / matrix
     variances = matrix.diagonal()
-    if variances._data.dtype.kind == "c":
+    if variances._data.dtype.kind in "cW":
         variances = ops.real(variances)
     deviations = ops.sqrt(variances)
     scaled = matrix / deviations.unsqueeze(-1) / deviations.unsqueeze(0)
-    if scaled._data.dtype.kind == "c":
+    if scaled._data.dtype.kind in "cW":
         real, imaginary = ops.real(scaled), ops.imag(scaled)
         return ops.complex(ops.clamp(real, -1, 1), ops.clamp(imaginary, -1, 1))
     return ops.clamp(scaled, -1, 1)

@@ -11,8 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.parts import COMPLEX32, real_part
 from flambeau._core.settings import get_num_threads
 from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.launching.precision import require_known
 from flambeau._ops.reductions.adding import LONG, add_up, adds_by_pairs, numpy_axis
 from flambeau._ops.table.dims import wrap_dims
 from flambeau._ops.table.namespace import ops
@@ -75,7 +77,7 @@ def _alike(data: np.ndarray, result: np.dtype[Any]) -> bool:
 
 def refuse(data: np.ndarray, kinds: str, label: str) -> None:
     """Torch's error for an element type that an operator does not have."""
-    if LETTER[data.dtype.kind] not in kinds:
+    if LETTER[data.dtype.kind] not in kinds or data.dtype == COMPLEX32:
         name = dt.from_numpy_dtype(data.dtype).scalar_name
         raise NotImplementedError(f"\"{label}\" not implemented for '{name}'")
 
@@ -135,7 +137,7 @@ def accumulation_type(data: np.ndarray, dtype: dt.dtype | None) -> tuple[Any, An
 
 def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     """The array, or its real part where a real result was asked for."""
-    return data.real if data.dtype.kind == "c" and target.kind not in "cb" else data
+    return real_part(data) if data.dtype.kind in "cW" and target.kind not in "cbW" else data
 
 
 @reduction(
@@ -168,6 +170,7 @@ def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> An
         if found is not None:
             return found
     result, working = accumulation_type(data, dtype)
+    require_known("sum_cpu", result)
     axes = wrap_dims(dim, data.ndim)
     values = None
     if data.size >= SUMS:
@@ -232,7 +235,7 @@ def _compiled_total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, resu
 )
 def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
     """The sum with NaN counted as 0."""
-    if data.dtype.kind == "c":
+    if data.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
@@ -316,6 +319,7 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
             out = np.empty(found.shape, data.dtype)
             return np.divide(found, data.size // found.size, out, casting="same_kind")
     result = _mean_type(data, dtype)
+    require_known("sum_cpu", result)
     working = FLOAT32 if result in dt.NUMPY_HALVES else result
     axes = wrap_dims(dim, data.ndim)
     total = None
@@ -409,6 +413,7 @@ def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | Non
     ):
         return np.multiply.reduce(data, None)  # type: ignore[no-any-return]
     result, working = accumulation_type(data, dtype)
+    require_known("prod_out_cpu", result)
     axes = wrap_dims(dim, data.ndim)
     kernels = compiled(data, axes)
     values = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.parts import imaginary_part, part_type, real_part
 from flambeau._core.settings import warn_user
 from flambeau._ops.reductions.adding import add_up
 from flambeau._ops.reductions.sums import (
@@ -34,7 +35,7 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0 or (data.size == 0 and count):  # nothing is reduced where nothing comes out
         _warn_freedom(name)
-    kernels = compiled(data, axes, "variance") if data.dtype.kind != "c" else None
+    kernels = compiled(data, axes, "variance") if data.dtype.kind not in "cW" else None
     if kernels is not None:
         found = kernels.moments(data, axes, keepdim, count - freedom)
         if found is not None:
@@ -45,8 +46,8 @@ def _variance(data: np.ndarray, dim: Any, correction: Any, keepdim: bool, name: 
     mean = add_up(data, axes, data.dtype, True) / data.dtype.type(count)
     centered = data - mean
     squares = centered * centered
-    if data.dtype.kind == "c":
-        squares = centered.real**2 + centered.imag**2
+    if data.dtype.kind in "cW":
+        squares = real_part(centered) ** 2 + imaginary_part(centered) ** 2
     total = add_up(squares, axes, squares.dtype, keepdim)
     divisor = total.dtype.type(freedom if freedom > 0 else 0)
     return total / divisor, mean if keepdim else np.squeeze(mean, axes)
@@ -60,7 +61,7 @@ def _warn_freedom(name: str) -> None:
 
 
 def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return dtype if dtype.kind in "fV" else np.empty(0, dtype).real.dtype
+    return dtype if dtype.kind in "fV" else part_type(dtype)
 
 
 def _var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:

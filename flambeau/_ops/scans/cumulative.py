@@ -13,6 +13,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.launching.precision import refuse as no_kernel
 from flambeau._ops.reductions.adding import WIDER, complex_logaddexp
 from flambeau._ops.reductions.sums import (
     INT64,
@@ -47,9 +48,9 @@ def _accumulate(ufunc: Any, data: np.ndarray, dim: int, dtype: dt.dtype | None) 
     data = castable(data, result)
     if data.ndim == 0:
         return np.array(data.astype(result))
-    if result.kind == "b":
+    if result.kind in "bW":
         name = "cumprod" if ufunc is np.multiply else "cumsum"
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        raise no_kernel(f"{name}_out_cpu", result)
     if dtype is not None and data.dtype != result:
         given, data = data, np.empty_like(data, result)
         cpu.write(data, given)

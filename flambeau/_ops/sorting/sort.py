@@ -132,7 +132,7 @@ def _like_input(values: np.ndarray, data: np.ndarray, numpy_dtype: Any) -> np.nd
 
 
 def _no_complex(data: np.ndarray, text: str) -> None:
-    if data.dtype.kind == "c":
+    if data.dtype.kind in "cW":
         raise RuntimeError(f" {text} does not support complex dtypes on CPU")
 
 

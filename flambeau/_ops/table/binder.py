@@ -19,7 +19,9 @@ NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}
 
 
 def python_name(op: Op, argument: Argument) -> str:
-    """The parameter's name in Python: `self` is `input` in functions."""
+    """The parameter's name in Python: `self` is `input` in functions, but for lists."""
+    if argument.is_list:
+        return argument.name
     known = NAMES.get((op.name, argument.name))
     if known is not None:
         return known
@@ -332,11 +334,16 @@ def type_text(argument: Argument) -> str:
 
 def no_overload_error(name: str, ops: list[Op], args: Any, kwargs: Any) -> TypeError:
     """Torch's error for arguments that fit none of several overloads."""
-    got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
+    got = [_given_name(value) for value in args]
+    got += [f"{key}={_given_name(value)}" for key, value in kwargs.items()]
     lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), "
              "but expected one of:"]  # fmt: skip
     lines += [f" * ({_overload_text(op)})" for op in ops]
     return TypeError("\n".join(lines))
+
+
+def _given_name(value: Any) -> str:
+    return "Tensor" if isinstance(value, Tensor) else plain_type_name(value)
 
 
 def _overload_text(op: Op) -> str:

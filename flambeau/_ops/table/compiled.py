@@ -62,7 +62,7 @@ class LargeKernels(dict[Any, Callable[..., np.ndarray]]):
         return self.fusions[key]
 
     def _fusion(self, compute: np.dtype[Any], factor: bool) -> Any:
-        if not choice.available() or compute.kind == "c":
+        if not choice.available() or compute.kind in "cW":
             return None
         from flambeau._ops.launching.loop_plans import Fusion
 

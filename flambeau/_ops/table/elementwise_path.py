@@ -353,6 +353,8 @@ class Path:
         outputs.check_overlap(target._data)
         if plan.shape != target._data.shape:
             outputs.check_inplace_shape(target._data.shape, plan.shape)
+        if not plan.supported and self.op.refusals:  # a check of its own, before that of the cast
+            raise kind.refusal(self.op, plan.compute)
         outputs.check_cast(plan.result.numpy_dtype, target._data.dtype)
         if not plan.supported:
             raise kind.refusal(self.op, plan.compute)

@@ -28,7 +28,18 @@ from flambeau.autograd.history import rewritten
 FLOAT32 = np.dtype(np.float32)
 LIMIT = choice.limit("pointwise")
 """Elements from which on copies and single additions are compiled loops."""
-LETTER = {"b": "bool", "i": "int", "u": "int", "f": "float", "V": "float", "c": "complex"}
+LETTER = {
+    "b": "bool",
+    "i": "int",
+    "u": "int",
+    "f": "float",
+    "V": "float",
+    "c": "complex",
+    "W": "complex",
+}
+COMPLEX32, COMPLEX64 = dt.complex32.numpy_dtype, dt.complex64.numpy_dtype
+ROUNDED = {COMPLEX64: COMPLEX32, FLOAT32: dt.float16.numpy_dtype}
+"""What is computed for complex32 in a type, and the type that it is rounded to."""
 HALF_UFUNCS = frozenset(
     (np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.maximum, np.minimum,
      np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.sqrt,
@@ -70,6 +81,8 @@ class Kernels(dict[Any, Callable[..., np.ndarray]]):
         if computed is not element:
             return _converting(self, computed.numpy_dtype)
         expression = trace(self.op.body, self.names)
+        if element is dt.complex32:
+            return _through_complex64(self)
         letter = "f" if element.is_floating_point else numpy_dtype.kind
         kernel = compile_kernel(self.op.full_name, expression, self.names, letter)
         if element in dt.HALVES and kernel not in HALF_UFUNCS:
@@ -107,6 +120,8 @@ def is_operand(argument: Any) -> bool:
 
 def supports(op: Op, element: dt.dtype) -> bool:
     """Whether a row is defined for an element type; `dtypes` lists bool, int, float, complex."""
+    if element is dt.complex32:
+        return op.name in COMPLEX_HALF_OPS
     if "float8" in element.name or element.name in ("uint16", "uint32", "uint64"):
         return op.name in STORAGE_OPS
     if not op.dtypes:
@@ -116,6 +131,11 @@ def supports(op: Op, element: dt.dtype) -> bool:
 
 
 STORAGE_OPS = frozenset(("eq", "ne"))
+COMPLEX_HALF_OPS = frozenset((
+    "add", "sub", "mul", "neg", "abs", "_conj_physical", "sgn", "eq", "ne", "positive", "addcmul",
+    "isnan", "isfinite", "isinf", "isreal", "rsub",
+))  # fmt: skip
+"""The operators that PyTorch has for complex32 on processors."""
 
 
 def refusal(op: Op, element: dt.dtype) -> Exception:
@@ -143,8 +163,25 @@ def _through_float32(inner: Callable[..., Any], numpy_dtype: Any) -> Callable[..
         result = inner(*raised)
         if result.dtype == FLOAT32:
             result = result.astype(numpy_dtype)
+        elif result.dtype == COMPLEX64:
+            result = result.astype(COMPLEX32)
         if out is ...:
             return np.asarray(result)
+        out[...] = result
+        return out  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _through_complex64(table: Kernels) -> Callable[..., np.ndarray]:
+    """complex32 is computed in complex64 and rounded once."""
+
+    def kernel(*arrays: np.ndarray, out: Any = ...) -> np.ndarray:
+        raised = [a.astype(COMPLEX64) if a.dtype == COMPLEX32 else a for a in arrays]
+        result = np.asarray(table[COMPLEX64](*raised))
+        rounded = ROUNDED.get(result.dtype, result.dtype)
+        if out is ...:
+            return result.astype(rounded)
         out[...] = result
         return out  # type: ignore[no-any-return]
 
@@ -361,7 +398,7 @@ def converted_layout(data: np.ndarray) -> np.ndarray:
 
 def number_array(value: Any, numpy_dtype: Any) -> np.ndarray:
     """A 0-dim array of a number; integers wrap round as in C."""
-    if isinstance(value, complex) and numpy_dtype.kind != "c":
+    if isinstance(value, complex) and numpy_dtype.kind not in "cW":
         raise scalars.overflow(numpy_dtype)
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize

@@ -187,7 +187,7 @@ def _note(node: Node) -> None:
 
 def _link_outputs(node: RowNode, results: tuple[Any, ...]) -> None:
     for index, result in enumerate(results):
-        if result is not None and result._data.dtype.kind in "fcV":
+        if result is not None and result._data.dtype.kind in "fcVW":
             result._node = graph.output_node(node, index)
             result._requires_grad = True
 
@@ -495,7 +495,7 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
             grad = tools.to_dtype(grad, dtype)  # of a product that autocast rounded
         grad = tools.sum_to_size(grad, shape)
     if grad._data.dtype != dtype:
-        if grad._data.dtype.kind == "c" and dtype.kind != "c":
+        if grad._data.dtype.kind in "cW" and dtype.kind not in "cW":
             grad = tools.real(grad)
         if grad._data.dtype != dtype:
             grad = tools.to_dtype(grad, dtype)

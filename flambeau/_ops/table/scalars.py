@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.parts import part_type
 from flambeau._runtime.cpu import converted
 
 C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "complex64": "c10::complex<float>",
+    "complex64": "c10::complex<float>", "complex32": "c10::complex<c10::Half>",
     "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
 }  # fmt: skip
 
@@ -47,7 +48,7 @@ def checked_number(value: Any, numpy_dtype: Any) -> np.ndarray:
     kind = numpy_dtype.kind
     if kind == "b":
         return np.array(bool(value))
-    if kind == "c":
+    if kind in "cW":
         return _complex(complex(value), numpy_dtype)
     if isinstance(value, complex):
         if value.imag:
@@ -81,12 +82,13 @@ def _limits(numpy_dtype: Any) -> tuple[float, float]:
         return int(limits.min), int(limits.max)
     if numpy_dtype.kind in "fV":
         return -_largest(numpy_dtype), _largest(numpy_dtype)
-    return _limits(np.dtype(np.float32)) if numpy_dtype.itemsize == 8 else (-math.inf, math.inf)
+    part = part_type(numpy_dtype)
+    return _limits(part) if part.itemsize < 8 else (-math.inf, math.inf)
 
 
 def _complex(value: complex, numpy_dtype: Any) -> np.ndarray:
-    if numpy_dtype.itemsize == 8:
-        part = np.dtype(np.float32)
+    part = part_type(numpy_dtype)
+    if part.itemsize < 8:
         for number in (value.real, value.imag):
             if math.isfinite(number) and abs(number) > _largest(part):
                 raise overflow(numpy_dtype)

@@ -75,14 +75,14 @@ def _attach(made: type[NotDerived], results: Any, inputs: Any,
         return
     node.outputs = len(results)
     for index, result in enumerate(results):
-        if result._data.dtype.kind in "fcV":
+        if result._data.dtype.kind in "fcVW":
             result._node, result._requires_grad = output_node(node, index), True
 
 
 def stop(target: Any, inputs: Any, name: str) -> None:
     """Give a tensor that has been written to a history without formula, if an input has one."""
     edges = [edge for edge in map(edge_of, tensors_in(inputs)) if edge is not None]
-    if edges and target._data.dtype.kind in "fcV":
+    if edges and target._data.dtype.kind in "fcVW":
         rebase(target, titled(NotDerived.title)(edges, _error(name)))
 
 

@@ -131,7 +131,7 @@ class Call:
 
     def _is_real(self) -> bool:
         tensors = [*tensors_in(self.values), *self.results]
-        return all(tensor._data.dtype.kind != "c" for tensor in tensors)
+        return all(tensor._data.dtype.kind not in "cW" for tensor in tensors)
 
     def _linear(self, names: Sequence[str]) -> list[Any]:
         """The sum of what the operator makes of each tangent in its operand's place."""
@@ -255,7 +255,7 @@ class Call:
 def _dummy(result: Any) -> Any:
     """What stands for a gradient; None for results that have none. The map is linear: its
     derivative is the same everywhere."""
-    if result is None or result._data.dtype.kind not in "fcV":
+    if result is None or result._data.dtype.kind not in "fcVW":
         return None
     with enable_grad():
         made = learning(inside(result.detach().new_zeros(()).expand_as(result).clone()))

@@ -1,0 +1,44 @@
+"""Operators over lists of tensors, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+
+LEFT = [np.array([1.0, -2.0, 3.5]), np.array([[0.5, 4.0]])]
+RIGHT = [np.array([2.0, 0.25, -1.0]), np.array([[3.0, -0.5]])]
+
+
+@pytest.mark.parametrize(("name", "ufunc"), [("add", np.add), ("mul", np.multiply),
+                                             ("maximum", np.maximum)])  # fmt: skip
+def test_lists(name: str, ufunc: np.ufunc) -> None:
+    """Pairs of two lists, in new tensors and in place."""
+    wanted = [ufunc(*pair).tolist() for pair in zip(LEFT, RIGHT, strict=True)]
+    left, right = [[torch.from_numpy(a.copy()) for a in arrays] for arrays in (LEFT, RIGHT)]
+    made = getattr(torch, f"_foreach_{name}")(left, right)
+    assert [x.tolist() for x in made] == wanted
+    assert [x.tolist() for x in left] == [a.tolist() for a in LEFT]
+    assert getattr(torch, f"_foreach_{name}_")(left, right) is left
+    assert [x.tolist() for x in left] == wanted
+
+
+def test_gradients() -> None:
+    """d(a * b + 3 c) and of norms."""
+    a, b = torch.tensor([3.0, 4.0], requires_grad=True), torch.tensor([2.0, 5.0])
+    (result,) = torch._foreach_addcmul([a], [a], [b], 3.0)
+    (norm,) = torch._foreach_norm([a])
+    (result.sum() + norm).backward()
+    np.testing.assert_allclose(a.grad.numpy(), 1 + 3 * b.numpy() + np.array([0.6, 0.8]), rtol=1e-6)
+
+
+def test_lengths() -> None:
+    """Each tensor has its partner, or its number."""
+    tensors = [torch.ones(2), torch.ones(2)]
+    with pytest.raises(RuntimeError, match="same number of tensors, got 2 and 1"):
+        torch._foreach_add(tensors, tensors[:1])
+    with pytest.raises(RuntimeError, match="same number of elements as scalar list"):
+        torch._foreach_add(tensors, [1.0])
+    with pytest.raises(RuntimeError, match="at least one tensor"):
+        torch._foreach_add([], 1.0)
