@@ -87,6 +87,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _grad: Tensor | None = None
     _hooks: Any = None
     _accumulator: Any = None
+    _began: int = 0  # of a leaf that got other memory: the first node that leads to it
     _retain: Any = None
     _inference: bool = False
     _storage: UntypedStorage | None = None

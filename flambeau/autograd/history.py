@@ -27,6 +27,7 @@ from flambeau.autograd.graph import (
     SavedOfView,
     SavedResult,
     alias_of,
+    next_sequence_number,
     short_title,
     tools,
 )
@@ -271,6 +272,13 @@ class CopySlices(Node):
     def release(self) -> None:
         self.inner.release()
         self.freed = True
+
+
+def begin_anew(leaf: Tensor) -> None:
+    """Part a leaf that gets other memory from the graph so far: its nodes still fill `.grad`, but
+    they do not lead to the leaf where its gradient is asked for."""
+    leaf._began = next_sequence_number()
+    leaf._accumulator = None
 
 
 # ---- in-place writes

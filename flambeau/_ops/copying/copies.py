@@ -38,7 +38,7 @@ from flambeau._tensor.tensor import (
     wrap,
 )
 from flambeau.autograd.batches import TOO_SMALL, innermost
-from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
+from flambeau.autograd.history import alias_of, begin_anew, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
 from flambeau.autograd.versions import stop_requiring_grad, version_of
 
@@ -296,6 +296,8 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     if tensor._root is not None and tensor._base is None:  # an alias leaves its family
         tensor._version_count = version_of(tensor)
         tensor._root = None
+    if tensor._node is None and memory_of(other).dtype != memory_of(tensor).dtype:
+        begin_anew(tensor)
     set_bits(tensor, False, False)
     share(other, tensor)
     tensor._storage = storage_of(other)
