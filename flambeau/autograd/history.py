@@ -337,7 +337,7 @@ def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
     `leaf`: whether leaves that require grad are refused.
     """
-    if is_inference(tensor) and not modes.grad.inference:
+    if is_inference(tensor) and not (modes.grad.inference or tensor._counts):
         raise RuntimeError(INFERENCE)
     if not leaf or not modes.grad.enabled:
         return

@@ -237,7 +237,10 @@ def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> T
 @method
 @shown("detach")
 def detach(self: Tensor) -> Tensor:
-    """The same memory without history."""
+    """The same memory without history; of an inference tensor, outside of the mode, with a version
+    of its own."""
+    if self._inference and not modes.grad.inference:
+        return self.data
     return alias_of(self)
 
 
@@ -301,7 +304,8 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     set_bits(tensor, False, False)
     share(other, tensor)
     tensor._storage = storage_of(other)
-    tensor._inference = other._inference
+    if other._inference and not tensor._inference:
+        tensor._inference = tensor._counts = True
 
 
 # ---- writes

@@ -380,7 +380,7 @@ def _resized(tensor: Tensor, sizes: tuple[Any, ...], name: str) -> Tensor:
             f"requested resize to {wanted} ({prod(size)} elements in total), but the given tensor "
             f"has a size of {have} ({tensor.numel()} elements). autograd's resize can only change "
             "the shape of a given tensor, while preserving the number of elements. ")  # fmt: skip
-    return ops.reshape(tensor, size)  # type: ignore[no-any-return]
+    return ops.reshape(tensor.contiguous(), size)  # type: ignore[attr-defined, no-any-return]
 
 
 def check_extent(size: tuple[int, ...], strides: Sequence[int], itemsize: int) -> None:
