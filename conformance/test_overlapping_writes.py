@@ -25,7 +25,8 @@ INDICES: dict[str, Callable[[Any], Any]] = {
     "lists out": lambda t: ([0, 1], [0, 9]), "tensor out": lambda t: t.tensor([9]),
     "after a slice": lambda t: (slice(None), [9]), "mask": lambda t: t.tensor([True] * 5),
     "mask after a slice": lambda t: (slice(None), t.tensor([True] * 5)),
-    "too many": lambda t: (0, 0, 0), "with None": lambda t: (None, 9), "rows": lambda t: slice(0, 2),
+    "too many": lambda t: (0, 0, 0), "with None": lambda t: (None, 9),
+    "rows": lambda t: slice(0, 2),
 }  # fmt: skip
 VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "itself": lambda t, x: x, "most of it": lambda t, x: x[1:], "a row": lambda t, x: x[:1],
@@ -33,7 +34,7 @@ VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "a copy": lambda t, x: x.clone(), "too large": lambda t, x: t.ones(5),
     "integers": lambda t, x: x[-1:].long(), "a number": lambda t, x: 2.0,
 }  # fmt: skip
-UNDEFINED = {("windows", "list", "a row")}
+UNDEFINED = {("windows", "list", "a row"), ("windows", "rows", "a row")}
 """What reads memory that it has written."""
 WRITES: dict[str, Callable[[Any, Any], Any]] = {
     "index_copy_": lambda t, x: x.index_copy_(0, t.tensor([9]), t.ones(1, 3)),
