@@ -107,18 +107,13 @@ EXPLAINED = (
         detail="uninitialized parameter|UninitializedParameter",
     ),
     Explained(
-        "The version of what `detach()` makes of an inference tensor outside of the mode",
-        "0",
-        "inference tensors count no writes",
-        group="^version",
-        case="inference_mode",
-    ),
-    Explained(
-        "How many gradients the hook of a node is given, where a number is an operand (`0.0 - x`)",
+        "How many gradients the hook of a node is given, where a number is an operand of `rsub` "
+        "(`0.0 - x`), `xlogy`, `xlog1py`, `zeta`, `remainder`, `fmod`, `copysign`",
         "those of tensors",
         "None for the number, too",
         group="^number of values",
-        case=r"\d - |rsub|register_hook",
+        case=r"( - |rsub|xlogy|xlog1py|zeta|remainder| % |fmod|copysign).*grad_fn\.register",
+        detail="None",
     ),
     Explained(
         "Writes through `detach()` of a view that was made in `no_grad`",
@@ -546,12 +541,6 @@ EXPLAINED = (
         "in the shape of the means, as with a deviation",
         group=r"^(does not raise RuntimeError|shape|values).*\bnormal$",
         case="out=",
-    ),
-    Explained(
-        "The copy of `A` that `triangular_solve` returns, where `input` requires grad",
-        "requires grad, too, which is 0",
-        "has the history of `A`",
-        group="^requires_grad.*triangular_solve$",
     ),
     Explained(
         "A list as `num_features` of a normalisation, a wrong `device` or `dtype` for a layer "

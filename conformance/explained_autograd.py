@@ -9,8 +9,10 @@ AUTOGRAD = (
         "`.data =` of another shape, for a tensor that a recorded operator knows already",
         "refuses gradients of the new shape, while the node of the old one lives",
         "takes them",
-        case=r"\.data = |\.set_\(",
-        detail=r"invalid gradient at index|is not expandable to size",
+        group=r"^(does not raise RuntimeError|words of an error)",
+        case=r"\.data = ",
+        detail=r"for (RuntimeError: )?'?Function \w+ returned an invalid gradient at index|"
+        r"for RuntimeError: invalid gradient at index",
     ),
     Explained(
         "The shape of a gradient whose leaf was given another one by `.data =` meanwhile",
@@ -20,12 +22,14 @@ AUTOGRAD = (
         case=r"\.data = ",
     ),
     Explained(
-        "Which of several operators an error about changed memory names, where PyTorch composes "
-        "one of others",
+        "Which of several operators (or none) an error about changed memory names, where PyTorch "
+        "composes one of others",
         "its own",
         "ours",
         group="^words of an error",
-        detail=r"output \d of (\w+),.*modified by an inplace.* output \d of (?!\1,)",
+        detail=r"^'one of the variables needed for gradient computation has been modified by an "
+        r"inplace operation: \[(torch\.\w+ \[[\d, ]*\])\].* for 'one of the variables needed .*: "
+        r"\[\1\], which is output \d of ",
     ),
     Explained(
         "A complex number over itself",
@@ -34,11 +38,12 @@ AUTOGRAD = (
         group=r"^values \| v\d+ = ([xv]\d+) / \1$",
     ),
     Explained(
-        "Storages that grow (`set_` with a larger shape or type)",
-        "grow under all tensors",
-        "the tensor gets new memory",
-        group="^memory",
-        case=r"\.set_\(",
+        "Storages that grow: `set_` with a larger shape (that of an expanded or unfolded tensor) "
+        "or type",
+        "grow under all tensors; what they gain is what was there",
+        "the tensor gets new memory; what it gains is 0",
+        group=r"^memory( of a gradient)? |^values \| empty, set_",
+        case=r"\.set_\([xv]\d+(\.untyped_storage\(\)|\.detach\(\))?, ",
     ),
     Explained(
         "Whether a gradient that nothing which learns is part of requires grad",
@@ -77,18 +82,12 @@ AUTOGRAD = (
         case=r"\n *v\d+ = [^\n]*\bg\d+",
     ),
     Explained(
-        "Hooks and functions before and behind `triangular_solve` of which one result is used",
-        "run",
-        "the two results have nodes of their own: no path leads there",
-        group="^number of values",
-        case="triangular_solve",
-    ),
-    Explained(
         "Decompositions and determinants of matrices with NaN or of rank 0",
         "which signs and rows their library leaves",
         "which ours do",
-        group=r"^values.*(lu\w*|slogdet|logdet|det|geqrf|qr|pinv(, ones)?)$",
-        detail=r"nan|-?0\.0|e\+\d\d",
+        group=r"^values.*\b(lu\w*|slogdet|logdet|det|geqrf|qr|ldl_factor\w*|cholesky_ex|cond|"
+        r"pinv(erse)?)\b(, (ones|full|size|fill_|empty_like|full_like|ones_like|zeros))*$",
+        detail=r"nan|inf|-?0\.0|e\+\d\d|\d{7}\.",
     ),
     Explained(
         "`as_strided_scatter` into memory that repeats",
@@ -104,13 +103,6 @@ AUTOGRAD = (
         group="^raises RuntimeError",
         case=r"@|matmul|einsum|tensordot|linear|bilinear|inner|mv\(",
         detail="Inference tensors cannot be saved",
-    ),
-    Explained(
-        "Leaves that `set_` gave other memory",
-        "start anew: gradients of earlier graphs do not find them",
-        "stay the same leaves",
-        group="^values.*grad|^None or not|^raises RuntimeError",
-        case=r"[xv]\d+\.set_\(",
     ),
     Explained(
         "`.data =` of another type, for a tensor that a recorded operator knows already",
@@ -211,7 +203,7 @@ AUTOGRAD = (
         "are still counted together",
         "are counted apart: the memory is another",
         group="^version",
-        case=r"\.set_\(",
+        case=r"(?s)([xv]\d+)(, [xv]\d+)* = [^\n]*\.detach\(\).*\1?\.set_\(",
     ),
     Explained(
         "Statistics of another size for `batch_norm` of nothing",
@@ -227,5 +219,72 @@ AUTOGRAD = (
         group="^words of an error",
         case="orgqr|ormqr|householder",
         detail="modified by an inplace operation",
+    ),
+    Explained(
+        "The gradient of `special.log_ndtr` by its result, which its formula saves",
+        "is that of the formula with the result in it",
+        "nothing: the formula is one of the operand",
+        group=r"^(values|None or not) \| (\w+, )*grad",
+        case=r"log_ndtr.*create_graph=True",
+    ),
+    Explained(
+        "NaN as a gradient that comes to `logcumsumexp`",
+        "is dropped",
+        "is handed on",
+        group="^values",
+        case=r"logcumsumexp.*(backward|grad)\(",
+        detail="^.*nan.* for ",
+    ),
+    Explained(
+        "The derivative of `digamma` and `polygamma` at whole numbers from 0 down",
+        "some 1e32: the sine is not quite 0",
+        "infinite",
+        group="^values",
+        case="(digamma|polygamma)",
+        detail=r"inf.* for .*e\+3\d",
+    ),
+    Explained(
+        "The storage of a loss that is one number (`mse_loss`)",
+        "is that of all losses, still",
+        "is that of the number",
+        group=r"^(shape|values|other value) \| .*untyped_storage",
+        case=r"\w+_loss\(.*untyped_storage\(\)",
+    ),
+    Explained(
+        "Storages of tensors whose `numpy()` was taken",
+        "may not be resized",
+        "may: the array keeps its memory",
+        group="^does not raise RuntimeError",
+        detail="storage that is not resizable",
+    ),
+    Explained(
+        "Backward formulas without a kernel for halves (`special.i1e`)",
+        "NotImplementedError",
+        "are there",
+        group="^does not raise NotImplementedError",
+        detail=r"_backward\W* not implemented for '(Half|BFloat16)'",
+    ),
+    Explained(
+        "Hooks of a tensor that are registered before and after an in-place view of it "
+        "(`transpose_`)",
+        "all stay with the node from before",
+        "each is with the node of its time",
+        group="^number of values",
+        case=r"([xv]\d+)\.register_hook.*\1\.(\w*transpose|t|\w*squeeze|swap\w+)_\(.*\1\.register_hook",
+    ),
+    Explained(
+        "Gradients for a result that `set_` gave another shape in `no_grad`",
+        "are summed to the shape that its node knows",
+        "have the new one",
+        group="^shape of a gradient",
+        case=r"no_grad\(\):\n    [xv]\d+\.set_\(",
+    ),
+    Explained(
+        "NaN in matrices that triangular systems are solved with, in backward",
+        "reach the columns that LAPACK's order of steps brings them to",
+        "reach all columns",
+        group="^values",
+        case=r"(lu_factor|linalg\.lu|lu_solve|solve_triangular)",
+        detail="^.*nan.* for .*nan",
     ),
 )

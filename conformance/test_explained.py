@@ -24,7 +24,7 @@ def test_every_entry_says_what_it_is_about(entry: explained.Explained) -> None:
 
 def test_findings_are_counted_by_explanations(tmp_path: Path) -> None:
     findings = [
-        {"group": "version | the end", "case": "with torch.inference_mode():", "detail": ""},
+        {"group": "values | airy_ai", "case": "torch.special.airy_ai(x1)", "detail": "1 for 2"},
         {"group": "values | cumsum", "case": "torch.cumsum(x1, 0)", "detail": "1 for 2"},
     ]
     file = tmp_path / "found.jsonl"

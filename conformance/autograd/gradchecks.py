@@ -312,3 +312,41 @@ def forward_over_reverse(t):
               check_undefined_grad=False),
         x.requires_grad, y.requires_grad,
     ]  # fmt: skip
+
+
+def deprecated_jacobians(t):
+    import importlib
+    import sys
+
+    importlib.import_module(f"{t.__name__}.autograd.gradcheck")
+    module = sys.modules[f"{t.__name__}.autograd.gradcheck"]
+    x = t.tensor([1.0, 2, 3], dtype=t.float64, requires_grad=True)
+    y = t.tensor([4.0, 5], dtype=t.float64, requires_grad=True)
+    z = t.tensor([1 + 2j, 3], dtype=t.complex128, requires_grad=True)
+
+    def said(name, *given, **words):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = getattr(module, name)(*given, **words)
+            except (AssertionError, ValueError) as error:
+                found = type(error).__name__, str(error)
+        return found, [(w.category.__name__, str(w.message)) for w in caught]
+
+    def product(values):
+        return values[0][:2] * values[1]
+
+    by_one = "get_numerical_jacobian_wrt_specific_input"
+    return [
+        *(said("get_numerical_jacobian", product, (x, y), target, 1e-6) for target in (None, y)),
+        said("get_numerical_jacobian", lambda v: (v[0] * v[0].conj()).real, (z,)),
+        said("get_numerical_jacobian", lambda v: v[0] * 2, (z,)),
+        said("get_numerical_jacobian", product, (x, y.detach()), grad_out=2.0),
+        said("get_analytical_jacobian", (x, y), product((x, y))),
+        said("get_analytical_jacobian", (z, x), (z * z.conj()).real),
+        said("get_analytical_jacobian", (z,), z * 2),
+        said(by_one, lambda x, y: (x * 2, x.sum() * y), 0, (x, y), (x * 2, x.sum() * y), 1e-6),
+        said(by_one, lambda x: x * 2, 0, (x,), (x * 2,), 1e-6, input=y),
+        said(by_one, lambda z: z.abs(), 0, (z,), (z.abs(),), 1e-6, is_forward_ad=True),
+        said(by_one, lambda z: z * 2, 0, (z,), (z * 2,), 1e-6),
+    ]

@@ -132,3 +132,110 @@ def data_of_integers_for_a_leaf_that_learns(t):
 def data_that_is_sparse(t):
     x = t.ones(2)
     x.data = t.ones(2).to_sparse()
+
+
+def other_memory_parts_a_leaf_from_its_graph(t):
+    def parted(change):
+        x = t.ones(2, dtype=t.float64, requires_grad=True)
+        before = x * 2
+        with t.no_grad():
+            change(x)
+        after = x * 5
+        asked = [t.autograd.grad(y.sum(), x, retain_graph=True, allow_unused=True)
+                 for y in (before, after)]  # fmt: skip
+        before.sum().backward(inputs=[x], retain_graph=True)
+        kept = x.grad
+        before.sum().backward()
+        return asked, kept, x.grad
+
+    new = t.full((2,), 3.0, dtype=t.float64)
+    return [
+        parted(lambda x: x.set_(new.clone())),
+        parted(lambda x: setattr(x, "data", new.float())),
+    ]
+
+
+def gradients_of_a_leaf_that_has_another_shape_by_now(t):
+    x = t.ones(3, dtype=t.float64, requires_grad=True)
+    y = x * 2
+    x.data = t.ones(2, 3, dtype=t.complex64)
+    y.sum().backward()
+    return str(x.grad.dtype).rpartition(".")[2], x.grad.flatten()[:3]
+
+
+def detached_inference_tensors_count_writes(t):
+    with t.inference_mode():
+        x = t.ones(2)
+        inner = x.detach()
+    found = []
+    for y in (x.detach(), x.data):
+        y.mul_(2)
+        found.append((y.is_inference(), y._version, y._is_view(), y.detach()._version))
+    y = t.ones(2)
+    y.data = x
+    y.add_(1)
+    try:
+        inner.mul_(2)
+    except RuntimeError as error:
+        found.append(str(error))
+    return found, y.is_inference(), y._version
+
+
+def hooks_see_broadcast_losses(t):
+    import warnings
+
+    found = []
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+        for reduction in ("mean", "none"):
+            x = t.ones(3, requires_grad=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loss = getattr(t.nn.functional, name)(t.zeros(2, 3), x, reduction=reduction)
+            loss.grad_fn.register_hook(
+                lambda sent, got: found.append([None if g is None else list(g.shape) for g in sent])
+            )
+            loss.sum().backward()
+            found.append(x.grad)
+    return found
+
+
+def triangular_solve_is_one_node(t):
+    import warnings
+
+    warnings.simplefilter("ignore")
+    x = t.ones(2, 3, dtype=t.float64, requires_grad=True)
+    a = t.tensor([[2.0, 1], [0.5, 3]], dtype=t.float64, requires_grad=True)
+    found = []
+    for upper in (True, False):
+        for transpose in (True, False):
+            solved, copy = t.triangular_solve(x, a, upper, transpose)
+            for y in (solved, copy):
+                x.grad = a.grad = None
+                (y * y).sum().backward(retain_graph=True)
+                found.append((x.grad + 0.0, a.grad, y.requires_grad, y.output_nr, y.stride()))
+    return found
+
+
+def quantiles_are_no_views(t):
+    x = t.arange(12, dtype=t.float64).reshape(3, 4).requires_grad_()
+    q = t.tensor([0.25, 0.5], dtype=t.float64)
+    found = []
+    for of in (q, q[0], 0.3):
+        for dim in (None, 0, 1):
+            for keepdim in (False, True):
+                y = x.quantile(of, dim, keepdim)
+                found.append((y, y.stride(), y._is_view()))
+    return found
+
+
+def any_hook_passes_over_what_does_not_learn(t):
+    x = t.ones(2, requires_grad=True)
+    y, seen = x * 1, []
+    graph = t.autograd.graph
+    graph.register_multi_grad_hook((y, t.ones(2)), seen.append, mode="any")
+    y.sum().backward()
+    try:
+        graph.register_multi_grad_hook((y, t.ones(2)), print)
+    except AssertionError as error:
+        seen.append(str(error))
+    return seen

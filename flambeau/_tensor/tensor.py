@@ -87,8 +87,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _grad: Tensor | None = None
     _hooks: Any = None
     _accumulator: Any = None
+    _began: int = 0  # of a leaf that got other memory: the first node that leads to it
     _retain: Any = None
     _inference: bool = False
+    _counts: bool = False  # of an inference tensor that is used outside: writes to it are counted
     _storage: UntypedStorage | None = None
     _tangents: dict[Any, Any] | None = None  # what it carries in forward mode, by level
     _stands_for: Any = None  # the transform of functions that made this leaf: see `func.reverse`
@@ -189,7 +191,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def _version(self) -> int:
         root = self if self._root is None else self._root
-        if self._inference or root._inference:
+        if (self._inference or root._inference) and not self._counts:
             raise RuntimeError("Inference tensors do not track version counter.")
         return root._version_count if root._counter is None else root._counter.count
 
@@ -199,6 +201,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         result = new(type(self)) if self._is_param is False else new(Tensor)
         result._data = self._data
         result._storage = storage_of(self)
+        if self._inference:
+            result._inference, result._counts = True, not modes.grad.inference
         return result  # type: ignore[no-any-return]
 
     @data.setter

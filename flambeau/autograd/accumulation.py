@@ -65,7 +65,8 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
     """A gradient with the leaf's memory layout that shares memory with nobody.
 
     A gradient that nobody else holds keeps its strides if they are the leaf's, but for dims of
-    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense.
+    size 1; any other is laid out as the leaf, or row-major if the leaf is not dense or has another
+    shape by now.
     """
     if grad.__class__ is not Tensor and hasattr(type(grad), "__torch_dispatch__"):
         return grad.detach()  # type: ignore[attr-defined, no-any-return]
@@ -81,8 +82,9 @@ def _own(leaf: Tensor, grad: Tensor, sharers: int) -> Tensor:
         return result  # type: ignore[no-any-return]
     strides = cpu.element_strides(leaf._data)
     kept = cpu.element_strides(data)
-    wanted = strides if is_dense(data.shape, strides) else contiguous_strides(data.shape)
     sizes = data.shape
+    like_leaf = sizes == leaf._data.shape and is_dense(sizes, strides)
+    wanted = strides if like_leaf else contiguous_strides(sizes)
     fits = all(n == 1 or w == k for n, w, k in zip(sizes, wanted, kept, strict=True))
     if sharers > 0 or not fits:
         kept = wanted

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -33,7 +33,7 @@ class Task:
     """One call of backward or grad."""
 
     __slots__ = ("captured", "captures", "gaps", "heap", "keep", "leaves", "needed", "notes",
-                 "parts", "pending", "roots")  # fmt: skip
+                 "parts", "pending", "roots", "stale")  # fmt: skip
 
     def __init__(self, roots: Sequence[Any], keep: bool, captures: dict[Any, list[int]],
                  needed: Any) -> None:  # fmt: skip
@@ -43,6 +43,7 @@ class Task:
         self.captured: dict[Any, Any] = {}  # edge -> its gradient
         self.captures = captures  # edge -> positions in the result of `grad`
         self.parts = parts_of(captures)
+        self.stale = has_begun_anew(captures)
         self.needed = needed  # nodes that lead to `inputs`; None: all
         self.pending: dict[Node, Any] = {}  # node -> its gradient so far
         self.leaves: dict[Tensor, Any] = {}
@@ -104,7 +105,8 @@ class Task:
                 grads = self._shown(node, grads, grad)
             if not self.keep:
                 node.release()
-            for edge, part in zip(node.edges, grads, strict=False):
+            edges = edges_now(node) if self.stale else node.edges
+            for edge, part in zip(edges, grads, strict=False):
                 if edge is None or not (needed is None or edge in needed or edge in captures):
                     continue
                 if part is not None:
@@ -173,6 +175,22 @@ def parts_of(captures: dict[Any, Any]) -> dict[Node, list[OutputNode]]:
         if type(edge) is OutputNode:
             found.setdefault(edge.source, []).append(edge)
     return found
+
+
+def has_begun_anew(targets: Iterable[Any]) -> bool:
+    """Whether one of some edges is a leaf that was given other memory while it was known."""
+    return any(edge._began for edge in targets if isinstance(edge, Tensor))  # type: ignore[attr-defined]
+
+
+def leads_to_before(node: Node, edge: Any) -> bool:
+    """Whether an edge of a node leads to a leaf as it was before it was given other memory: what
+    asks for its gradient asks for that of later nodes."""
+    return isinstance(edge, Tensor) and edge._began > node.sequence_number
+
+
+def edges_now(node: Node) -> list[Any]:
+    """A node's edges, None for those that lead to a leaf as it was."""
+    return [None if leads_to_before(node, edge) else edge for edge in node.edges]
 
 
 def is_nothing(grad: Any) -> bool:
@@ -295,8 +313,9 @@ def _finish(task: Task, captured: dict[Any, Any], count: int, accumulate: bool,
     return results
 
 
-def nodes_leading_to(roots: Sequence[Any], targets: Container[Any]) -> set[Any]:
+def nodes_leading_to(roots: Sequence[Any], targets: Collection[Any]) -> set[Any]:
     """The nodes through which gradients reach one of the target edges."""
+    stale = has_begun_anew(targets)
     order, seen = [], set()
     stack = [edge for edge in roots if isinstance(edge, Node)]
     while stack:
@@ -311,7 +330,9 @@ def nodes_leading_to(roots: Sequence[Any], targets: Container[Any]) -> set[Any]:
     needed: set[Any] = set()
     for node in sorted(order, key=lambda n: n.sequence_number):
         for edge in node.edges:
-            if edge is not None and (edge in needed or edge in targets):
+            if edge is None or not (edge in needed or edge in targets):
+                continue
+            if not (stale and leads_to_before(node, edge)):
                 needed.add(node)
                 break
     return needed

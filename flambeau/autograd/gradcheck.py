@@ -19,6 +19,11 @@ from flambeau.autograd.backward_checks import (
     check_without_gradients,
 )
 from flambeau.autograd.batched_checks import check_batched
+from flambeau.autograd.deprecated_jacobians import (
+    get_analytical_jacobian,
+    get_numerical_jacobian,
+    get_numerical_jacobian_wrt_specific_input,
+)
 from flambeau.autograd.forward_check import (
     check_batched_forward,
     check_forward,
@@ -35,7 +40,10 @@ from flambeau.autograd.jacobians import (
     stored,
 )
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = [
+    "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
+    "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck",
+]  # fmt: skip
 
 
 def gradcheck(

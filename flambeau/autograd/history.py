@@ -26,6 +26,7 @@ from flambeau.autograd.graph import (
     SavedOfView,
     SavedResult,
     alias_of,
+    next_sequence_number,
     short_title,
     tools,
 )
@@ -272,6 +273,13 @@ class CopySlices(Node):
         self.freed = True
 
 
+def begin_anew(leaf: Tensor) -> None:
+    """Part a leaf that gets other memory from the graph so far: its nodes still fill `.grad`, but
+    they do not lead to the leaf where its gradient is asked for."""
+    leaf._began = next_sequence_number()
+    leaf._accumulator = None
+
+
 # ---- in-place writes
 
 MULTIPLE = (
@@ -328,7 +336,7 @@ def check_inplace(tensor: Tensor, recorded: bool, *, leaf: bool = True) -> None:
     `recorded`: whether the write would be recorded (grad mode on, and an input requires grad).
     `leaf`: whether leaves that require grad are refused.
     """
-    if is_inference(tensor) and not modes.grad.inference:
+    if is_inference(tensor) and not (modes.grad.inference or tensor._counts):
         raise RuntimeError(INFERENCE)
     if not leaf or not modes.grad.enabled:
         return

@@ -164,10 +164,14 @@ def register_multi_grad_hook(
 ) -> _MultiHandle:
     """Call `fn` once the gradients of all `tensors` are known, or with mode="any" at the first.
 
-    "all": `fn` gets a list of gradients (None where a tensor received none); "any": one gradient.
+    "all": `fn` gets a list of gradients (None where a tensor received none), and tensors that do
+    not require grad are refused with an AssertionError; "any": one gradient, and those are passed
+    over.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "any":
+        tensors = [tensor for tensor in tensors if tensor.requires_grad]
     edges = [edge_of(tensor) for tensor in tensors]
     if any(edge is None for edge in edges):
         raise AssertionError("Expected gradient function to be set")

@@ -94,6 +94,7 @@ def _largest(told: Any) -> float:
 def _scale(wanted: Outcome) -> float:
     """The size of the numbers of a program."""
     sizes = [_largest(value) for line in wanted.lines for value in _tensors(line.values)]
+    sizes += [_largest(value) for value in _tensors(wanted.final)]
     return min(max(sizes, default=1.0), 1e3)
 
 

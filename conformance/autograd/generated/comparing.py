@@ -89,21 +89,29 @@ def _ungraded(value: Any) -> Any:
 
 
 def _count_from_start(outcome: Outcome) -> None:
-    """Count versions from those that variables began with: operators fill buffers inside."""
+    """Count versions from those that variables began with: operators fill buffers inside. Of what
+    the statement made that ended the program nobody saw the beginning."""
     first = {name: value for line in reversed(outcome.lines) for name, value in line.values.items()}
     for name, value in outcome.final.items():
         start = first.get(name)
         if isinstance(value, Seen) and isinstance(start, Seen) and value.version >= 0:
             value.version -= start.version
+        elif isinstance(value, Seen) and start is None:
+            value.version = 0
+
+
+NO_FORMULA = "derivative for aten::"
 
 
 def _lines(mine: Line, other: Line, index: int) -> Difference | None:
     if mine.error != other.error:
         told = f"{mine.error}: {mine.said} for {other.error}: {other.said}"
         return Difference(_error_kind(mine, other), told, (index,))
-    # Hooks of leaves run at the end here, and as soon as they can in PyTorch.
+    # Hooks of leaves run at the end here, and as soon as they can in PyTorch; what has no formula
+    # is met before anything else there.
     notes = [sorted(line.notes, key=_told_by) for line in (mine, other)]
-    found = _values(*notes, (index, "note"))
+    met_late = NO_FORMULA in mine.said and NO_FORMULA in other.said
+    found = None if met_late else _values(*notes, (index, "note"))
     if found is None:
         found = _named(mine.values, other.values, (index,))
     if found is None and mine.warned != other.warned:

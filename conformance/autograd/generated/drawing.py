@@ -32,13 +32,14 @@ LEFT_OUT = frozenset(
     lobpcg linalg_lstsq histogram native_dropout _fused_dropout sort argsort kthvalue
     _weight_norm _weight_norm_interface unsafe_split unsafe_chunk unsafe_split_with_sizes
     topk remainder native_layer_norm native_batch_norm searchsorted bucketize range qr linalg_qr
-    blackman_window as_strided""".split()
+    blackman_window as_strided _standard_gamma _standard_gamma_grad _dirichlet_grad""".split()
 )
 """Operators whose results are not unique (signs of vectors, the order of equal elements), or do not
 follow their own definition in PyTorch: the gradient of `native_dropout(x, p, None)` is not scaled,
 `native_batch_norm` reads past weights that are too small (and crashes), `histogram` wants sorted
 bins, `_weight_norm` another shape, `unsafe_split` makes views in inference mode,
-`remainder(2.0, x)` has no derivative."""
+`remainder(2.0, x)` has no derivative, what is behind gamma and Dirichlet distributions is meant for
+positive numbers (conformance/distributions compares it there)."""
 
 
 def is_left_out(operator: operators.Operator) -> bool:

@@ -217,6 +217,8 @@ class Statements:
         inner = "\n".join(self.inner() for _ in range(p.random.choice((1, 1, 2))))
         if "inference" in context and any(word in inner for word in (*BACKWARD, "dtype)")):
             raise Refused("gradients that are inference tensors")
+        if inner.count("backward(") > 1:
+            raise Refused("a gradient that is lent may be added to before anybody sees it")
         indented = "\n".join("    " + line for line in inner.splitlines())
         return f"with {context}:\n{indented}"
 

@@ -22,6 +22,8 @@ from typing import Any, TextIO
 
 LIMIT = 20.0
 """Seconds for one program, in Python; a process that takes three times as long is ended."""
+IMPORT = 300.0
+"""Seconds after which a process has imported both libraries, on a machine that is busy, too."""
 MEMORY = 6 << 30
 LIFE = 3000
 """Programs after which a process is replaced, so that nothing piles up in it."""
@@ -124,7 +126,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, self.plan), daemon=True)
         self.process.start()
-        self.gone = False  # whether it has closed its end
+        self.gone, self.stage = False, ""  # whether it has closed its end; what it is at
         theirs.close()
         self.done = 0
         self.next()
@@ -160,7 +162,7 @@ class Worker:
         if self.busy and dead:
             self.process.join(5)
             self._lost(f"crash ({self.process.exitcode})", total, output, more)
-        elif self.busy and time.monotonic() - self.since > 3 * LIMIT:
+        elif self.busy and time.monotonic() - self.since > (3 * LIMIT if self.stage else IMPORT):
             self._lost("hang", total, output, more)
         elif not self.busy and more:
             if self.done >= LIFE:

@@ -39,7 +39,7 @@ from flambeau._tensor.tensor import (
     wrap,
 )
 from flambeau.autograd.batches import TOO_SMALL, innermost
-from flambeau.autograd.history import alias_of, bump, check_inplace, is_inference
+from flambeau.autograd.history import alias_of, begin_anew, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
 from flambeau.autograd.versions import stop_requiring_grad, version_of
 
@@ -239,7 +239,10 @@ def contiguous(self: Tensor, *, memory_format: Any = lay.contiguous_format) -> T
 @method
 @shown("detach")
 def detach(self: Tensor) -> Tensor:
-    """The same memory without history."""
+    """The same memory without history; of an inference tensor, outside of the mode, with a version
+    of its own."""
+    if self._inference and not modes.grad.inference:
+        return self.data
     return alias_of(self)
 
 
@@ -298,10 +301,13 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     if tensor._root is not None and tensor._base is None:  # an alias leaves its family
         tensor._version_count = version_of(tensor)
         tensor._root = None
+    if tensor._node is None and memory_of(other).dtype != memory_of(tensor).dtype:
+        begin_anew(tensor)
     set_bits(tensor, False, False)
     share(other, tensor)
     tensor._storage = storage_of(other)
-    tensor._inference = other._inference
+    if other._inference and not tensor._inference:
+        tensor._inference = tensor._counts = True
 
 
 # ---- writes

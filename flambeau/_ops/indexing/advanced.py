@@ -299,7 +299,12 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
     """
     one = not accumulate and values.size == 1
     quiet = one and sum(item is not None for item in indices) == 1
-    key = checked_key(data.shape, indices, quiet)
+    try:
+        key = checked_key(data.shape, indices, quiet)
+    except IndexError:
+        if not one:
+            outputs.check_no_overlap(data, [values])  # memory is looked at first
+        raise
     filling = one and _is_mask(key)
     if not filling:
         outputs.check_no_overlap(data, [values, *[item for item in key if item is not FULL]])
@@ -315,7 +320,6 @@ def index_put(data: np.ndarray, indices: Arrays, values: np.ndarray, accumulate:
         values = _cast(values.reshape(()), data.dtype)
     outputs.warn_overlap(data, "index_put_", "indices] = tensor")
     if accumulate:
-        outputs.check_overlap(data)
         add_at(data, key, values)
     elif filling and len(key) == 1 and key[0].shape == data.shape:
         fill_where(data, key[0], values.reshape(()))
@@ -384,6 +388,10 @@ def add_at(data: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> None:
     direct = data.flags.c_contiguous and working == data.dtype
     total = data if direct else np.array(data, working, order="C")
     added = np.broadcast_to(values, shape).astype(working, copy=False)
+    if not direct and working == data.dtype and _lies_on_itself(data):
+        places = np.unravel_index(_linear_positions(data.shape, entries, shape), data.shape)
+        np.add.at(data, places, added)  # one after the other
+        return
     if _add_slices(total, entries, added):
         if not direct:
             data[...] = total
@@ -394,6 +402,12 @@ def add_at(data: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> None:
         np.add.at(flat, places, line)
     if not direct:
         data[...] = total
+
+
+def _lies_on_itself(data: np.ndarray) -> bool:
+    """Whether an array has more elements than places in memory."""
+    steps = zip(data.shape, data.strides, strict=True)
+    return sum([(size - 1) * abs(step) for size, step in steps]) // data.itemsize + 1 < data.size
 
 
 def _add_slices(total: np.ndarray, entries: list[Any], values: np.ndarray) -> bool:

@@ -361,10 +361,12 @@ def _set_plain(self: Tensor, index: Any, value: np.ndarray) -> None:
 
 def assign_part(part: np.ndarray, value: np.ndarray) -> None:
     """Write a value to a view, broadcasting; torch's errors where shapes do not fit."""
+    if value.shape != part.shape:
+        value = without_leading_ones(value)
+    if value.ndim and value.shape != part.shape:
+        value = views.expand.body(value, part.shape)
     if _is_the_same(part, value):
         return
-    if value.ndim and value.shape != part.shape:
-        value = views.expand.body(without_leading_ones(value), part.shape)
     outputs.check_overlap(part)
     if value.ndim:
         outputs.check_partly_same(part, value)

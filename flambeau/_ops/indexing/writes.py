@@ -329,7 +329,7 @@ def _masked(schema: str, write: Any, written: Any = None, **options: Any) -> Op:
 def _fitting(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
     if mask.shape == data.shape:
         return mask
-    shape = broadcast_shape([mask.shape, data.shape])
+    shape = broadcast_shape([data.shape, mask.shape])
     outputs.check_inplace_shape(data.shape, shape)
     return np.broadcast_to(mask, data.shape)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._core.layout import contiguous_format
 from flambeau._core.settings import warn_once
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.linalg import by_name as kernels
@@ -25,7 +24,6 @@ from flambeau._ops.linalg.checks import (
 )
 from flambeau._ops.linalg.cholesky import _NOT_POSITIVE
 from flambeau._ops.linalg.lu import _NOT_INVERTIBLE
-from flambeau._ops.linalg.triangular import check_old_style
 from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.dispatch import result_type
 from flambeau._ops.table.namespace import ops
@@ -324,29 +322,32 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
     )
 
 
-@composite(
+def _old_triangular_backward(grads: Any, A: Any, solution: Any, upper: bool, transpose: bool,
+                             unitriangular: bool, wanted: Any) -> Any:  # fmt: skip
+    """The gradient of the copy goes to `A` as it is."""
+    of_solution, of_copy = grads
+    matrix = A.mT if transpose else A
+    of_a, of_b = _triangular_backward(of_solution, matrix, solution, upper != transpose, True,
+                                      unitriangular, (wanted[1],))  # fmt: skip
+    if of_a is None:
+        return of_b, None
+    return of_b, (of_a.mT if transpose else of_a) + of_copy
+
+
+@kernel(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+    batch=(2, 2),
     autocast="cpu=float32",
+    out=True,
+    backward={("self", "A"): _old_triangular_backward},
 )
-def triangular_solve(input: Any, A: Any, upper: bool = True, transpose: bool = False,
-                     unitriangular: bool = False, *, out: Any = None) -> Any:  # fmt: skip
-    """(X, copy of A) with A X = input: the older form of `linalg.solve_triangular`."""
-    for letter, tensor in (("b", input), ("A", A)):
-        if tensor._data.ndim < 2:
-            raise RuntimeError(
-                f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it "
-                f"has {tensor._data.ndim} dimensions instead"
-            )
-    check_old_style(input._data, A._data, "triangular_solve")
+def triangular_solve(b: np.ndarray, a: np.ndarray, upper: bool, transpose: bool,
+                     unitriangular: bool) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """(X, copy of A) with A X = self: the older form of `linalg.solve_triangular`."""
     warn_once(OLD_TRIANGULAR)
-    matrix = A.transpose(-2, -1) if transpose else A
-    solution = ops.linalg.solve_triangular(
-        matrix, input, upper=upper != transpose, unitriangular=unitriangular
-    )
-    batch = solution._data.shape[:-2]
-    copy = A.expand((*batch, *A._data.shape[-2:])).mT.clone(memory_format=contiguous_format).mT
-    return write(triangular_solve, out, named(triangular_solve, solution, copy))
+    solution, copy = kernels.triangular_solve(b, a, upper, transpose, unitriangular)
+    return column_major(solution), column_major(copy)
 
 
 OLD_TRIANGULAR = (

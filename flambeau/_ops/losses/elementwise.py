@@ -76,14 +76,17 @@ def reduced(values: Any, reduction: int) -> Any:
     return values.sum() if reduction == SUM else values
 
 
-def warn_sizes(input: Any, target: Any) -> None:
-    """Broadcasting losses are allowed but usually a mistake."""
+def of_one_size(input: Any, target: Any) -> Any:
+    """Two operands, broadcast if need be: losses allow that, but it usually is a mistake."""
+    if target._data.shape == input._data.shape:
+        return input, target
     warnings.warn(
         f"Using a target size ({target.size()}) that is different to the input size "
         f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size.",
         stacklevel=3,
     )
+    return ops.broadcast_tensors(input, target)
 
 
 # ---- what kernels share
@@ -266,14 +269,13 @@ def functional_mse_loss(
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    if target._data.shape != input._data.shape:
-        warn_sizes(input, target)
+    one, other = of_one_size(input, target)
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
-        return _weighted(ops.mse_loss(input, target, NONE), weight, reduction, input)
+        return _weighted(ops.mse_loss(one, other, NONE), weight, reduction, input)
     code = MEAN if reduction == "mean" else reduction_code(reduction)
-    return ops.mse_loss(input, target, code)
+    return ops.mse_loss(one, other, code)
 
 
 # ---- losses from a value and a slope
@@ -386,8 +388,7 @@ def functional_smooth_l1_loss(
     beta: float = 1.0,
 ) -> Any:
     """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`."""
-    if target._data.shape != input._data.shape:
-        warn_sizes(input, target)
+    input, target = of_one_size(input, target)
     code = reduction_of(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -413,16 +414,15 @@ def functional_huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
     """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`."""
-    if target._data.shape != input._data.shape:
-        warn_sizes(input, target)
+    one, other = of_one_size(input, target)
     if EAGER:
         _check_delta(delta)
     if weight is not None:
-        losses = ops.huber_loss(input, target, NONE, delta)
+        losses = ops.huber_loss(one, other, NONE, delta)
         if reduction == "mean":  # by their number, unlike the other losses
             return _weighted(losses, weight, "none", input).mean()
         return _weighted(losses, weight, reduction, input)
-    return ops.huber_loss(input, target, reduction_code(reduction), delta)
+    return ops.huber_loss(one, other, reduction_code(reduction), delta)
 
 
 @composite(
@@ -450,12 +450,9 @@ def functional_l1_loss(
     weight: Any = None,
 ) -> Any:
     """Absolute differences: all ("none"), their mean or their sum."""
-    if target._data.shape != input._data.shape:
-        warn_sizes(input, target)
+    one, other = of_one_size(input, target)  # none counts as a number beside the other
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
-        return _weighted((input - target).abs(), weight, reduction, input)
-    if target._data.shape != input._data.shape:  # none counts as a number beside the other
-        input, target = ops.broadcast_tensors(input, target)
-    return ops.l1_loss(input, target, reduction_code(reduction))
+        return _weighted((one - other).abs(), weight, reduction, input)
+    return ops.l1_loss(one, other, reduction_code(reduction))

@@ -226,9 +226,8 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
               ignore_nan: bool) -> Any:  # fmt: skip
     q = _as_quantiles(input, q)
     _check_quantile(input, q, interpolation)
-    ndim = input._data.ndim
-    position = None if dim is None else wrap_dim(dim, ndim)
-    rows = input.reshape(-1) if position is None or not ndim else input.movedim(position, -1)
+    position = None if dim is None else wrap_dim(dim, input._data.ndim)
+    rows = _rows(input, position, keepdim)
     sorted_rows: Any
     if is_recorded(rows) or not rows.is_cpu:
         sorted_rows = ops.sort(rows, -1)[0]
@@ -241,7 +240,7 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
     else:
         last = sorted_rows.detach().narrow(-1, count, 1)  # NaN comes last
         values = _interpolated(sorted_rows, count, q, interpolation, ops.isnan(last))
-    return _arranged(values, q, position, keepdim, ndim)
+    return _arranged(values, q)
 
 
 def _interpolated(sorted_rows: Any, count: Any, q: Any, interpolation: str,
@@ -259,18 +258,21 @@ def _interpolated(sorted_rows: Any, count: Any, q: Any, interpolation: str,
     return ops.lerp(low, high, weight.expand(shape))
 
 
-def _arranged(values: Any, q: Any, position: int | None, keepdim: bool, ndim: int) -> Any:
-    """Quantiles from the last dim to the first (left out for a single number)."""
+def _rows(input: Any, position: int | None, keepdim: bool) -> Any:
+    """What quantiles are taken of, as the last dim; before it the dims that the result has."""
+    ndim = input._data.ndim
+    if position is None or not ndim:
+        return input.reshape([1] * ndim + [-1] if keepdim else [-1])
     if keepdim:
-        shape = [*values._data.shape[:-1]]
-        if position is None:
-            shape = [1] * ndim
-        elif ndim:
-            shape.insert(position, 1)
-        values = values.movedim(-1, 0).reshape([q._data.size, *shape])
-    elif values._data.ndim > 1:
-        values = values.movedim(-1, 0)
-    return values if q._data.ndim else values.squeeze(0)
+        return input.unsqueeze(-1).transpose(position, -1)
+    return input.movedim(position, -1)
+
+
+def _arranged(values: Any, q: Any) -> Any:
+    """New quantiles from the last dim to the first (left out for a single number), in place."""
+    if q._data.ndim:
+        values = values.unsqueeze_(0).transpose_(0, -1)
+    return values.squeeze_(-1)
 
 
 _QUANTILE = ('(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, '

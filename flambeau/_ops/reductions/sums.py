@@ -22,7 +22,7 @@ from flambeau._ops.table.op import composite, reduction
 from flambeau._ops.table.outputs import NANSUM, TRUTH
 from flambeau._ops.table.pointwise import LETTER
 from flambeau._ops.views.geometry import is_plain
-from flambeau._runtime import choice
+from flambeau._runtime import choice, cpu
 from flambeau._tensor.examples import numbers_under
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -135,6 +135,18 @@ def accumulation_type(data: np.ndarray, dtype: dt.dtype | None) -> tuple[Any, An
     return result, (FLOAT32 if result in dt.NUMPY_HALVES else result)
 
 
+def cast_before(data: np.ndarray, dtype: dt.dtype | None) -> np.ndarray:
+    """The array in the type that was asked for, where that is a narrower float or complex one: a
+    reduction with `dtype` is one of the numbers cast to it."""
+    if dtype is None or dtype.numpy_dtype == data.dtype:
+        return data
+    wanted = dtype.numpy_dtype
+    is_narrower = wanted.itemsize <= data.itemsize and wanted.kind in "fVc"
+    if not is_narrower or data.dtype.kind not in ("c" if wanted.kind == "c" else "fV"):
+        return data
+    return cpu.converted(data, wanted)
+
+
 def castable(data: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
     """The array, or its real part where a real result was asked for."""
     return real_part(data) if data.dtype.kind in "cW" and target.kind not in "cbW" else data
@@ -169,6 +181,7 @@ def sum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> An
         found = _total_again(data, dim, keepdim, False)
         if found is not None:
             return found
+    data = cast_before(data, dtype)
     result, working = accumulation_type(data, dtype)
     require_known("sum_cpu", result)
     axes = wrap_dims(dim, data.ndim)
@@ -237,6 +250,7 @@ def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) ->
     """The sum with NaN counted as 0."""
     if data.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    data = cast_before(data, dtype)
     result, working = accumulation_type(data, dtype)
     axes = wrap_dims(dim, data.ndim)
     if data.dtype.kind in "fV":
@@ -320,6 +334,7 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
             return np.divide(found, data.size // found.size, out, casting="same_kind")
     result = _mean_type(data, dtype)
     require_known("sum_cpu", result)
+    data = cast_before(data, dt.float32 if result in dt.NUMPY_HALVES else dtype)
     working = FLOAT32 if result in dt.NUMPY_HALVES else result
     axes = wrap_dims(dim, data.ndim)
     total = None
@@ -412,6 +427,7 @@ def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | Non
         and data.size < choice.LIMITS["reduction"]
     ):
         return np.multiply.reduce(data, None)  # type: ignore[no-any-return]
+    data = cast_before(data, dtype)
     result, working = accumulation_type(data, dtype)
     require_known("prod_out_cpu", result)
     axes = wrap_dims(dim, data.ndim)

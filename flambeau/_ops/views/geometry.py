@@ -33,7 +33,7 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
     """
     flags = data.flags
     if 0 in shape:
-        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
+        return _without_elements(data, shape, strides, offset)
     if flags.c_contiguous and flags.writeable and data.size and not offset:
         try:
             return over(data, shape, data.dtype, 0, strides)  # type: ignore[no-any-return]
@@ -48,6 +48,16 @@ def strided(data: np.ndarray, shape: Ints, strides: Ints, offset: int = 0) -> np
         if not owner.flags.c_contiguous:
             return _strided_by_protocol(data, shape, strides, owner, start)
     return over(owner, shape, data.dtype, start, strides)  # type: ignore[no-any-return]
+
+
+def _without_elements(data: np.ndarray, shape: Ints, strides: Ints, offset: int) -> np.ndarray:
+    """No elements, at a place in the memory of `data`; NumPy wants that to be whole."""
+    owner = owner_of(data)
+    start = min(max(address(data) - address(owner) + offset, 0), owner.nbytes)
+    try:
+        return over(owner, shape, data.dtype, start, strides)  # type: ignore[no-any-return]
+    except ValueError:
+        return np.ndarray(shape, data.dtype, np.empty(1, data.dtype), 0, strides)
 
 
 def _strided_by_protocol(data: np.ndarray, shape: Ints, strides: Ints, owner: np.ndarray,

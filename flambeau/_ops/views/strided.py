@@ -35,7 +35,7 @@ from flambeau._tensor.meta import Meta
 from flambeau._tensor.storage import ARGUMENT_1, UntypedStorage, elements_under
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, on_device_of, storage_of, wrap
 from flambeau.autograd.graph import Node, tools
-from flambeau.autograd.history import bump, check_inplace, edge_of
+from flambeau.autograd.history import begin_anew, bump, check_inplace, edge_of
 from flambeau.autograd.tangents import hand_on
 from flambeau.autograd.versions import version_of
 
@@ -308,6 +308,8 @@ def _point_to(target: Tensor, data: np.ndarray, storage: UntypedStorage | None,
         target._requires_grad = True
         if target._retain is not None:
             target._retain.move(target, target._node)
+    elif target._node is None:
+        begin_anew(target)
     bump(target)
     target._version_count = version_of(target)
     target._data, target._storage = data, storage
@@ -378,7 +380,7 @@ def _resized(tensor: Tensor, sizes: tuple[Any, ...], name: str) -> Tensor:
             f"requested resize to {wanted} ({prod(size)} elements in total), but the given tensor "
             f"has a size of {have} ({tensor.numel()} elements). autograd's resize can only change "
             "the shape of a given tensor, while preserving the number of elements. ")  # fmt: skip
-    return ops.reshape(tensor, size)  # type: ignore[no-any-return]
+    return ops.reshape(tensor.contiguous(), size)  # type: ignore[attr-defined, no-any-return]
 
 
 def check_extent(size: tuple[int, ...], strides: Sequence[int], itemsize: int) -> None:
