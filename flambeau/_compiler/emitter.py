@@ -96,6 +96,7 @@ class Emitter:
     def __init__(self, module: Any) -> None:
         self.module = module  # declares intrinsics: `module.declare(text)`
         self.entry: list[str] = []  # stack slots
+        self.uses_room = False  # whether it has memory that is too large for the stack
         self.lines: list[str] = []
         self.count = 0
         self.terminated = False

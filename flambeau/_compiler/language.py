@@ -155,8 +155,11 @@ def gather(to: Expressions, base: Value, index: Value, mask: Value | None = None
 
 @word
 def stack(to: Expressions, type: Any, count: int, align: int = 64) -> Value:
-    """Memory of the kernel's own for `count` elements; its contents are undefined."""
-    text = to.emit.slot(type, count, align)
+    """Memory of the kernel's own for `count` elements; its contents are undefined. What is large
+    is no part of the stack, see `rooms`."""
+    text = to.module.rooms.place(to.emit, count * type.size)
+    if text is None:
+        text = to.emit.slot(type, count, align)
     value = Value(pointer(type.element if isinstance(type, Vector) else type), text)
     if to.module.checked:
         low = to.emit.define(i64, f"ptrtoint ptr {text} to i64")

@@ -7,6 +7,7 @@ from typing import Any
 from flambeau._compiler.emitter import CompileError, Emitter, Value, constant
 from flambeau._compiler.language import Word
 from flambeau._compiler.lower import Lowering
+from flambeau._compiler.rooms import Rooms
 from flambeau._compiler.types import Pointer, Scalar, boolean, f32, f64, i64, pointer
 
 FAULT_WORDS = 4
@@ -19,12 +20,12 @@ class Module:
     """Whether one instruction rounds to bfloat16. x86 has one as well, but that takes subnormal
     numbers for 0."""
 
-    def __init__(
-        self, *, checked: bool = False, llvm_version: int = 22, halves: bool = True
-    ) -> None:
+    def __init__(self, *, checked: bool = False, llvm_version: int = 22, halves: bool = True,
+                 room_key: Scalar | None = None) -> None:  # fmt: skip
         self.checked = checked
         self.halves = halves  # whether the processor converts float16
         self.llvm_version = llvm_version
+        self.rooms = Rooms(room_key)
         self.declarations: dict[str, None] = {}
         self.functions: list[str] = []
         self.known: dict[Any, tuple[str, Any]] = {}
@@ -78,6 +79,9 @@ class Module:
         for value in passed:
             listed.append(value.typed)
             listed += [f"i64 {limit}" for limit in value.limits or ()]
+        if name in self.rooms.users:
+            emit.uses_room = True
+            listed.append("ptr %thread.room")
         text = f"call {self.result_text(result)} @{name}({', '.join(listed)})"
         if result is None:
             emit.line(text)
@@ -119,6 +123,9 @@ class Module:
         ]
         lowering = Lowering(self, native, own)
         self._lower(lowering, native)
+        if lowering.emit.uses_room:
+            self.rooms.users.add(name)
+            heads.append("ptr noalias %thread.room")
         kind = "noinline" if native.outline else "alwaysinline"
         head = f"define internal {self.result_text(lowering.result)} @{name}({', '.join(heads)})"
         self._finish(lowering, f"{head} {kind} nounwind")
@@ -170,6 +177,8 @@ class Module:
             for p in native.parameters
         ))  # fmt: skip
         name, result = self._instance(native, key, names)
+        if name in self.rooms.users:
+            self.rooms.enter(emit)
         self._emit_call(emit, name, result, passed)
         emit.line("ret void")
         head = "define void @entry(ptr %args, i64 %task, i64 %tasks) nounwind {"
@@ -192,6 +201,8 @@ class Module:
             names[p.name] if p.static else (names[p.name].type, False) for p in native.parameters
         ))  # fmt: skip
         name, result = self._instance(native, key, names)
+        if name in self.rooms.users:
+            self.rooms.enter(emit)
         found = self._emit_call(emit, name, result, passed)
         emit.line("ret void" if result is None else f"ret {found.typed}")
         listed = ", ".join(value.typed for value in passed)

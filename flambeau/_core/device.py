@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 from flambeau._core.settings import warn_user
@@ -24,8 +25,8 @@ class device:
 
     def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None) -> None:
         chosen = device if type is None else type
-        if isinstance(chosen, int) and not isinstance(chosen, bool):
-            index = chosen
+        if not isinstance(chosen, (str, bool)) and isinstance(chosen, Integral):
+            index = int(chosen)
             chosen = "cuda"
             if index >= 0 and not Cuda.devices():
                 raise RuntimeError("Cannot access accelerator device when none is available.")

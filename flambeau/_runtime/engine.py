@@ -18,7 +18,7 @@ from typing import Any
 
 from flambeau._compiler import native as compiler
 from flambeau._compiler.module import Module
-from flambeau._runtime import cache, machine_code, processor
+from flambeau._runtime import cache, machine_code, processor, rooms
 from flambeau._version import __version__
 
 
@@ -117,7 +117,7 @@ def key_of(natives: tuple[Any, ...], statics: dict[str, Any], form: str) -> str:
 def new_module(checked: bool = False) -> Module:
     """An empty module for the processor."""
     halves = has("f16c") or not processor.X86
-    return Module(checked=checked, llvm_version=VERSION, halves=halves)
+    return Module(checked=checked, llvm_version=VERSION, halves=halves, room_key=rooms.kind())
 
 
 def text_of(native: Any, statics: dict[str, Any], checked: bool) -> Module:
@@ -222,12 +222,14 @@ class Linked:
 def _link(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
     if machine_code.POSSIBLE:
         with contextlib.suppress(machine_code.NotPlain):
-            return machine_code.place(code, wanted)
+            return machine_code.place(code, wanted, rooms.symbols())
     return _link_by_llvm(key, code, wanted)
 
 
 def _link_by_llvm(key: str, code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name, address in rooms.symbols().items():
+        builder = builder.import_symbol(name, address)
     for name in wanted:
         builder = builder.export_symbol(name)
     with Linked.lock:  # one linker for all: code goes with the linker that has loaded it

@@ -20,7 +20,9 @@ import platform
 import struct
 import sys
 import threading
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 POSSIBLE = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
@@ -100,8 +102,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_lock)
 
 
-def place(code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
-    """Load an object; the addresses of the symbols that are wanted.
+def place(code: bytes, wanted: tuple[str, ...],
+          given: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:  # fmt: skip
+    """Load an object; the addresses of the symbols that are wanted. `given`: addresses of symbols
+    that neither the object nor the process has.
 
     Raises:
         NotPlain: the object, or this system, needs LLVM's linker.
@@ -114,7 +118,7 @@ def place(code: bytes, wanted: tuple[str, ...]) -> dict[str, int]:
         relocations = [section for section in sections if section.kind == RELOCATIONS]
         with Shared.lock:
             bases = _take(sections)
-        addresses = [_address(symbol, bases) for symbol in symbols]
+        addresses = [_address(symbol, bases, given) for symbol in symbols]
         _fill(code, sections, bases, relocations, addresses)
     except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise RuntimeError(f"damaged machine code: {error}") from None
@@ -166,13 +170,15 @@ def _take(sections: list[Section]) -> dict[int, int]:
     return bases
 
 
-def _address(symbol: Symbol, bases: dict[int, int]) -> int:
-    """Where a symbol lies; one that the object has not is a function of the process."""
+def _address(symbol: Symbol, bases: dict[int, int], given: Mapping[str, int]) -> int:
+    """Where a symbol lies; one that the object has not is given, or a function of the process."""
     if symbol.section >= RESERVED:  # the name of the source file, common blocks
         return 0
     if symbol.section != UNDEFINED:
         return bases.get(symbol.section, 0) + symbol.value
-    return _in_process(symbol.name) if symbol.name else 0
+    if not symbol.name:
+        return 0
+    return given.get(symbol.name) or _in_process(symbol.name)
 
 
 @cache

@@ -17,6 +17,7 @@ from flambeau._ops.elementwise.bounds import beside, kept, reached, stepped
 from flambeau._ops.random.draws import stream_of
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import InAten, composite, kernel, pointwise
+from flambeau._ops.table.scalars import real
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor, on_device_of, wrap
 
@@ -506,6 +507,9 @@ def rrelu_with_noise(data: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """Slopes for elements that are not positive, drawn in torch's order; 1 for the others."""
+    if math.isinf(upper - lower) and not bool((input > 0).all()):
+        raise RuntimeError("Expected to - from <= std::numeric_limits<T>::max() to be true, but "
+                           "got false.")  # fmt: skip
     stream = Generator() if input.is_meta else stream_of(generator, "rrelu", input)
     noise = stream.numbers.rrelu_noise(numbers_under(input._data), lower, upper, stream)
     return on_device_of(wrap(noise), input)
@@ -517,6 +521,10 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 def rrelu(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Any:  # fmt: skip
     """Leaky ReLU with slopes drawn from `lower` to `upper`; their mean when not training."""
+    lower, upper = real(lower), real(upper)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     _check_slopes(lower, upper)
     if not training:
         return _in_rows(ops._rrelu_even(input, (lower + upper) / 2))
@@ -532,7 +540,8 @@ def _in_rows(result: Any) -> Any:
 
 def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training: bool = False,
            generator: Any = None) -> Any:  # fmt: skip
-    """`rrelu` in place."""
+    """`rrelu` in place. Bounds that are infinite count where an element is not positive."""
+    lower, upper = real(lower), real(upper)
     _check_slopes(lower, upper)
     if not training:
         return inplace("_rrelu_even")(input, (lower + upper) / 2)
@@ -540,10 +549,7 @@ def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 1.0 / 3, training
 
 
 def _check_slopes(lower: float, upper: float) -> None:
-    for name, bound in (("lower", lower), ("upper", upper)):
-        if not math.isfinite(bound):
-            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
-    if lower > upper:
+    if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
 
 

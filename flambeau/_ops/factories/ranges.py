@@ -16,7 +16,7 @@ from flambeau._ops.factories.filled import LARGEST, OPTIONS, finish, of_out, opt
 from flambeau._ops.launching.precision import refuse, require_known
 from flambeau._ops.table.binder import is_integer, type_name
 from flambeau._ops.table.op import composite
-from flambeau._ops.table.scalars import checked_number
+from flambeau._ops.table.scalars import checked_number, real
 from flambeau._tensor.tensor import Tensor
 
 VECTOR_BYTES = 32
@@ -34,6 +34,8 @@ def _number(value: Any, name: str, position: int, function: str) -> Any:
         return value._data.item() if value._data.dtype.kind != "V" else float(value._data)
     if isinstance(value, NUMBER):
         return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, complex):
+        real(value)
     raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Number, not "
                     f"{type(value).__name__}")  # fmt: skip
 
@@ -266,9 +268,9 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
     start, end = _bounds(start, end, "linspace")
+    steps = _checked_steps("linspace", steps)
     if pin_memory is not False:
         refuse_pinned("linspace", pin_memory)
-    steps = _checked_steps("linspace", steps)
     dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
     start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
@@ -291,9 +293,9 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base ** linspace(start, end, steps)`."""
     start, end = _bounds(start, end, "logspace")
+    steps = _checked_steps("logspace", steps)
     if pin_memory is not False:
         refuse_pinned("logspace", pin_memory)
-    steps = _checked_steps("logspace", steps)
     dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
     numpy_dtype = options(dtype, layout, device)
     for value in (start, end):

@@ -188,9 +188,13 @@ def _scalar_name(tensor: Any) -> str:
 
 
 def _real_input(input: Any, words: str) -> Any:
+    _check_real(input, words)
+    return _promoted(input, False)
+
+
+def _check_real(input: Any, words: str) -> None:
     if input._data.dtype.kind == "c":
         raise RuntimeError(f"{words}, but {_got(words)} {_scalar_name(input)}")
-    return _promoted(input, False)
 
 
 def _got(words: str) -> str:
@@ -301,11 +305,12 @@ def _real_nd(forward: bool) -> Callable[..., Any]:
         "Only supports floating-point dtypes")  # fmt: skip
 
     def transform(name: str, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
-        input = _real_input(input, words.format("rfftn"))
+        if forward:
+            _check_real(input, words.format("rfftn"))
         dims, sizes = _dims_and_sizes(input, s, dim)
         if not dims:
             raise RuntimeError(f"{name} must transform at least one axis")
-        input = _resized(input, dims, sizes)
+        input = _resized(_real_input(input, words), dims, sizes)
         scale = _normalization(norm, forward)
         if forward:
             return ops._fft_r2c(input, dims, scale, True)

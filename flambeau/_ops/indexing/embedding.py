@@ -134,6 +134,12 @@ def sum_rows(rows: np.ndarray, indices: np.ndarray, count: int, mean: bool = Fal
 # ---- limited norms
 
 
+def _check_normed(dtype: Any) -> None:
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. "
+                           f"Got {dtype.scalar_name} instead.")  # fmt: skip
+
+
 @composite(
     "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type)"
     " -> Tensor(a!)",
@@ -144,17 +150,15 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     """Scale the rows at `indices` whose norm is above `max_norm` down to it, in place."""
     check_inplace(input, bool(modes.grad.enabled) and input.requires_grad)
     table = input._data
-    if table.dtype.kind not in "fVc":
-        raise RuntimeError("norm(): input dtype should be either floating point or complex. "
-                           f"Got {input.dtype.scalar_name} instead.")  # fmt: skip
     if table.ndim != 2:
         raise RuntimeError(f"Expected 2-dimensional tensor, but got {table.ndim}-dimensional "
                            "tensor for argument #1 'self' (while checking arguments for "
                            "embedding_renorm_)")  # fmt: skip
+    _check_normed(input.dtype)
     chosen = np.unique(indices._data)
     _check_indices(chosen, table.shape[0], "embedding_renorm_")
     rows = widen(table[chosen])
-    norms = np.linalg.norm(rows, ord=norm_type, axis=1)
+    norms = ops.linalg.vector_norm(wrap(rows), norm_type, 1)._data
     large = norms > max_norm
     scale = max_norm / (norms[large] + 1e-7)
     table[chosen[large]] = narrow(rows[large] * scale[:, None].astype(rows.dtype), table.dtype)

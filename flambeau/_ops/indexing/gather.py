@@ -228,7 +228,7 @@ def masked_select(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if mask.dtype == np.uint8:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shape([data.shape, mask.shape])
+    shape = broadcast_shape([mask.shape, data.shape])
     if data.shape != shape:
         data = np.broadcast_to(data, shape)
     if mask.shape != shape:

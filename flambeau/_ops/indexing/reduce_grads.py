@@ -55,6 +55,9 @@ def index_reduce_grads(grad: Any, self: Any, dim: Any, index: Any, source: Any, 
 
 def _grads(access: Access, reduce: str, grad: Any, self: Any, src: Any, result: Any,
            include_self: bool) -> tuple[Any, Any]:  # fmt: skip
+    if reduce not in FORMULAS:
+        raise RuntimeError("Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' "
+                           f"but got {reduce}.")  # fmt: skip
     own, values = FORMULAS[reduce](access, grad, self, src, result, include_self)
     return (own if include_self else access.clear(own)), values
 

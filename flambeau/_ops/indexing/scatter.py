@@ -29,28 +29,36 @@ from flambeau._runtime import choice
 
 
 def _operands(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None = None,
-              op: str = "") -> Any:  # fmt: skip
+              op: str = "", ranged: bool = True) -> Any:  # fmt: skip
     """(data, dim, index, source) with at least one dim each, of the same shape but for the dim of
     `data`, or torch's errors; None where nothing is left to do: a compiled kernel has done what
-    `op` says."""
-    dim = wrap_dim(dim, data.ndim)
-    if index.dtype not in INTEGERS and index.size:
-        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    `op` says. `ranged`: positions outside are an error here, and not the caller's to find."""
+    dim = _checked_dim(data, dim, index)
     if source is not None and source.dtype != data.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if index.size == 0:
         return None
     require_known("scatter_gather_tensor_cpu", data.dtype)
+    given = None if source is None else source.shape
     data, index = at_least_1d(data), at_least_1d(index)
     source = None if source is None else at_least_1d(source)
-    _check_shapes(data, dim, index, source)
+    _check_shapes(data, dim, index, source, given)
     if source is not None:
         if source.shape != index.shape:
             source = source[tuple([slice(n) for n in index.shape])]
         if op and scatter_kernels.write_elements(data, dim, index, source, op):
             return None
-    check_range(index, data.shape[dim], dim)
+    if ranged:
+        check_range(index, data.shape[dim], dim)
     return data, dim, index, source
+
+
+def _checked_dim(data: np.ndarray, dim: int, index: np.ndarray) -> int:
+    """The dim, counted from the first; what is looked at before anything else."""
+    dim = wrap_dim(dim, data.ndim)
+    if index.dtype not in INTEGERS and index.size:
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    return dim
 
 
 def _set(data: np.ndarray, dim: int, index: np.ndarray, values: np.ndarray) -> None:
@@ -73,8 +81,9 @@ LIMIT = choice.limit("scatter")
 """Positions from which on values are combined by a compiled kernel."""
 
 
-def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray,
-                  source: np.ndarray | None) -> None:  # fmt: skip
+def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray | None,
+                  given: tuple[int, ...] | None) -> None:  # fmt: skip
+    """Torch's errors; `given`: the shape of the source as messages show it."""
     if index.ndim != data.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if source is not None and source.ndim != index.ndim:
@@ -95,7 +104,7 @@ def _check_shapes(data: np.ndarray, dim: int, index: np.ndarray,
     if too_large or _exceeds(index.shape, source.shape):
         raise RuntimeError(
             f"Expected index {list(index.shape)} to be no larger than self {list(data.shape)} "
-            f"apart from dimension {dim} and to be no larger size than src {list(source.shape)}"
+            f"apart from dimension {dim} and to be no larger size than src {list(given or ())}"
         )
 
 
@@ -186,9 +195,11 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
                         reduce: str) -> None:  # fmt: skip
     """A copy in which values are added to, or multiplied with, what is at the positions."""
     warn_once(REDUCE_ARGUMENT, 4)
-    found = _operands(data, dim, index, source)
+    found = _operands(data, dim, index, source, ranged=False)
     ufunc = _reduction(reduce)
     if found is not None:
+        data, dim, index, _ = found
+        check_range(index, data.shape[dim], dim)
         _reduce(ufunc, *found)
 
 
@@ -204,6 +215,7 @@ def scatter_with_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: n
 def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: Any,
                          reduce: str) -> None:  # fmt: skip
     """The same with one number for all positions."""
+    dim = _checked_dim(data, dim, index)
     ufunc = _reduction(reduce)
     found = _operands(data, dim, index)
     number = checked_number(value, data.dtype)
@@ -233,6 +245,7 @@ def scatter_add(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarra
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
           "amin": np.minimum}  # fmt: skip
 
+OTHER_NAMES = {"max": "amax", "min": "amin"}
 KERNELS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 """What the compiled kernels do for a reduction that counts the old value."""
 
@@ -281,7 +294,9 @@ def reduce_positions(data: np.ndarray, positions: np.ndarray, values: np.ndarray
 )
 def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str,
                    include_self: bool) -> None:  # fmt: skip
-    """A copy in which values are combined at positions: sum, prod, mean, amax or amin."""
+    """A copy in which values are combined at positions: sum, prod, mean, amax or amin; max and min
+    are other names of these, without a gradient."""
+    reduce = OTHER_NAMES.get(reduce, reduce)
     op = KERNELS.get(reduce, "") if include_self else ""
     if reduce not in UFUNCS:
         _operands(data, dim, index, source, op)  # what is wrong with these comes first

@@ -32,6 +32,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import check_cast, check_inplace_shape
 from flambeau._ops.table.pointwise import broadcast_shape, wants_grad
+from flambeau._ops.table.scalars import checked_number
 from flambeau._tensor.examples import numbers_under
 from flambeau._tensor.tensor import Tensor
 
@@ -541,6 +542,8 @@ def hinge_embedding_loss(
     """`input` where the target is 1, `max(0, margin - input)` where it is -1."""
     if input._data.dtype.kind == "b":
         raise NO_BOOL_SUBTRACTION["bool"]
+    if input._data.dtype.kind in "iu":
+        checked_number(margin, input._data.dtype)
     zeros = ops.zeros_like(input)
     # torch writes the distances into memory of the input's type
     distances = (margin - input).clamp_min(0).to(input.dtype)

@@ -476,6 +476,7 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
             f"no classes but got weight tensor of shape: {list(weight._data.shape)}"
         )
     likelihoods = ops.log_softmax(input, dim)
+    smoothing = _smoothing(smoothing)
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     weighted = likelihoods * target
@@ -489,6 +490,13 @@ def _probability_cross_entropy(input: Any, target: Any, weight: Any, code: int,
     return total / (input.numel() // classes) if classes else total * math.nan
 
 
+def _smoothing(given: float) -> float:
+    """How much classes are smoothed: torch takes negative numbers for none."""
+    if given > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {given:g}")
+    return max(given, 0.0)
+
+
 @composite(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean,"
     " int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
@@ -500,14 +508,11 @@ def cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: i
                        ignore_index: int = -100, label_smoothing: float = 0.0
                        ) -> Any:  # fmt: skip
     """Cross-entropy of scores and classes, or probabilities of the shape of the scores."""
-    if label_smoothing > 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    label_smoothing = max(label_smoothing, 0.0)  # torch takes negative ones for none
     if input._data.shape == target._data.shape:
         if ignore_index >= 0 and target._data.dtype.kind in "fV":
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _probability_cross_entropy(input, target, weight, reduction, label_smoothing)
-    if label_smoothing > 0:
+    if _smoothing(label_smoothing):
         return _smoothed_cross_entropy(
             input, target, weight, reduction, ignore_index, label_smoothing
         )

@@ -116,6 +116,8 @@ def _check(log_probs: np.ndarray, targets: np.ndarray, input_lengths: Sequence[i
     if targets.dtype not in (np.int32, np.int64):
         name = dt.from_numpy_dtype(targets.dtype).scalar_name
         raise RuntimeError(f"\"ctc_loss_cpu\" not implemented for '{name}'")
+    if not log_probs.size:
+        raise RuntimeError("log_probs tensor must not be empty")
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")

@@ -390,7 +390,7 @@ def functional_smooth_l1_loss(
     """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`."""
     input, target = of_one_size(input, target)
     code = reduction_of(size_average, reduce, reduction)
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return ops.l1_loss(input, target, code)
@@ -401,7 +401,7 @@ def _check_delta(delta: Any) -> None:
     if isinstance(delta, (complex, str)):
         raise TypeError("huber_loss(): argument 'delta' (position 4) must be float, not "
                         f"{type(delta).__name__}")  # fmt: skip
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
 

@@ -213,6 +213,8 @@ def _fractional_rows(spatial: int) -> None:
                   f"float[{spatial}]? output_ratio=None, bool return_indices=False, "
                   "Tensor? _random_samples=None")  # fmt: skip
 
+    ints = "three Ints" if spatial == 3 else "Ints"
+
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
             function=False, nondifferentiable=("result1",), autocast="cpu=float32",
@@ -226,7 +228,7 @@ def _fractional_rows(spatial: int) -> None:
         for argument, value in (("kernel_size", kernel_size), ("output_size", output_size)):
             if len(value) != spatial:
                 raise RuntimeError(
-                    f"{name}: {argument} must either be a single Int or tuple of Ints"
+                    f"{name}: {argument} must either be a single Int or tuple of {ints}"
                 )
         output = tuple(output_size)
         shape = fractional_pool.fractional_output_shape(data.shape, kernel_size, output)
@@ -302,17 +304,28 @@ _fractional_rows(3)
 # ---- max_unpool
 
 
-def _check_unpool(data: Array, indices: Array, output_size: Any) -> None:
-    spatial = len(output_size)
+SIDES = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
+
+
+def _check_sides(spatial: int, output_size: Any) -> None:
+    if len(output_size) != spatial:
+        raise RuntimeError(f"There should be exactly {SIDES[spatial]} in output_size, but got "
+                           f"{len(output_size)} elements.")  # fmt: skip
+
+
+def _check_unpool(spatial: int, data: Array, indices: Array, output_size: Any) -> None:
     name = f"max_unpooling{spatial}d"
     if indices.dtype != np.int64:
         got = f" but got: {dt.from_numpy_dtype(indices.dtype).scalar_name}" if spatial == 2 else ""
         raise RuntimeError(f"elements in indices should be type int64{got}")
+    if spatial == 2:
+        _check_sides(2, output_size)
     if data.ndim not in (spatial + 1, spatial + 2):
         raise RuntimeError(
             f"Input to {name} should be a {spatial + 1}d or {spatial + 2}d Tensor, but got a "
             f"tensor with {data.ndim} dimensions."
         )
+    _check_sides(spatial, output_size)
     if data.shape != indices.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
@@ -340,7 +353,7 @@ def _unpool_rows(spatial: int) -> None:
     def unpool(data: Array, indices: Array, output_size: Any) -> Array:
         """Zeros of the given size with the values at their flat positions in each plane."""
         alert_not_deterministic(f"max_unpooling{spatial}d_forward_out")
-        _check_unpool(data, indices, output_size)
+        _check_unpool(spatial, data, indices, output_size)
         found = planes.max_unpool(data, indices, tuple(output_size))
         return in_format_of(found, data) if spatial == 2 else found
 
@@ -382,7 +395,7 @@ def _unpooled_size(input: Any, kernel_size: list[int], stride: list[int], paddin
     sizes = input._data.shape
     spatial = len(kernel_size)
     default = [
-        (sizes[len(sizes) - spatial + d] - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
+        (sizes[d - spatial] - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
         for d in range(spatial)
     ]
     if output_size is None:

@@ -78,7 +78,8 @@ def fractional_max_pool(
     images = np.arange(input.shape[0]).reshape(-1, *(1,) * (1 + spatial))
     channels = np.arange(input.shape[1]).reshape(1, -1, *(1,) * spatial)
     best = np.full((*input.shape[:2], *output), -np.inf, values.dtype)
-    best_index = np.zeros(best.shape, np.int64)
+    best_index = _first_places(places, input.shape[2:])
+    best_index = np.array(np.broadcast_to(best_index, best.shape))
     for number, tap in enumerate(product(*map(range, kernel))):
         where = [start + offset for start, offset in zip(places, tap, strict=True)]
         candidate = values[(images, channels, *where)]
@@ -89,6 +90,14 @@ def fractional_max_pool(
         np.copyto(best, candidate, where=better)
         np.copyto(best_index, flat, where=better)
     return narrow(best, input.dtype), best_index
+
+
+def _first_places(places: list[Array], sizes: Ints) -> Array:
+    """The flat position of each window's start; beyond the plane for empty windows."""
+    found = places[0]
+    for size, place in zip(sizes[1:], places[1:], strict=True):
+        found = found * size + place
+    return found
 
 
 def _plane_starts(

@@ -254,8 +254,9 @@ def avg_pool(
         result = _reduce_taps(np.add, along.pad(result, 0), along)
     numbers = (spatial, kernel, stride, padding, output, count_include_pad, divisor_override)
     if result.dtype.kind in "iu":
-        quotient = abs(result) // _divisor(*numbers, INT64)
-        return (quotient * np.sign(result)).astype(input.dtype)
+        divisor = _divisor(*numbers, INT64)
+        quotient = abs(result) // abs(divisor)
+        return (quotient * np.sign(result) * np.sign(divisor)).astype(input.dtype)
     result /= _divisor(*numbers, result.dtype)
     return narrow(result, input.dtype)
 

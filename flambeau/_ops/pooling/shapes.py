@@ -92,7 +92,7 @@ def avg_pool_output_shape(
         raise RuntimeError(_no_images(input_shape))
     _check_not_empty("avg_pool3d()", input_shape, spatial)
     if spatial == 3:
-        _check_image_fits(input_shape[-3:], kernel, padding)
+        _check_image_fits(input_shape[-3:], kernel)
     return _output_shape(input_shape, kernel, stride, padding, dilation, ceil_mode)
 
 
@@ -167,9 +167,9 @@ def _check_not_empty(function: str, input_shape: Shape, spatial: int) -> None:
     )
 
 
-def _check_image_fits(spatial: Shape, kernel: Ints, padding: Ints) -> None:
-    sides = zip(spatial, kernel, padding, strict=True)
-    if all(size + 2 * pad >= taps for size, taps, pad in sides):
+def _check_image_fits(spatial: Shape, kernel: Ints) -> None:
+    """A window is no larger than the image; padding does not count."""
+    if all(size >= taps for size, taps in zip(spatial, kernel, strict=True)):
         return
     depth, height, width = spatial
     k_depth, k_height, k_width = kernel

@@ -298,7 +298,11 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
     """Integers from [low, high) in the shape of a tensor."""
     if pin_memory is not False:
         refuse_pinned("randint_like", pin_memory)
-    bounds = [int(a) for a in (low, *args, high) if a is not None]
+    given = [a for a in (low, *args, high) if a is not None]
+    for bound in given:
+        if isinstance(bound, Tensor) and bound._data.ndim:
+            raise RuntimeError("high must be a scalar tensor and on CPU")
+    bounds = [int(a) for a in given]
     first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
     data = _like(input, dtype, layout, device, memory_format, fills=True)
     stream = stream_of(generator)

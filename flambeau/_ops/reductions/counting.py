@@ -15,6 +15,7 @@ from flambeau._ops.sorting.sort import order
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.result_types import result_type_of
+from flambeau._ops.table.scalars import real
 from flambeau._ops.table.unformulated import recorded
 from flambeau._runtime import cpu
 from flambeau._tensor.examples import NO_SHAPE, Example, numbers_under
@@ -80,13 +81,14 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
     elements, where both are equal). Elements outside and NaN do not count.
     """
+    min, max = real(min), real(max)
     if data.dtype.kind in "iu":
-        _check_ends(data, float(min), float(max))
+        _check_ends(data, min, max)
     refuse(data, "float", "linspace_cpu" if data.dtype.kind == "b" else "histogram_cpu")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = working_array(data).reshape(-1)
-    low, high = _limits(values, float(min), float(max), "torch.histc")
+    low, high = _limits(values, min, max, "torch.histc")
     first, last = values.dtype.type(low), values.dtype.type(high)
     inside = values >= first
     inside &= values <= last
@@ -155,9 +157,16 @@ def _count_points(points: np.ndarray, bins: Sequence[Any], limits: Any, weight: 
     return counts, edges
 
 
+C_NAMES = {"Short": "short int", "Long": "long int", "Char": "signed char",
+           "Byte": "unsigned char", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+           "ComplexFloat": "c10::complex<float>",
+           "ComplexDouble": "c10::complex<double>"}  # fmt: skip
+
+
 def _c_name(tensor: Any) -> str:
     """`float`, `double`: what C calls the type."""
-    return str(tensor.dtype.scalar_name).lower()
+    name = str(tensor.dtype.scalar_name)
+    return C_NAMES.get(name, name.lower())
 
 
 def _check_bins(input: Any, bins: list[Any]) -> None:

@@ -67,8 +67,17 @@ def _check_dtype(own: dt.dtype, dtype: dt.dtype | None, name: str) -> None:
                            f"({dtype.scalar_name})")  # fmt: skip
 
 
+def _is_single(data: np.ndarray, axes: tuple[int, ...], order: float) -> bool:
+    return order != 0 and all(data.shape[axis] == 1 for axis in axes)
+
+
 def _norm(data: np.ndarray, order: float, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """The vector norm of an array in its working type."""
+    """The vector norm of an array in its working type. That of a single number is its absolute
+    value, without its powers; order 0 counts."""
+    if _is_single(data, axes, order):
+        parts = (real_part(data), imaginary_part(data)) if data.dtype.kind in "cW" else None
+        sizes = np.abs(data) if parts is None else np.hypot(*parts)
+        return np.add.reduce(sizes, axes, keepdims=keepdim)  # type: ignore[call-overload]
     if order == 2 and data.dtype.kind in "cW":
         squares = real_part(data) ** 2 + imaginary_part(data) ** 2
         return np.sqrt(add_up(squares, axes, squares.dtype, keepdim))
@@ -144,7 +153,8 @@ def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any)
         _check_identity(data, float(ord), dim)
     result = data.dtype if dtype is None else dtype.numpy_dtype
     axes = wrap_dims(dim, data.ndim)
-    kernels = compiled(data, axes) if data.dtype == result else None
+    fused = data.dtype == result and not _is_single(data, axes, float(ord))
+    kernels = compiled(data, axes) if fused else None
     values = None if kernels is None else kernels.norm(data, axes, keepdim, float(ord))
     if values is None:
         working = working_array(data if data.dtype == result else data.astype(result))
@@ -281,6 +291,9 @@ def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions "
                            "instead.")  # fmt: skip
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
+                           f"{input.dtype.scalar_name} instead.")  # fmt: skip
     warn_once(_deprecated("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)"))
     return write(frobenius_norm, out, ops._norm(input, 2, dims or None, keepdim))
 
@@ -359,6 +372,9 @@ def dist(data: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
         name = dt.from_numpy_dtype(difference.dtype).scalar_name
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{name} instead.")  # fmt: skip
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+                           )  # fmt: skip
     values = _norm(difference, float(p), tuple(range(difference.ndim)), False)
     common = promote_types(dt.from_numpy_dtype(data.dtype), dt.from_numpy_dtype(other.dtype))
     return finished(values, common.to_real().numpy_dtype)

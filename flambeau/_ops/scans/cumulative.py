@@ -303,7 +303,10 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     result = ops.cat(parts, dim) if len(parts) > 1 else input
     if n == 0:
         return write(diff, out, ops.clone(input))
-    for _ in range(n):
+    length = result._data.shape[dim]
+    if n > length > 0:  # nothing is left after as many
+        n = length
+    for _ in range(n if length else 0):
         result = _differences(result, dim)
     return write(diff, out, result)
 

@@ -126,6 +126,13 @@ def _largest(numpy_dtype: Any) -> float:
     return dt.finfo(dt.from_numpy_dtype(numpy_dtype)).max  # type: ignore[no-any-return]
 
 
+def real(value: Any) -> float:
+    """A number as a float; complex ones are torch's error, even where they are real."""
+    if isinstance(value, complex):
+        raise overflow(np.dtype(np.float64))
+    return float(value)
+
+
 def overflow(numpy_dtype: Any) -> RuntimeError:
     """Torch's error for a number that a type cannot hold."""
     name = dt.from_numpy_dtype(numpy_dtype).name

@@ -94,7 +94,7 @@ class Hardtanh(_Activation):
             max_val = max_value
         self.min_val = min_val
         self.max_val = max_val
-        if not max_val > min_val:
+        if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
 
     def forward(self, input: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ class _ConvNd(Module):
         rest = (("groups", 1, self.groups), ("bias", True, self.bias is not None),
                 ("padding_mode", "zeros", self.padding_mode))  # fmt: skip
         shown += [f"{name}={value}" for name, plain, value in rest if value != plain]
-        return ", ".join(map(str, shown))
+        return ", ".join(f"{value}" for value in shown)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
