@@ -21,7 +21,7 @@ from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import FLOAT32, LIMIT
 from flambeau._ops.table.scalars import filling
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.bits import Unresolved, prepared, reading, set_bits, share, writing
+from flambeau._tensor.bits import Unresolved, awaits_bits, reading, set_bits, share, writing
 from flambeau._tensor.conversion import HALF_LOST
 from flambeau._tensor.examples import Example
 from flambeau._tensor.meta import NO_DATA, Meta
@@ -324,6 +324,7 @@ def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 
 @method
 @shown("copy_")
+@awaits_bits
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite with the values of `other`, which broadcasts and is cast."""
     src = other if isinstance(other, Tensor) else _number_to_copy(other)
@@ -362,9 +363,6 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     else:
         bump(self)
     return self
-
-
-prepared.add(copy_.__code__)
 
 
 def _copy_examples(target: Any, src: Any, recorded: bool) -> Any:
