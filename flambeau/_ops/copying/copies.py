@@ -19,7 +19,7 @@ from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import FLOAT32, LIMIT
-from flambeau._ops.table.scalars import filling
+from flambeau._ops.table.scalars import checked_number, filling
 from flambeau._runtime import choice, cpu
 from flambeau._tensor.bits import Unresolved, awaits_bits, reading, set_bits, share, writing
 from flambeau._tensor.conversion import HALF_LOST
@@ -443,7 +443,8 @@ def write_number(data: np.ndarray, value: Any) -> None:
     ):  # fmt: skip
         data.fill(value)
         return
-    number = filling(value, data.dtype)
+    # torch fills one element as it assigns a number: what is beyond half types becomes infinite
+    number = (filling if data.size == 1 else checked_number)(value, data.dtype)
     if data.size < LIMIT or not copies.convert(data, number):
         data[...] = number
 
