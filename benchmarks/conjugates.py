@@ -4,6 +4,7 @@ Usage: `python benchmarks/conjugates.py [words of case names]`
 
 First the times under torch and flambeau, then flambeau's alone: each product of a conjugate view
 beside the same product of the tensor itself, by time and by the most memory that its arrays took.
+Last, by size: `z.conj().T @ w` beside `z.T @ w`, with the views made anew and with them at hand.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from harness import Case, measure, run, show
+from harness import Case, measure, once, run, show, steps_for
 
 SIZE = 512
 PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -63,6 +64,34 @@ def compare(torch: Any) -> None:
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
+SIZES = (1, 3, 8, 16, 32, 64, 128, 256, 512)
+ROUNDS = 60
+
+
+def least(steps: list[Callable[[], Any]]) -> list[float]:
+    """The least seconds per step, from alternating rounds."""
+    counts = [steps_for(step, 0.005) for step in steps]
+    rounds = [[once(*pair) for pair in zip(steps, counts, strict=True)] for _ in range(ROUNDS)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
+def by_size(torch: Any) -> None:
+    """The table of square products by size; at hand, the time of the product alone is left."""
+    print("\n| size | z.T @ w | z.conj().T @ w | ratio | at hand | ratio | peak, plain | peak |")
+    print("|---|---|---|---|---|---|---|---|")
+    for size in SIZES:
+        torch.manual_seed(0)
+        z, w = (torch.randn(size, size, dtype=torch.complex64) for _ in range(2))
+        plain, turned = z.T, z.conj().T
+        steps: list[Callable[[], Any]] = [
+            lambda z=z, w=w: z.T @ w, lambda z=z, w=w: z.conj().T @ w,
+            lambda z=plain, w=w: z @ w, lambda z=turned, w=w: z @ w,
+        ]  # fmt: skip
+        one, two, three, four = least(steps)
+        times = f"{show(one)} | {show(two)} | {two / one:.2f} | {show(four)} | {four / three:.2f}"
+        print(f"| {size} | {times} | {peak(steps[2]):,} B | {peak(steps[3]):,} B |", flush=True)
+
+
 CASES = [
     Case(f"{name}, z conjugated", lambda torch, product=product: conjugated(torch, product))
     for name, product in PRODUCTS.items()
@@ -73,3 +102,4 @@ if __name__ == "__main__":
 
     run("Products of conjugate views", CASES)
     compare(flambeau)
+    by_size(flambeau)

@@ -53,6 +53,24 @@ EXPRESSIONS = (
     "torch.UntypedStorage(3, device='xpu')",
     "torch.UntypedStorage(3, device='cpu').nbytes()",
     "torch.ones(2).untyped_storage().type(torch.UntypedStorage).tolist()",
+    # numbers beyond a type
+    "torch.full((2,), 1e6, dtype=torch.float16)",
+    "torch.full((1,), 1e6, dtype=torch.float16)",
+    "torch.full((0,), 1e6, dtype=torch.float16)",
+    "torch.zeros(2, dtype=torch.bfloat16).fill_(1e39)",
+    "torch.zeros((), dtype=torch.bfloat16).fill_(1e39).float()",
+    "torch.full_like(torch.zeros(2, 2, dtype=torch.float16), 65519.0)",
+    *(
+        f"torch.nn.functional.hinge_embedding_loss(torch.tensor([2, 3, 1], dtype=torch.{kind}), "
+        f"torch.tensor([1, -1, 1]), margin={margin}, reduction='none')"
+        for kind in ("uint8", "int8", "float16")
+        for margin in (0.0, -1.5, 1.5, -1, 300.0, 1e6)
+    ),
+    *(
+        f"torch.nn.functional.instance_norm(torch.ones(2, 2, 3, dtype=torch.{kind}), eps={eps})"
+        for kind in ("float32", "float16", "float64")
+        for eps in (0.0, -1.5)
+    ),
     # autograd
     "torch.autograd.functional.jacobian(lambda x: x, torch.ones(2), strategy='forward-mode')",
     "torch.autograd.functional.jacobian(lambda x: x, torch.ones(2), strict=True, vectorize=True)",

@@ -66,6 +66,13 @@ stand_ins: dict[int, tuple[Any, Callable[[Any], np.ndarray | None]]] = {}
 values; None where it needs those."""
 
 
+def awaits_bits(function: Any) -> Any:
+    """Note that a function is prepared for `Unresolved`. This stands below all other decorators:
+    what makes it a method may exchange its code."""
+    prepared.add(function.__code__)
+    return function
+
+
 def without_values(function: Any, seen: Callable[[Any], np.ndarray | None]) -> None:
     """Let a function see something else in place of the values of tensors with a bit."""
     code = function.__code__

@@ -20,9 +20,9 @@ from flambeau._ops.table.binder import plain_type_name
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.pointwise import FLOAT32, LIMIT
-from flambeau._ops.table.scalars import filling
+from flambeau._ops.table.scalars import checked_number, filling
 from flambeau._runtime import choice, cpu
-from flambeau._tensor.bits import Unresolved, prepared, reading, set_bits, share, writing
+from flambeau._tensor.bits import Unresolved, awaits_bits, reading, set_bits, share, writing
 from flambeau._tensor.conversion import HALF_LOST
 from flambeau._tensor.examples import Example
 from flambeau._tensor.meta import NO_DATA, Meta
@@ -332,6 +332,7 @@ def copied(data: np.ndarray, source: np.ndarray) -> np.ndarray:
 
 @method
 @shown("copy_")
+@awaits_bits
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite with the values of `other`, which broadcasts and is cast."""
     src = other if isinstance(other, Tensor) else _number_to_copy(other)
@@ -370,9 +371,6 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     else:
         bump(self)
     return self
-
-
-prepared.add(copy_.__code__)
 
 
 def _copy_examples(target: Any, src: Any, recorded: bool) -> Any:
@@ -453,7 +451,8 @@ def write_number(data: np.ndarray, value: Any) -> None:
     ):  # fmt: skip
         data.fill(value)
         return
-    number = filling(value, data.dtype)
+    # torch fills one element as it assigns a number: what is beyond half types becomes infinite
+    number = (filling if data.size == 1 else checked_number)(value, data.dtype)
     if data.size < LIMIT or not copies.convert(data, number):
         data[...] = number
 

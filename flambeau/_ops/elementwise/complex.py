@@ -203,7 +203,14 @@ def neg_view(data: np.ndarray) -> np.ndarray:
 @composite("conj(Tensor(a) self) -> Tensor(a)")
 def conj(input: Tensor) -> Any:
     """The conjugate of a complex tensor, a view of its memory; a real tensor itself."""
-    return ops._conj(input) if input.is_complex() else input  # type: ignore[attr-defined]
+    return ops._conj(input) if _is_complex(input) else input
+
+
+def _is_complex(input: Tensor) -> bool:
+    """`input.is_complex()`, without the calls for most: `x.conj()` is nothing but a view."""
+    if input.__class__ is Tensor:
+        return input._data.dtype.kind == "c"
+    return input.is_complex()  # type: ignore[attr-defined, no-any-return]
 
 
 @composite("conj_physical(Tensor self) -> Tensor")

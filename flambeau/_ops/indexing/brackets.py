@@ -26,7 +26,7 @@ from flambeau._ops.views import basic as views
 from flambeau._runtime import cpu
 from flambeau._runtime.cpu import address
 from flambeau._tensor import overriding
-from flambeau._tensor.bits import Unresolved, among, like, on_memory, prepared, put, reading
+from flambeau._tensor.bits import Unresolved, among, awaits_bits, like, on_memory, put, reading
 from flambeau._tensor.device_array import DeviceArray, assigned
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor, memory_of, method, new, wrap
@@ -62,6 +62,7 @@ def _plain_key(index: tuple[Any, ...]) -> Any:
 
 
 @method
+@awaits_bits
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of a tensor at an index. Written out for speed (benchmarks/indexing.py, "x[3]")."""
     kind = index.__class__
@@ -254,6 +255,7 @@ LIMITS = {np.dtype(np.float32): 3e38, np.dtype(np.float64): 1e308, np.dtype(np.i
 
 
 @method
+@awaits_bits
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Overwrite the part of a tensor at an index; the value broadcasts and is cast.
 
@@ -314,9 +316,6 @@ def _is_at(data: np.ndarray, key: Any, part: np.ndarray) -> bool:
         return False
     same = cpu.address(shown) == cpu.address(part)
     return same and shown.shape == part.shape and shown.strides == part.strides
-
-
-prepared.update((__getitem__.__code__, __setitem__.__code__))
 
 
 def set_general(self: Tensor, index: Any, value: Any) -> None:

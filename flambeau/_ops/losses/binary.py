@@ -545,8 +545,8 @@ def hinge_embedding_loss(
     if input._data.dtype.kind in "iu":
         checked_number(margin, input._data.dtype)
     zeros = ops.zeros_like(input)
-    # torch writes the distances into memory of the input's type
-    distances = (margin - input).clamp_min(0).to(input.dtype)
+    # torch writes the margin into memory of the input's type, and takes the input away from it
+    distances = (ops.full_like(input, float(margin)) - input).clamp_min(0)
     far = ops.where(target != 1, distances, zeros)
     near = ops.where(target != -1, input, zeros)
     return reduced(far + near, reduction)

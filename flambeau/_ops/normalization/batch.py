@@ -199,7 +199,7 @@ def _batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray |
         _check_kept(running_mean, running_var)
     _check_stats(input, running_mean, running_var, weight, bias)
     kernels = fused("norm", input)
-    if kernels is not None:
+    if kernels is not None and (eps or not training):
         found = _compiled_batch_norm(kernels, input, weight, bias, running_mean, running_var,
                                      training, momentum, eps)  # fmt: skip
         if found is not None:
@@ -214,6 +214,8 @@ def _batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray |
     else:
         mean, variance = widen(running_mean), widen(running_var)  # type: ignore[arg-type]
     invstd = 1 / np.sqrt(variance + eps)
+    if training and not eps:
+        invstd[variance == 0] = 0  # so that values that are all the same become 0
     scale = invstd if weight is None else invstd * widen(weight)
     kept = _kept_type(input, weight, running_mean)
     if not training:

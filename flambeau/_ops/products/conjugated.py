@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,13 @@ class Conjugated(np.ndarray):
     """The memory of a matrix or vector that stands for its conjugate in a product."""
 
 
+PLAIN = np.ndarray
 FEW = 4096
-"""Factors of so many elements are copied: 2 us, and BLAS by its own name takes twice that
-(benchmarks/conjugates.py)."""
+"""Factors of so many elements are conjugated into memory that is kept for it (`SPARE`): BLAS by its
+own name takes longer (benchmarks/conjugates.py)."""
+SPARE: list[np.ndarray] = []
+"""Memory for factors of few elements: an array for each thread that ever multiplied beside others.
+Who multiplies takes one away meanwhile."""
 ROW_MAJOR = 101
 WORDS = {(False, False): 111, (True, False): 112, (True, True): 113, (False, True): 114}
 """(transposed, conjugated) -> BLAS's number for it. The last is OpenBLAS's own."""
@@ -51,7 +55,7 @@ def product_of(dtype: np.dtype[Any]) -> Any:
 
 def factor(data: np.ndarray) -> np.ndarray:
     """What stands for the conjugate of a matrix or vector in a product."""
-    return np.conjugate(data) if data.size <= FEW else data.view(Conjugated)
+    return data.view(Conjugated)
 
 
 @cache
@@ -67,39 +71,78 @@ def values(data: np.ndarray) -> np.ndarray:
     return np.conjugate(plain) if data.__class__ is Conjugated else plain
 
 
+def matrices(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right` of two matrices of one complex type that fit; either may be meant as its
+    conjugate."""
+    turned = left.__class__ is Conjugated, right.__class__ is Conjugated
+    if True in turned:
+        return of_memory(left.view(PLAIN), right.view(PLAIN), *turned)
+    if left.size * right.shape[1] < blas.SHARED:
+        return left.dot(right)
+    return blas.multiply(left, right)
+
+
+def of_memory(left: np.ndarray, right: np.ndarray, first: bool, second: bool) -> np.ndarray:
+    """The product of two matrices of one complex type that fit, conjugated as the two words say."""
+    if first is second:
+        result = matrices(left, right)
+        return np.conjugate(result, out=result) if first else result
+    if (left if first else right).size <= FEW or not right.size:
+        return _of_few(left, right, first)
+    if product_of(left.dtype) is None:
+        return matrices(*(np.conjugate(left), right) if first else (left, np.conjugate(right)))
+    result = np.empty((left.shape[0], right.shape[1]), left.dtype)
+    _one(left, right, result, (first, second))
+    return result
+
+
+def _of_few(left: np.ndarray, right: np.ndarray, first: bool) -> np.ndarray:
+    """The same where one factor of few elements is conjugated: the first, or the other one."""
+    turned = left if first else right
+    memory = SPARE.pop() if SPARE else turned
+    fits = memory.strides == turned.strides and memory.shape == turned.shape
+    if not fits or memory is turned or memory.dtype is not turned.dtype:
+        memory = np.empty_like(turned)
+    np.conjugate(turned, memory)
+    result = matrices(memory, right) if first else matrices(left, memory)
+    SPARE.append(memory)
+    return result
+
+
 def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """`left @ right` where one of them, or both, stand for their conjugates."""
     if left.__class__ is right.__class__:
-        result = np.asarray(blas.multiply(left.view(np.ndarray), right.view(np.ndarray)))
+        result = np.asarray(blas.multiply(left.view(PLAIN), right.view(PLAIN)))
         return np.conjugate(result, out=result)
-    turned = left if left.__class__ is Conjugated else right
+    first = left.__class__ is Conjugated
     fits = left.dtype == right.dtype and left.size and right.size
-    if not fits or turned.size <= FEW or product_of(left.dtype) is None:
+    few = (left if first else right).size <= FEW
+    if not fits or few or product_of(left.dtype) is None:
         return blas.multiply(values(left), values(right))
+    left, right = left.view(PLAIN), right.view(PLAIN)
     if left.ndim + right.ndim == 3:  # noqa: PLR2004
-        return _with_vector(left, right)
+        return _with_vector(left, right, first)
     rows = left[None, :] if left.ndim == 1 else left
     columns = right[:, None] if right.ndim == 1 else right
     if rows.shape[-1] != columns.shape[-2]:
-        return blas.multiply(values(left), values(right))  # which refuses
-    result = _batches(rows, columns)
+        return blas.multiply(left, right)  # which refuses
+    result = _batches(rows, columns, (first, not first))
     if left.ndim == 1:
         result = result[..., 0, :]
     return result[..., 0] if right.ndim == 1 else result
 
 
-def _with_vector(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The product of a matrix and a vector. Of a conjugated matrix, it is the conjugate of that of
-    the matrix as it lies and of the conjugated vector, which alone is copied.
+def _with_vector(left: np.ndarray, right: np.ndarray, first: bool) -> np.ndarray:
+    """The product of a matrix and a vector, of which the first or the other is conjugated. Of a
+    conjugated matrix, it is the conjugate of that of the matrix as it lies and of the conjugated
+    vector, which alone is copied.
     """
-    one, two = left.view(np.ndarray), right.view(np.ndarray)
     matrix_first = left.ndim > 1
     if matrix_first:
-        result = np.asarray(blas.multiply(one, np.conjugate(two)))
+        result = np.asarray(blas.multiply(left, np.conjugate(right)))
     else:
-        result = np.asarray(blas.multiply(np.conjugate(one), two))
-    turned = (left if matrix_first else right).__class__ is Conjugated
-    return np.conjugate(result, out=result) if turned else result
+        result = np.asarray(blas.multiply(np.conjugate(left), right))
+    return np.conjugate(result, out=result) if first is matrix_first else result
 
 
 def _call(function: Any, work: int, arguments: tuple[Any, ...]) -> None:
@@ -110,45 +153,55 @@ def _call(function: Any, work: int, arguments: tuple[Any, ...]) -> None:
         function(*arguments)
 
 
-def _batches(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _batches(left: np.ndarray, right: np.ndarray, turned: tuple[bool, bool]) -> np.ndarray:
     """The products of matrices, whose batches broadcast."""
     if right.ndim == 2 and left.ndim > 2 and left.flags.c_contiguous:
         flat = left.reshape(math.prod(left.shape[:-1]), left.shape[-1])
-        return _batches(flat, right).reshape(*left.shape[:-1], right.shape[1])
+        return _batches(flat, right, turned).reshape(*left.shape[:-1], right.shape[1])
     if left.ndim == right.ndim == 2:
         result = np.empty((left.shape[0], right.shape[1]), left.dtype)
-        _one(left, right, result)
+        _one(left, right, result, turned)
         return result
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, left.shape[-2], right.shape[-1]), left.dtype)
-    left = np.broadcast_to(left, (*batch, *left.shape[-2:]), subok=True)
-    right = np.broadcast_to(right, (*batch, *right.shape[-2:]), subok=True)
+    left = np.broadcast_to(left, (*batch, *left.shape[-2:]))
+    right = np.broadcast_to(right, (*batch, *right.shape[-2:]))
     for place in np.ndindex(batch):
-        _one(left[place], right[place], result[place])
+        _one(left[place], right[place], result[place], turned)
     return result
 
 
-def _one(left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
-    """The product of two matrices, written to row-major memory."""
-    (rows, depth), columns = left.shape, right.shape[1]
-    (one, words_left, step_left), (two, words_right, step_right) = map(_operand, (left, right))
+def _one(
+    left: np.ndarray, right: np.ndarray, result: np.ndarray, turned: tuple[bool, bool]
+) -> None:
+    """The product of two matrices, conjugated as `turned` says, written to row-major memory."""
+    depth, columns = right.shape
+    rows, size = left.shape[0], left.itemsize
+    word_left, step_left = _read(left.shape, left.strides, size, turned[0])
+    word_right, step_right = _read(right.shape, right.strides, size, turned[1])
+    if not step_left:
+        left, step_left = np.ascontiguousarray(left), depth
+    if not step_right:
+        right, step_right = np.ascontiguousarray(right), columns
     _, alpha, beta = numbers(left.dtype)
     arguments = (
-        ROW_MAJOR, words_left, words_right, rows, columns, depth, alpha,
-        address(one), step_left, address(two), step_right, beta, address(result),
-        max(columns, 1),
+        ROW_MAJOR, word_left, word_right, rows, columns, depth, alpha, address(left), step_left,
+        address(right), step_right, beta, address(result), columns or 1,
     )  # fmt: skip
     _call(product_of(left.dtype), rows * depth * columns, arguments)
 
 
-def _operand(data: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """A matrix as BLAS takes it: its memory, how it is to be read, and the step between lines."""
-    conjugated = data.__class__ is Conjugated
-    (rows, columns), (across, along), size = data.shape, data.strides, data.itemsize
+@lru_cache(1024)
+def _read(
+    shape: tuple[int, int], strides: tuple[int, int], size: int, conjugated: bool
+) -> tuple[int, int]:
+    """How BLAS is to read a matrix, and the step between its lines; 0 where these are none, so that
+    a copy in rows is read."""
+    (rows, columns), (across, along) = shape, strides
     for transposed in (False, True):
         if columns == 1 or along == size:  # in lines
             step, rest = divmod(across, size)
             if rows == 1 or (step >= columns and not rest):  # which lie apart
-                return data, WORDS[transposed, conjugated], max(step, columns)
+                return WORDS[transposed, conjugated], max(step, columns)
         rows, columns, across, along = columns, rows, along, across
-    return np.ascontiguousarray(data), WORDS[False, conjugated], columns
+    return WORDS[False, conjugated], 0

@@ -17,10 +17,11 @@ from flambeau._core import modes
 from flambeau._core.autocast import outside_regions, settings
 from flambeau._ops.elementwise.arithmetic import conj
 from flambeau._ops.launching.precision import refuse, widen
-from flambeau._ops.products import decompositions, examples
+from flambeau._ops.products import decompositions, examples, of_views  # noqa: F401  `@`
 from flambeau._ops.products.blas import SMALL, matrices, multiply, product
 from flambeau._ops.products.blas import dot as blas_dot
 from flambeau._ops.products.conjugated import Conjugated
+from flambeau._ops.products.conjugated import matrices as complex_matrices
 from flambeau._ops.products.linear import C_NAMES
 from flambeau._ops.table.dims import size_at
 from flambeau._ops.table.dispatch import otherwise
@@ -159,6 +160,8 @@ def mm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return left.dot(right)  # type: ignore[no-any-return]
         except ValueError:
             raise multipliable_error(left.shape, right.shape) from None
+    if plain and dtype.kind == "c" and left.shape[1] == right.shape[0]:
+        return complex_matrices(left, right)
     _check_mm(left, right)
     return product(left, right)
 

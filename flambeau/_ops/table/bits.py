@@ -99,7 +99,9 @@ def turned(op: Op, source: Tensor, data: np.ndarray) -> Tensor:
 
 def is_unwatched(tensor: Tensor) -> bool:
     """Whether a view of a tensor with a bit can be made by `of_memory` without a further look."""
-    return type(tensor) is BitTensor and not (modes.watch.active or is_recorded(tensor))
+    if type(tensor) is not BitTensor or modes.watch.active:
+        return False
+    return not (tensor._requires_grad or tensor._creation or rewritten.count)
 
 
 def of_memory(op: Op) -> Callable[..., Any]:

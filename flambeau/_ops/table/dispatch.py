@@ -341,7 +341,10 @@ def call_text(op: Op, *, plain: bool = False) -> str:
     lines += _run_lines(op, listed, bool(op.out) and not plain)
     lines += _record_lines(op, listed)
     if op.turn is not None:
-        lines.append(f"    set_bits(result, *op.turn({names[0]}))")
+        lines += [
+            "    if result._stored is None:",  # it was recorded without them
+            f"        set_bits(result, *op.turn({names[0]}))",
+        ]
     if op.out and not plain:
         lines += ["    if out is not None:",
                   f"        return write_out(op, out, result, ({listed},))"]  # fmt: skip

@@ -245,7 +245,8 @@ def _quickly(name: str, ranks: range) -> property:
     def quick(self: Any) -> Any:
         if self._stored.ndim not in ranks or not is_unwatched(self):
             return getattr(super(BitTensor, self), name)
-        result = transposed(self, -2, -1)
+        make = transposed.function or transposed
+        result = make(self, -2, -1)
         return result.conj() if "H" in name else result
 
     return property(quick)
