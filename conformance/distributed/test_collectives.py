@@ -30,6 +30,12 @@ def compare(program: str, size: int, seed: int = 0) -> None:
 
 def is_meant(name: str, theirs: Any, ours: Any) -> bool:
     """Whether a difference stands in docs/compatibility.md."""
+    if name.startswith("gather complex"):
+        return theirs == ["RuntimeError", "Invalid scalar type"]
+    if name == "lists":  # of tensors of different lengths
+        return theirs[1].startswith("ProcessGroupGloo::alltoall: invalid tensor size")
+    if name.startswith("reduce complex"):  # PyTorch prints the operation as a control character
+        return theirs[0] == ours[0] and theirs[1].startswith("reduce does not support")
     return False
 
 

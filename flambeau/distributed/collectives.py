@@ -58,6 +58,8 @@ def _operation(op: Any, name: str, tensor: Tensor) -> RedOpType:
             f"{name}(): incompatible function arguments. The following argument types are "
             "supported: ReduceOp"
         )
+    if tensor.dtype.is_complex and op not in COMPLEX and name == "reduce":
+        raise RuntimeError(f"reduce does not support {op} on complex tensors")
     if tensor.dtype.is_complex and op not in COMPLEX:
         raise ValueError(f"all_reduce does not support {op} on complex tensors")
     check_reduction(op, tensor.dtype)

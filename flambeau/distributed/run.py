@@ -113,15 +113,8 @@ def _command(args: argparse.Namespace) -> list[str]:
     script = [args.training_script, *args.training_script_args]
     if args.no_python:
         return script
-    return [
-        sys.executable,
-        "-u",
-        "-m",
-        "flambeau",
-        "run",
-        *(["-m"] if args.module else []),
-        *script,
-    ]
+    how = ["-m"] if args.module else []
+    return [sys.executable, "-u", "-m", "flambeau", "run", *how, *script]
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -89,9 +89,7 @@ class Workers:
 
     def _failure(self, local_rank: int, code: int) -> Failure:
         process = self._processes[local_rank]
-        message = (
-            "To see the traceback here, decorate main with elastic.multiprocessing.errors.record"
-        )
+        message = "<N/A>: torch.distributed.elastic.multiprocessing.errors.record on main tells"
         if code < 0:
             message = f"Signal {-code} ({signal.Signals(-code).name}) received by PID {process.pid}"
         told = self._error_file(local_rank)

@@ -77,7 +77,7 @@ class Inbox:
             return
         self._waiting.setdefault(key, deque()).append(receive)
 
-    def claim(self, key: Key, source: int, length: int) -> Receive | None:
+    def claim(self, key: Key, source: int, length: int, label: bytes) -> Receive | None:
         """The receive whose memory the next message of a rank may be read into."""
         with self._lock:
             for receive in self._waiting.get(key, ()):
@@ -85,6 +85,7 @@ class Inbox:
                     self._waiting[key].remove(receive)
                     if length <= len(receive.view):
                         return receive
+                    receive.label = label
                     receive.finish(_too_long(length, len(receive.view)))
                     return None
         return None

@@ -202,7 +202,7 @@ class Mesh:
         if length > LARGEST:
             raise ValueError(f"a message of {length} bytes")
         peer.key, peer.label = Key(group, kind, tag), label
-        peer.receive = self.inbox.claim(peer.key, peer.rank, length)
+        peer.receive = self.inbox.claim(peer.key, peer.rank, length, label)
         if peer.receive is None:
             peer.data = bytearray(length)
             peer.view = memoryview(peer.data)

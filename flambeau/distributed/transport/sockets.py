@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flambeau.distributed.errors import DistBackendError
 from flambeau.distributed.transport.call import Call, Pieces, Sink
 from flambeau.distributed.transport.inbox import EXCHANGE, Key, Receive
 from flambeau.distributed.transport.mesh import Mesh
@@ -33,11 +34,24 @@ class SocketExchange:
         }  # fmt: skip
         for rank, data in enumerate(send):
             if data is not None and rank != self._rank:
-                self._mesh.send(self._ranks[rank], key, call.label, data.data, call.deadline)
+                self._send(call, rank, key, data)
         for rank, receive in receives.items():
             self._wait(call, rank, receive, receives)
             call.check(receive.label, self._ranks[rank])
         sink.take(0, pieces)
+
+    def _send(self, call: Call, rank: int, key: Key, data: np.ndarray) -> None:
+        try:
+            self._mesh.send(self._ranks[rank], key, call.label, data.data, call.deadline)
+        except DistBackendError as error:
+            if time.monotonic() >= call.deadline:
+                call.late(self._ranks[rank])
+            first = next((lost for lost in self._mesh.inbox.gone if lost in self._ranks), None)
+            if first is None:
+                raise DistBackendError(
+                    f"{call.name}: Connection closed by peer: {error}"
+                ) from error
+            call.lost(first, self._mesh.inbox.gone[first])
 
     def _room(self, sink: Sink, rank: int) -> np.ndarray | None:
         if rank == self._rank or sink.sizes[rank] < 0:
@@ -53,12 +67,17 @@ class SocketExchange:
     def _wait(self, call: Call, rank: int, receive: Receive, all_of: dict[int, Receive]) -> None:
         while not receive.done.wait(LOOK):
             for other, each in all_of.items():
-                if each.error is not None:
-                    call.lost(self._ranks[other], self._reason(other, each))
+                self._check(call, other, each)
             if time.monotonic() >= call.deadline:
                 call.late(self._ranks[rank])
-        if receive.error is not None:
-            call.lost(self._ranks[rank], self._reason(rank, receive))
+        self._check(call, rank, receive)
+
+    def _check(self, call: Call, rank: int, receive: Receive) -> None:
+        if receive.error is None:
+            return
+        if receive.label:
+            call.check(receive.label, self._ranks[rank])
+        call.lost(self._ranks[rank], self._reason(rank, receive))
 
     def _reason(self, rank: int, receive: Receive) -> str:
         return self._mesh.inbox.gone.get(self._ranks[rank], str(receive.error))
