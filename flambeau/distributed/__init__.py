@@ -1,7 +1,6 @@
-"""`torch.distributed`, as far as a single process without a process group needs it.
+"""`torch.distributed`: programs of several processes.
 
-`is_available()` is False. Names by which libraries annotate and compare are there; what would need
-a process group raises what PyTorch raises before `init_process_group`, which itself is missing.
+How it works: docs/distributed.md. What PyTorch has and this has not raises an error that names it.
 """
 
 from __future__ import annotations
@@ -13,26 +12,49 @@ from flambeau._core.missing import missing
 from flambeau.distributed.absent import make_modules
 from flambeau.distributed.distributed_c10d import (
     Backend,
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    FileStore,
     GroupMember,
+    HashStore,
+    P2POp,
+    PrefixStore,
     ProcessGroup,
+    QueueEmptyError,
+    RedOpType,
     ReduceOp,
+    Store,
+    TCPStore,
     Work,
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
     all_gather_object,
     all_reduce,
+    all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
+    default_pg_timeout,
     destroy_process_group,
     gather,
     gather_object,
     get_backend,
+    get_backend_config,
+    get_default_backend_for_device,
+    get_global_rank,
+    get_group_rank,
+    get_pg_count,
+    get_process_group_ranks,
     get_rank,
     get_world_size,
     group,
+    init_process_group,
     irecv,
     is_backend_available,
     is_gloo_available,
@@ -44,19 +66,26 @@ from flambeau.distributed.distributed_c10d import (
     isend,
     monitored_barrier,
     new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
     recv,
+    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
+    register_rendezvous_handler,
+    rendezvous,
     scatter,
     scatter_object_list,
     send,
+    send_object_list,
+    split_group,
 )
 
 
 def is_available() -> bool:
-    """Whether processes can be joined to a group: they cannot."""
-    return False
+    """Whether processes can be joined to a group: they can."""
+    return True
 
 
 def is_torchelastic_launched() -> bool:

@@ -1,0 +1,106 @@
+"""Many arrays into one: sums and their like, always in the order of the ranks.
+
+float16 and bfloat16 are computed in float32 and rounded once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._core import dtype as dt
+from flambeau._runtime.cpu import quietly
+from flambeau.distributed.reduce_op import RedOpType
+from flambeau.distributed.transport.call import Pieces
+
+FUNCTIONS: dict[RedOpType, np.ufunc] = {
+    RedOpType.SUM: np.add, RedOpType.AVG: np.add, RedOpType.PRODUCT: np.multiply,
+    RedOpType.MIN: np.minimum, RedOpType.MAX: np.maximum, RedOpType.BAND: np.bitwise_and,
+    RedOpType.BOR: np.bitwise_or, RedOpType.BXOR: np.bitwise_xor,
+}  # fmt: skip
+BITWISE = frozenset((RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR))
+
+
+def check(operation: RedOpType, element: dt.dtype) -> None:
+    """Raise what PyTorch raises if elements of a type cannot be reduced in this way."""
+    if operation is RedOpType.PREMUL_SUM:
+        raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo")
+    if element.itemsize == 1 and element.is_floating_point:
+        raise RuntimeError("Invalid scalar type")
+    is_inexact = element.is_floating_point or element.is_complex
+    if operation in BITWISE and is_inexact:
+        raise RuntimeError(f"Cannot use ReduceOp.{operation.name} with non-integral dtype")
+    if operation is RedOpType.AVG and not is_inexact:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {element.scalar_name}"
+        )
+
+
+class Fold:
+    """Reduces what comes from all ranks, and one's own, into an array.
+
+    Args:
+        own: this process's elements, one-dimensional. out: the result, which may be `own`.
+        rank: this process's. size: how many processes there are.
+    """
+
+    def __init__(self, operation: RedOpType, own: np.ndarray, out: np.ndarray, rank: int,
+                 size: int) -> None:  # fmt: skip
+        self._operation, self._own, self._out, self._rank = operation, own, out, rank
+        self._count = size
+        self._itemsize = own.dtype.itemsize
+        self._is_half = own.dtype in dt.NUMPY_HALVES
+        self.sizes = [own.nbytes] * size
+        self.buffers: Pieces = [None] * size
+
+    @quietly
+    def take(self, start: int, pieces: Pieces) -> None:
+        """Reduce a part of the elements."""
+        count = max((piece.size for piece in pieces if piece is not None), default=self._own.nbytes)
+        part = slice(start // self._itemsize, (start + count) // self._itemsize)
+        own = self._own[part]
+        values = [own if piece is None else piece.view(own.dtype) for piece in pieces]
+        if not own.size:
+            return
+        if self._is_half:
+            self._out[part] = self._reduced([each.astype(np.float32) for each in values], None)
+        elif self._rank < 2 or not np.may_share_memory(self._own, self._out):
+            self._reduced(values, self._out[part])
+        else:
+            self._out[part] = self._reduced(values, None)
+
+    def _reduced(self, values: Sequence[np.ndarray], out: np.ndarray | None) -> np.ndarray:
+        """The values reduced, in `out`, which may be one of the first two, or in new memory."""
+        function: Any = FUNCTIONS[self._operation]
+        if len(values) == 1:
+            total = values[0] if out is None else out
+            if out is not None and out is not values[0]:
+                out[...] = values[0]
+        else:
+            total = function(values[0], values[1], out=out)
+        for value in values[2:]:
+            function(total, value, out=total)
+        if self._operation is RedOpType.AVG and self._count > 1:
+            np.divide(total, self._count, out=total)
+        return total
+
+
+class Copies:
+    """Copies what comes into an array for each rank; None: nothing is expected from it."""
+
+    def __init__(self, arrays: Pieces) -> None:
+        self.buffers = arrays
+        self.sizes = [-1 if array is None else array.size for array in arrays]
+
+    def take(self, start: int, pieces: Pieces) -> None:
+        """Copy what does not lie there yet."""
+        for array, piece in zip(self.buffers, pieces, strict=True):
+            if array is not None and piece is not None and piece is not array:
+                array[start : start + piece.size] = piece
+
+
+def nothing(size: int) -> Copies:
+    """Where nothing is expected from anybody."""
+    return Copies([None] * size)

@@ -1,0 +1,90 @@
+"""One collective call, as a transport sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import numpy as np
+
+from flambeau.distributed.errors import DistBackendError
+
+LABEL = 56
+"""Bytes that tell what a process called, so that calls that do not match are found out."""
+Pieces = Sequence["np.ndarray | None"]
+"""Bytes for, or from, each rank of a group."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What every process of a group has to know alike.
+
+    name: of the collective. detail: what has to agree, such as the type of elements.
+    largest: bytes of the largest piece that goes from one process to another.
+    same: whether each process sends the same bytes to all.
+    """
+
+    name: str
+    detail: str
+    largest: int
+    same: bool
+    timeout: float
+    deadline: float
+
+    @property
+    def label(self) -> bytes:
+        """The call in so many bytes."""
+        text = f"{self.name} {self.detail} {self.largest}".encode()
+        return text[:LABEL].ljust(LABEL, b"\0")
+
+    def check(self, other: bytes, rank: int) -> None:
+        """Raise DistBackendError if another process called something else."""
+        if other != self.label:
+            theirs, ours = (text.rstrip(b"\0").decode() for text in (other, self.label))
+            raise DistBackendError(
+                f"{self.name}: rank {rank} called something else at the same time: its call is "
+                f"({theirs}), this one is ({ours})"
+            )
+
+    def late(self, rank: int) -> NoReturn:
+        """Raise the error that a process did not come in time."""
+        raise DistBackendError(
+            f"Timed out waiting {round(self.timeout * 1000)}ms for {self.name} operation to "
+            f"complete: rank {rank} has not come"
+        )
+
+    def lost(self, rank: int, reason: str) -> NoReturn:
+        """Raise the error that a process is gone."""
+        raise DistBackendError(f"{self.name}: Connection closed by peer: rank {rank} {reason}")
+
+
+def new_call(name: str, detail: str, largest: int, same: bool, timeout: float) -> Call:
+    """A call that begins now."""
+    return Call(name, detail, largest, same, timeout, time.monotonic() + timeout)
+
+
+class Sink(Protocol):
+    """What happens to bytes that come in."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """How many bytes come from each rank; -1: nothing is waited for."""
+
+    @property
+    def buffers(self) -> Pieces:
+        """Where they are to lie, if that is all; else None for each rank."""
+
+    def take(self, start: int, pieces: Pieces) -> None:
+        """Use pieces of bytes, the first of which is that at `start` of what each rank sends."""
+
+
+class Exchange(Protocol):
+    """Moves bytes between all processes of a group. All of them call it, in the same order."""
+
+    def run(self, call: Call, send: Pieces, sink: Sink) -> None:
+        """Send `send[r]` to each rank r and hand to `sink` what they send."""
+
+    def close(self) -> None:
+        """Give memory and connections back."""
