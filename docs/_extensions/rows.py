@@ -9,6 +9,7 @@ import textwrap
 from docstring_text import inline
 from formulas import latex, size
 
+from flambeau._commands.row_facts import facts
 from flambeau._ops.table.op import BY_NAME, Op
 from flambeau.debug.kernel_text import expression, text_of
 
@@ -21,6 +22,8 @@ KINDS = {
     "factory": "makes a new tensor",
 }
 LONGEST_FORMULA = 60
+SHOWN = ("called", "operators", "types", "autocast", "gradient", "forward mode", "vmap", "meta",
+         "below autograd")  # fmt: skip
 
 
 def section(op: Op) -> list[str]:
@@ -29,8 +32,7 @@ def section(op: Op) -> list[str]:
         _literal(f"{op.text}", "text"),
         [f"This overload is {KINDS[op.kind]}.", ""],
         _formula(op),
-        _gradient(op),
-        _precision(op),
+        _facts(op),
         _body(op),
         _kernel(op),
     ]
@@ -56,27 +58,12 @@ def _formula(op: Op) -> list[str]:
     return [f".. math:: {latex(found)}", ""] if size(found) <= LONGEST_FORMULA else []
 
 
-def _gradient(op: Op) -> list[str]:
-    if not op.backward:
-        return [] if op.kind == "composite" else ["It has no gradient.", ""]
-    if op.underived:
-        return ["It has no derivative, and says so in backward.", ""]
-    keys = [", ".join(key) if isinstance(key, tuple) else key for key in op.backward]
-    listed = ", ".join(f"``{key}``" for key in keys)
-    return [f"Gradients of {listed}; recorded as ``{op.node}``.", ""]
-
-
-def _precision(op: Op) -> list[str]:
-    lines = []
+def _facts(op: Op) -> list[str]:
+    """What follows from the row: a line each."""
+    lines = [f"* **{title}**: {inline(words)}" for title, words in facts(op) if title in SHOWN]
     if op.dtypes:
-        lines.append(f"Types: {inline(op.dtypes)}.")
-    if op.autocast:
-        lines.append(f"Under autocast: ``{op.autocast}``.")
-    if op.inplace or op.in_place:
-        lines.append(f"In place: ``Tensor.{op.name}_``.")
-    if op.out:
-        lines.append("Takes ``out=``.")
-    return [" ".join(lines), ""] if lines else []
+        lines.append(f"* **types**: {inline(op.dtypes)}")
+    return [*lines, ""]
 
 
 def _body(op: Op) -> list[str]:

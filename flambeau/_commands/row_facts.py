@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flambeau._compiler import expr, loops, numpy_source, row_numpy, row_text
+from flambeau._compiler import numpy_source, row_numpy
 from flambeau._compiler.fuse import plan
-from flambeau._compiler.kernel_source import NoForm
-from flambeau._compiler.types import f32
 from flambeau._ops.table import pointwise
 from flambeau._ops.table.op import BY_NAME, UNKNOWN, Folded, Op
 from flambeau._ops.transforms import batch_rules
+from flambeau.debug.kernel_text import expression, text_of
 from flambeau.jit.operators import implied, naming, table
 
 ROOT = Path(__file__).parents[2]
@@ -60,31 +59,19 @@ def texts(op: Op) -> Iterator[tuple[str, str]]:
     yield "row", source(op)
     if op.kind == "pointwise":
         names = pointwise.Kernels(op).names
-        expression = expr.trace(op.body, names)
-        yield "NumPy", numpy_source.render(expression, names)
-        kernel = _pointwise_kernel(op, expression, names)
-        if kernel:
-            yield "kernel", kernel
+        yield "NumPy", numpy_source.render(expression(op), names)
     if op.formula is not None:
         found = plan(op.formula, tuple(op.formula.kinds.items()))
         yield "NumPy", row_numpy.render(found, list(op.formula.kinds))
-        yield "kernel", row_text.along_text(found)
+    kernel = text_of(op)
+    if kernel:
+        yield "kernel", kernel
 
 
 def source(op: Op) -> str:
     """The row as it is written."""
     function = op.formula.function if op.formula is not None else op.body
     return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
-
-
-def _pointwise_kernel(op: Op, expression: Any, names: list[str]) -> str:
-    inputs = tuple(loops.Operand(name, f32, "C") for name in names)
-    results = (loops.Operand("out", f32, "C"),)
-    loop = loops.Loop(op.name, (expression,), tuple(names), f32, inputs, results, flat=True)
-    try:
-        return str(loops.span(loop)[0].source)
-    except NoForm:
-        return ""
 
 
 def _place(op: Op) -> str:
