@@ -20,7 +20,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 REFUSED_NAMES = re.compile(
-    r"aten::(save|from_file|record_stream|_print|_foobar|_test_|_foreach_|_fused_|_amp_|_nested_(?!tensor_from_mask)|_cudnn"
+    r"aten::(save|from_file|record_stream|_print|_foobar|_test_|_fused_|_amp_|_nested_(?!tensor_from_mask)|_cudnn"
     r"|_cufft|_sparse_semi|_mps|mps_|miopen|mkldnn|cudnn|fbgemm|quantize|_quantized|q_|to_mkldnn|_mkldnn"
     r"|_test|_flash|_efficient_attention|_triton|_philox|_lstm_mps|_thnn_fused|owner|is_owner|to_here"
     r"|local_value|confirmed_by_owner|_make_dep|data_ptr|_scaled_|_weight_int|fake_quant"
