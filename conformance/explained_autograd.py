@@ -287,4 +287,26 @@ AUTOGRAD = (
         case=r"(lu_factor|linalg\.lu|lu_solve|solve_triangular)",
         detail="^.*nan.* for .*nan",
     ),
+    Explained(
+        "The node of `vander`",
+        "of a write to a part of it",
+        "of `cat`",
+        group="^name",
+        case=r"vander\(",
+        detail="^CatBackward0 for .*CopySlices",
+    ),
+    Explained(
+        "What `resize` and `resize_as` (not in place, deprecated) return",
+        "a view by a custom function, which dies with any write to the memory",
+        "an ordinary view",
+        case=r"\.resize(_as)?\(",
+        detail="of Resize is a view",
+    ),
+    Explained(
+        "The node of a product of a vector and a matrix, as its hooks see it",
+        "that of `squeeze`, with one operand",
+        "that of the product, with two",
+        group="^number of values",
+        case=r"( @ |matmul\().*grad_fn\.register",
+    ),
 )

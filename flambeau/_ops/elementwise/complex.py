@@ -168,7 +168,7 @@ add_primitive("conjugate_copy", _copied_conjugate)
 
 @pointwise("_conj_physical(Tensor self) -> Tensor", node="ConjPhysicalBackward0", out_type=FOUND,
            backward={
-    "self": lambda grad: ops._conj_physical(grad),
+    "self": lambda grad: ops.conj_physical(grad),
 })  # fmt: skip
 def conj_copy(self: Any) -> Any:
     """The conjugate in new memory."""

@@ -67,6 +67,11 @@ class Formula:
         self.names = list(inspect.signature(function).parameters)
 
 
+def shown_type(argument: Argument) -> str:
+    """The type of a plain argument, with the length of a list that a number may stand for."""
+    return f"{argument.type}[{argument.length}]" if argument.length else argument.type
+
+
 class Plan:
     """What recording and backward of a row have to do."""
 
@@ -74,7 +79,7 @@ class Plan:
         op.check()
         self.op = op
         self.arguments = {argument.name: argument for argument in op.schema.arguments}
-        self.types = {argument.name: argument.type for argument in op.schema.arguments}
+        self.types = {argument.name: shown_type(argument) for argument in op.schema.arguments}
         self.results = result_names(op)
         self.formulas = [Formula(key, f) for key, f in (op.backward or {}).items()]
         wanted = {name for formula in self.formulas for name in formula.targets}
