@@ -11,7 +11,7 @@ from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import tensors_in
 from flambeau.autograd.engine import wanted_edges
 from flambeau.autograd.graph import Node, output_node
-from flambeau.autograd.history import bump, edge_of, rebase
+from flambeau.autograd.history import Nowhere, bump, edge_of, rebase
 
 FALLBACK = "derivative for aten::{name} is not implemented"
 """What torch says of operators that it has no formula for."""
@@ -32,9 +32,14 @@ class NotDerived(Node):
 
     def apply(self, grad: Any) -> tuple[Any, ...]:
         kind, text = self.error
-        if kind is NotImplementedError and all(edge is None for edge in wanted_edges(self)):
+        if kind is NotImplementedError and all(map(leads_nowhere, wanted_edges(self))):
             return (None,) * len(self.edges)  # the formula would not be asked for
         raise kind(text)
+
+
+def leads_nowhere(edge: Any) -> bool:
+    """Whether nobody gets what is sent to an edge."""
+    return edge is None or type(edge) is Nowhere
 
 
 _TITLED: dict[str, type[NotDerived]] = {}
