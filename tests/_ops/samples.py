@@ -260,6 +260,8 @@ LINES: list[tuple[str, list[Any]]] = [
     ("linalg.linalg_solve_ex", [[R(2, 2), R(2, 3)], call(R(2, 2), R(3, 2), left=False)]),
     ("linalg.linalg_solve_triangular",
      [call(R(2, 2), R(2, 3), upper=True), call(R(2, 2), R(3, 2), upper=False, left=False)]),
+    ("triangular_solve", [[R(2, 3), R(2, 2)], [R(2, 3), R(2, 2), False, True],
+                          [R(2, 1), R(3, 2, 2), True, False, True]]),
     # ---- networks
     ("glu", [[R(2, 4)], [R(4, 2), 0]]),
     ("rrelu_with_noise", [[R(2, 3), N(U(2, 3))]]),

@@ -86,7 +86,8 @@ def of_one_size(input: Any, target: Any) -> Any:
         "Please ensure they have the same size.",
         stacklevel=3,
     )
-    return ops.broadcast_tensors(input, target)
+    one, other = ops.broadcast_tensors(input, target)
+    return one, other
 
 
 # ---- what kernels share
