@@ -239,19 +239,3 @@ def any_hook_passes_over_what_does_not_learn(t):
     except AssertionError as error:
         seen.append(str(error))
     return seen
-
-
-def losses_of_two_sizes_in_scripts(t):
-    import warnings
-
-    F = t.nn.functional
-
-    def losses(x: t.Tensor, y: t.Tensor):
-        return F.mse_loss(x, y) + F.smooth_l1_loss(x, y) + F.huber_loss(x, y) + F.l1_loss(x, y)
-
-    x, y = t.ones(2, 3, requires_grad=True), t.zeros(3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loss = losses(x, y)
-    loss.backward()
-    return loss, x.grad
