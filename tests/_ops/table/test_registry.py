@@ -84,6 +84,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 @pytest.mark.parametrize(("name", "position", "sample"), CASES)
 def test_gradient(name: str, position: int, sample: Sample) -> None:
     need_kernels(name)
