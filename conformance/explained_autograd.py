@@ -309,4 +309,10 @@ AUTOGRAD = (
         group="^number of values",
         case=r"( @ |matmul\().*grad_fn\.register",
     ),
+    Explained(
+        "Whether results of `torch._foreach_*` require grad, where only some of the list do",
+        "all or none: one node for the list",
+        "each as its operand",
+        group=r"^requires_grad \| (\w+, )*_foreach_",
+    ),
 )
