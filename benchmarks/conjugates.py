@@ -65,12 +65,12 @@ def compare(torch: Any) -> None:
 
 
 SIZES = (1, 3, 8, 16, 32, 64, 128, 256, 512)
-ROUNDS = 60
+ROUNDS = 300
 
 
 def least(steps: list[Callable[[], Any]]) -> list[float]:
     """The least seconds per step, from alternating rounds."""
-    counts = [steps_for(step, 0.005) for step in steps]
+    counts = [steps_for(step, 0.001) for step in steps]
     rounds = [[once(*pair) for pair in zip(steps, counts, strict=True)] for _ in range(ROUNDS)]
     return [min(times) for times in zip(*rounds, strict=True)]
 

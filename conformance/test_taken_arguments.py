@@ -53,6 +53,12 @@ EXPRESSIONS = (
     "torch.UntypedStorage(3, device='xpu')",
     "torch.UntypedStorage(3, device='cpu').nbytes()",
     "torch.ones(2).untyped_storage().type(torch.UntypedStorage).tolist()",
+    # what is switched off
+    "torch.compile(abs, disable=True) is abs",
+    "torch.compile(disable=True, fullgraph=True)(abs) is abs",
+    "torch.compile(3, disable=True)",
+    "torch.nn.Linear(1, 1).compile(disable=True)",
+    "isinstance(torch.compile(torch.nn.Linear(1, 1), disable=True), torch.nn.Linear)",
     # numbers beyond a type
     "torch.full((2,), 1e6, dtype=torch.float16)",
     "torch.full((1,), 1e6, dtype=torch.float16)",

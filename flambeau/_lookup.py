@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau._core.absent import absent_class, absent_function
+from flambeau._core.absent import absent_class
 from flambeau._core.absent_modules import find_absent
 from flambeau._core.missing import missing
 from flambeau._ops.table.namespace import get
@@ -102,7 +102,7 @@ def find(name: str) -> Any:
     if name in MODULES and importlib.util.find_spec(f"flambeau.{name}"):
         return importlib.import_module(f"flambeau.{name}")
     if name == "compile":  # libraries take it before they know whether they will call it
-        return absent_function("torch.compile")
+        return importlib.import_module("flambeau.compiler").compile
     if name in SYMBOLS:
         return absent_class(f"torch.{name}")
     absent = find_absent(f"flambeau.{name}")

@@ -1,7 +1,7 @@
 """`torch.compiler`: what programs ask and tell a compiler of Python, which flambeau has not.
 
-`torch.compile` is missing; so nothing is ever being compiled, and marks on functions change
-nothing.
+`torch.compile` is missing, but for `disable=True`, with which nothing is to be compiled; so nothing
+is ever being compiled, and marks on functions change nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,41 @@ from typing import Any, TypeVar
 from flambeau._core.missing import missing
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable",
+    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
     "is_compiling", "is_dynamo_compiling", "is_exporting", "reset",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: Any = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Any:
+    """`torch.compile` where it is switched off: with `disable=True` a function or module is
+    returned as it is. Without `model`: a decorator.
+
+    Raises:
+        NotImplementedInFlambeau: something is to be compiled.
+        AssertionError: it can't be called.
+    """
+    if not disable:
+        missing("torch", "compile")
+    if model is None:
+        return lambda function: compile(function, disable=True)
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    return model
 
 
 def is_compiling() -> bool:

@@ -110,7 +110,15 @@ def unread_names(code: CodeType) -> list[str]:
 def _refuses(node: ast.FunctionDef) -> bool:
     """Whether a function does nothing but raise, or has no code at all, as protocols have."""
     body = [part for part in node.body if not _is_text(part)]
-    return not body or isinstance(body[0], ast.Raise)
+    return not body or isinstance(body[0], ast.Raise) or _names_itself(body[0])
+
+
+def _names_itself(part: ast.stmt) -> bool:
+    """Whether a statement is the error of what is missing."""
+    called = (
+        part.value.func if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) else None
+    )
+    return isinstance(called, ast.Name) and called.id in ("missing", "refuse")
 
 
 def _is_text(part: ast.stmt) -> bool:

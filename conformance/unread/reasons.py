@@ -39,9 +39,11 @@ REASONS = (
         r"torch\.hub\.(download_url_to_file|help|list|load)\.\w+",
     ),
     Reason(
-        "`torch.compile`, `torch.compiler.disable`; `is_backend_available`, `ProcessGroup`",
+        "`torch.compile` but for `disable`, `torch.compiler.disable`; `is_backend_available`, "
+        "`ProcessGroup`",
         "nothing is compiled, and no backend is there: the class raises, whatever it is given",
-        r"torch\.(compile|compiler\.disable|distributed\.(ProcessGroup\.__init__|is_backend_available))\.\w+",
+        r"torch\.((compiler\.)?compile\.(?!disable)|compiler\.disable\.|"
+        r"distributed\.(ProcessGroup\.__init__|is_backend_available)\.)\w+",
     ),
     Reason(
         "`_stacklevel`, `allow_override` of `register_fake`; `keys` of `OpOverload.redispatch`",
