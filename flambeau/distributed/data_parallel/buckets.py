@@ -20,7 +20,7 @@ class GradBucket:
 
     def __init__(self, index: int, parameters: Sequence[Tensor]) -> None:
         self._index, self._parameters = index, list(parameters)
-        sizes = [parameter.numel() for parameter in parameters]  # type: ignore[attr-defined]
+        sizes = [parameter.numel() for parameter in parameters]
         first = parameters[0]
         self._buffer: Any = ops.zeros(sum(sizes), dtype=first.dtype, device=first.device)
         self._starts = [sum(sizes[:i]) for i in range(len(sizes))]

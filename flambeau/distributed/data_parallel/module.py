@@ -16,8 +16,8 @@ from flambeau.distributed.world import the_group
 from flambeau.nn.module import Module
 
 NOT_NEEDED = (
-    "DistributedDataParallel is not needed when a module doesn't have any parameters that require "
-    "a gradient."
+    "DistributedDataParallel is not needed when a module doesn't have any parameter that "
+    "requires a gradient."
 )
 
 

@@ -54,14 +54,14 @@ class Reducer:
         self._divisor = group.size()
         self._hook: Hook | None = None
         self._hook_state: Any = None
-        self._used = ops.zeros(len(self._parameters), dtype=ops.ones(1).int().dtype)  # type: ignore[attr-defined]
+        self._used = ops.zeros(len(self._parameters), dtype=ops.ones(1).int().dtype)
         self._finds_unused = False
         self._is_first = True
         self._expected: list[int] | None = None
         self._reset()
         self._active = False
         self._handles = [
-            parameter.register_post_accumulate_grad_hook(self._hook_of(number))  # type: ignore[attr-defined]
+            parameter.register_post_accumulate_grad_hook(self._hook_of(number))
             for number, parameter in enumerate(self._parameters)
         ]
 
@@ -103,10 +103,10 @@ class Reducer:
         self._reset()
         self._active = True
         self._finds_unused = used is not None
-        self._used.zero_()  # type: ignore[attr-defined]
-        for number in range(len(self._parameters)) if used is not None else ():
-            if number not in used:
-                self._mark_ready(number)
+        self._used.zero_()
+        everything = set(range(len(self._parameters)))
+        for number in sorted(everything - (everything if used is None else used)):
+            self._mark_ready(number)
 
     def pause(self) -> None:
         """The next backward pass is not averaged: gradients only add up."""

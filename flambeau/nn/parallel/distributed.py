@@ -6,11 +6,11 @@ from typing import Any
 
 from flambeau._core.missing import missing
 
-__all__ = ["DistributedDataParallel"]
+NAME = "DistributedDataParallel"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "DistributedDataParallel":
+    if name == NAME:
         from flambeau.distributed.data_parallel import DistributedDataParallel
 
         globals()[name] = DistributedDataParallel
