@@ -136,7 +136,7 @@ def test_torchrun_and_modules(provided: Environment, tmp_path: Path):
     assert provided(torchrun, *words).splitlines() == expected
     assert provided("-m", "torch.distributed.run", *words).splitlines() == expected
     several = ["--nproc-per-node", "2", *words[1:]]
-    assert provided(torchrun, *several).splitlines().count("True __main__") == 2
+    assert provided(torchrun, *several).count("2.0") == 2  # their lines may mix
 
 
 def test_the_wheel_project_says_the_same():

@@ -19,7 +19,7 @@ import sys, torch, torch.distributed as dist
 dist.init_process_group()
 x = torch.ones(3) * (dist.get_rank() + 1)
 dist.all_reduce(x)
-print(dist.get_rank(), x.tolist(), sys.argv[1:])
+sys.stdout.write(f"{dist.get_rank()} {x.tolist()} {sys.argv[1:]}\n")  # one write
 dist.destroy_process_group()
 """
 FAILS = """
@@ -31,7 +31,7 @@ def main():
         raise ValueError("the words of rank 1")
     if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
         time.sleep(1000)
-    print("restarted")
+    sys.stdout.write("restarted\n")  # one write
 main()
 """
 
