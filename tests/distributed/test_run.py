@@ -14,7 +14,7 @@ import pytest
 from flambeau.distributed.transport.peers import trouble
 
 ROOT = Path(__file__).parents[2]
-SUMS = """
+SUMS = r"""
 import sys, torch, torch.distributed as dist
 dist.init_process_group()
 x = torch.ones(3) * (dist.get_rank() + 1)
@@ -22,7 +22,7 @@ dist.all_reduce(x)
 sys.stdout.write(f"{dist.get_rank()} {x.tolist()} {sys.argv[1:]}\n")  # one write
 dist.destroy_process_group()
 """
-FAILS = """
+FAILS = r"""
 import os, sys, time
 from torch.distributed.elastic.multiprocessing.errors import record
 @record
