@@ -27,7 +27,7 @@ LAYERS = [
     {"_ops"},
     {"cuda"},
     {
-        "nn", "optim", "amp", "utils", "serialization", "testing", "distributed",
+        "nn", "optim", "amp", "utils", "serialization", "testing",
         "linalg", "fft", "special", "random", "version", "backends", "types",
         "distributions", "overrides", "hub", "compiler", "storage", "futures",
         "masked", "signal", "cpu", "return_types", "functional", "accelerator", "mps", "mtia",
@@ -35,7 +35,7 @@ LAYERS = [
     },
     {
         "jit", "func", "multiprocessing", "profiler", "fx", "_dynamo",
-        "ao",
+        "ao", "distributed",
     },
     {"debug", "library", "_C", "_jit_internal"},
     {
@@ -52,6 +52,11 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("serialization/rebuild.py", "nn"): "a file may hold Parameters; nn is loaded when one is met",
     ("jit/annotations.py", "_jit_internal"): "marks of types have two homes in PyTorch",
     ("utils/model_zoo.py", "hub"): "an older name of what torch.hub loads",
+    (
+        "nn/parallel/distributed.py",
+        "distributed.data_parallel",
+    ): "torch.nn.parallel is its home in PyTorch; loaded when it is asked for",
+    ("utils/data/distributed.py", "distributed"): "a sampler asks the group of processes, if any",
     ("hub.py", "serialization"): "torch.hub loads the checkpoints that it fetches",
     ("optim/swa_utils.py", "nn"): "an averaged model is a module; loaded when it is asked for",
     (

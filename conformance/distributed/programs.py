@@ -43,15 +43,19 @@ def reductions(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: i
                 own = numbers(torch, name, shape, rank)
                 record(f"all_reduce {name} {op_name} {shape}",
                        changed(lambda x, op=op: dist.all_reduce(x, op), own))  # fmt: skip
-            last = size - 1
             own = numbers(torch, name, (3,), rank)
             record(f"reduce {name} {op_name}",
-                   lambda x=own, op=op: (dist.reduce(x, last, op), x)[rank == last])  # fmt: skip
+                   lambda x=own, op=op: _of_root(dist.reduce, x, size - 1, op, rank))  # fmt: skip
     for name in ("float32", "int64", "bfloat16", "complex64"):
         own = numbers(torch, name, (LARGE,), rank)
         record(f"large {name}", changed(lambda x: dist.all_reduce(x), own))
         own = numbers(torch, name, (LARGE,), rank)
         record(f"large reduce {name}", lambda own=own: (dist.reduce(own, 0), own)[rank == 0])
+
+
+def _of_root(reduce: Any, tensor: Any, root: int, op: Any, rank: int) -> Any:
+    reduce(tensor, root, op)
+    return tensor if rank == root else None
 
 
 def movements(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
@@ -245,3 +249,153 @@ def errors(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) 
     record("gather_list", lambda: dist.gather(x, wrong, 0))
     record("scatter_list", lambda: dist.scatter(x, wrong, 0))
     record("objects", lambda: dist.scatter_object_list([], None, 0))
+
+
+def model(torch: Any, seed: int) -> Any:
+    """A small model with a buffer; its numbers are made of whole ones."""
+    net = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Tanh(), torch.nn.Linear(8, 3)
+    )
+    with torch.no_grad():
+        for number, parameter in enumerate(net.parameters()):
+            values = torch.arange(parameter.numel()) * (number + 3 + seed) % 7 - 3
+            parameter.copy_((values / 8).reshape(parameter.shape))
+    return net
+
+
+def rounded(tensor: Any) -> Any:
+    """Numbers that may differ by rounding."""
+    return None if tensor is None else {"close": tensor.detach().double().flatten().tolist()}
+
+
+def batch(torch: Any, rank: int, step: int) -> Any:
+    """What a rank computes with in a step."""
+    return (torch.arange(24.0) * (rank + 2) + step).reshape(6, 4) % 5 / 4
+
+
+def _train(torch: Any, net: Any, rank: int, record: Any, label: str) -> None:
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for step in range(3):
+        optimizer.zero_grad(set_to_none=step != 1)
+        loss = net(batch(torch, rank, step)).square().mean()
+        loss.backward()
+        record(f"{label} {step} loss", lambda x=loss: rounded(x))
+        record(f"{label} {step} grads", lambda: [rounded(p.grad) for p in net.parameters()])
+        optimizer.step()
+    record(f"{label} end", lambda: [rounded(x) for x in net.state_dict().values()])
+
+
+def data_parallel(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Training with DistributedDataParallel, in all of its ways."""
+    parallel = torch.nn.parallel.DistributedDataParallel
+    ways: list[dict[str, Any]] = [
+        {}, {"gradient_as_bucket_view": True}, {"broadcast_buffers": False},
+        {"bucket_cap_mb": 1e-4},
+        {"find_unused_parameters": True}, {"static_graph": True},
+        {"static_graph": True, "gradient_as_bucket_view": True},
+    ]  # fmt: skip
+    for way in ways:
+        _train(torch, parallel(model(torch, rank), **way), rank, record, str(way))
+    net = parallel(model(torch, rank))
+    with net.no_sync():
+        net(batch(torch, rank, 0)).sum().backward()
+        record("no_sync", lambda: [rounded(p.grad) for p in net.parameters()])
+    net(batch(torch, rank, 1)).sum().backward()
+    record("after no_sync", lambda: [rounded(p.grad) for p in net.parameters()])
+    record("names", lambda: list(net.state_dict()))
+
+
+class Branches:
+    """Makes a model that uses one of two layers in each rank."""
+
+    def __new__(cls, torch: Any) -> Any:
+        class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.layers = torch.nn.ModuleList(torch.nn.Linear(4, 2) for _ in range(3))
+                with torch.no_grad():
+                    for number, parameter in enumerate(self.parameters()):
+                        parameter.fill_((number + 1) / 8)
+
+            def forward(self, x: Any, which: int) -> Any:
+                return self.layers[which](x)
+
+        return Model()
+
+
+def unused(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Parameters that some ranks, or all, do not use."""
+    parallel = torch.nn.parallel.DistributedDataParallel
+    net = parallel(Branches(torch), find_unused_parameters=True)
+    for step in range(3):
+        net.zero_grad(set_to_none=step != 2)
+        net(batch(torch, rank, step), (rank + step) % 2).sum().backward()
+        record(f"unused {step}", lambda: [rounded(p.grad) for p in net.parameters()])
+    net = parallel(Branches(torch))
+    net(batch(torch, rank, 0), 0).sum().backward()
+    record("not finished", lambda: net(batch(torch, rank, 0), 0))
+    record("nothing to train", lambda: parallel(torch.nn.ReLU()))
+
+
+def hooks(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Communication hooks, ours and one of the program."""
+    if torch.__name__ == "torch":
+        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+    else:
+        from flambeau.distributed.algorithms.ddp_comm_hooks import default_hooks
+    names = ("allreduce_hook", "fp16_compress_hook")
+    for name in names:
+        net = torch.nn.parallel.DistributedDataParallel(model(torch, rank))
+        net.register_comm_hook(None, getattr(default_hooks, name))
+        _train(torch, net, rank, record, name)
+    net = torch.nn.parallel.DistributedDataParallel(model(torch, rank))
+    wrapped = default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)
+    net.register_comm_hook(None, wrapped)
+    _train(torch, net, rank, record, "wrapped")
+    seen = []
+
+    def twice(state, bucket):  # without types: PyTorch asks that they be its own
+        seen.append((bucket.index(), bucket.is_last(), len(bucket.parameters()), state))
+        future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+        return future.then(lambda done: done.value()[0] * 2)
+
+    net = torch.nn.parallel.DistributedDataParallel(model(torch, rank))
+    net.register_comm_hook("state", twice)
+    net(batch(torch, rank, 0)).sum().backward()
+    record("own hook", lambda: [rounded(p.grad) for p in net.parameters()])
+    record("seen", lambda: seen)
+    record("two hooks", lambda: net.register_comm_hook(None, twice))
+
+
+def gradients(torch: Any, dist: Any, rank: int, size: int, record: Any, seed: int) -> None:
+    """Collectives that gradients pass through."""
+    if torch.__name__ == "torch":
+        import torch.distributed.nn.functional as F  # noqa: N812
+    else:
+        import flambeau.distributed.nn.functional as F  # noqa: N812
+
+    def leaf(*shape: int) -> Any:
+        count = 1
+        for length in shape:
+            count *= length
+        return ((torch.arange(float(count)) + rank) / 4).reshape(shape).requires_grad_()
+
+    def both(name: str, function: Callable[..., Any], *leaves: Any) -> None:
+        outputs = function(*leaves)
+        listed = outputs if isinstance(outputs, list | tuple) else [outputs]
+        weights = [(torch.arange(float(x.numel())) + i + rank).reshape(x.shape)
+                   for i, x in enumerate(listed)]  # fmt: skip
+        sum((x * w).sum() for x, w in zip(listed, weights, strict=True)).backward()
+        record(name, lambda: (list(listed), [x.grad for x in leaves]))
+
+    both("all_reduce", F.all_reduce, leaf(3))
+    both("all_gather", F.all_gather, leaf(2, 2))
+    both("broadcast", lambda x: F.broadcast(x, 1), leaf(3))
+    both("reduce", lambda x: F.reduce(x, 0) * (rank == 0), leaf(3))
+    both("gather", lambda x: [y * (rank == 0) for y in F.gather(x, 0)], leaf(3))
+    both("scatter", lambda *x: F.scatter(x, 1), *[leaf(2) for _ in range(size)])
+    both("reduce_scatter", lambda *x: F.reduce_scatter(torch.empty(2), list(x)),
+         *[leaf(2) for _ in range(size)])  # fmt: skip
+    both("all_to_all", lambda *x: F.all_to_all([torch.empty(2) for _ in x], list(x)),
+         *[leaf(2) for _ in range(size)])  # fmt: skip
+    both("single", lambda x: F.all_to_all_single(torch.empty(size), x), leaf(size))

@@ -16,6 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 LIMIT = 150
 """Seconds that the processes of one program may take."""
 ROOT = Path(__file__).parents[2]
@@ -43,7 +45,18 @@ class Record:
             return [str(value.dtype), list(value.shape), kept]
         if isinstance(value, list | tuple):
             return [self.shown(each) for each in value]
+        if isinstance(value, dict):
+            return value
         return value if isinstance(value, int | float | str | bool | None) else repr(value)
+
+
+def agree(first: Any, second: Any) -> bool:
+    """Whether two things seen are the same; numbers under "close" but for rounding."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return bool(np.allclose(first["close"], second["close"], rtol=2e-3, atol=2e-5))
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        return all(map(agree, first, second))
+    return bool(first == second)
 
 
 def first_line(error: Exception) -> str:

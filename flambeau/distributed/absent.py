@@ -45,16 +45,10 @@ MODULES = {
     "_tensor.api": TENSORS,
     "_tensor.experimental": "implicit_replication",
     "_tensor.placement_types": TENSORS,
-    "algorithms": "",
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": (
         "ActivationWrapper CheckpointWrapper OffloadWrapper checkpoint_wrapper "
         "apply_activation_checkpointing offload_wrapper"
-    ),
-    "algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
-    "algorithms.ddp_comm_hooks.default_hooks": (
-        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook "
-        "fp16_compress_wrapper"
     ),
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "algorithms.ddp_comm_hooks.powerSGD_hook": (
@@ -89,10 +83,6 @@ MODULES = {
     "fsdp.wrap": (
         "CustomPolicy ModuleWrapPolicy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy "
         "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
-    ),
-    "nn": "all_gather all_reduce all_to_all broadcast gather reduce reduce_scatter scatter",
-    "nn.functional": (
-        "all_gather all_reduce all_to_all broadcast gather reduce reduce_scatter scatter"
     ),
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "pipelining": "PipelineStage Pipe SplitPoint pipe_split pipeline",

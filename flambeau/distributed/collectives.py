@@ -215,8 +215,8 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     if is_outside(group):
         return warn_outside("all_gather_into_tensor")
     team = the_group(group)
-    if output_tensor.numel() != team.size() * input_tensor.numel():  # type: ignore[attr-defined]
-        length = output_tensor.numel() // team.size()  # type: ignore[attr-defined]
+    if output_tensor.numel() != team.size() * input_tensor.numel():
+        length = output_tensor.numel() // team.size()
         raise RuntimeError(
             "ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected "
             f"{_shown(input_tensor.shape)}, got ({length}))"
@@ -355,10 +355,10 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = SUM, group: A
         return warn_outside("reduce_scatter_tensor")
     team = the_group(group)
     check_same_type(output, input)
-    if output.numel() * team.size() != input.numel():  # type: ignore[attr-defined]
+    if output.numel() * team.size() != input.numel():
         raise RuntimeError(
             "Check failed: outputShape[0] * worldSize == inputShape[0] "
-            f"({output.numel() * team.size()} vs. {input.numel()}). "  # type: ignore[attr-defined]
+            f"({output.numel() * team.size()} vs. {input.numel()}). "
         )
     operation = _operation(op, "reduce_scatter_tensor", output)
     inputs = np.split(elements(input), team.size())

@@ -135,8 +135,8 @@ def test_torchrun_and_modules(provided: Environment, tmp_path: Path):
     words = ["--nproc_per_node=1", "--standalone", str(script), "--epochs", "3"]
     assert provided(torchrun, *words).splitlines() == expected
     assert provided("-m", "torch.distributed.run", *words).splitlines() == expected
-    refused = provided(torchrun, "--nproc-per-node", "4", str(script), ok=False)
-    assert "no process groups" in refused
+    several = ["--nproc-per-node", "2", *words[1:]]
+    assert provided(torchrun, *several).count("2.0") == 2  # their lines may mix
 
 
 def test_the_wheel_project_says_the_same():

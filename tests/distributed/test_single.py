@@ -1,34 +1,42 @@
-"""`torch.distributed` in a single process: questions are answered, the rest is refused."""
+"""`torch.distributed` in a single process: questions, errors before there is a group, "fake"."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 
 import flambeau as torch
 from flambeau._core.missing import NotImplementedInFlambeau
+from tests.distributed.processes import run
 
 
 def test_questions():
     dist = torch.distributed
-    assert not dist.is_available()
+    assert dist.is_available()
     assert not dist.is_initialized()
+    assert dist.is_gloo_available()
     assert not dist.is_nccl_available()
     assert dist.group.WORLD is None
     assert str(dist.ReduceOp.SUM) == "RedOpType.SUM"
     assert dist.Backend("GLOO") == dist.Backend.GLOO == "gloo"
 
 
-@pytest.mark.parametrize("name", ["get_rank", "get_world_size", "barrier", "all_reduce"])
+@pytest.mark.parametrize("name", ["get_rank", "get_world_size", "barrier"])
 def test_what_needs_a_group_says_so(name: str):
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         getattr(torch.distributed, name)()
 
 
-def test_groups_are_missing_by_name():
-    with pytest.raises(NotImplementedInFlambeau, match=r"torch\.distributed\.init_process_group"):
-        torch.distributed.init_process_group("gloo")
-    with pytest.raises(NotImplementedInFlambeau, match=r"torch\.distributed\.init_process_group"):
-        torch.distributed.ProcessGroup()
+def test_backends_that_are_missing():
+    store = torch.distributed.HashStore()
+    with pytest.raises(RuntimeError, match="doesn't have NCCL built in"):
+        torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
+    with pytest.raises(AssertionError, match="Unknown backend type nope"):
+        torch.distributed.init_process_group("nope", store=store, rank=0, world_size=1)
+    with pytest.raises(NotImplementedInFlambeau):
+        torch.distributed.fsdp.fully_shard(None)
 
 
 def test_local_rank(monkeypatch: pytest.MonkeyPatch):
@@ -38,3 +46,49 @@ def test_local_rank(monkeypatch: pytest.MonkeyPatch):
         torch.distributed.get_node_local_rank()
     monkeypatch.setenv("LOCAL_RANK", "2")
     assert torch.distributed.get_node_local_rank() == 2
+
+
+def test_fake_plays_any_rank():
+    dist = torch.distributed
+    dist.init_process_group("fake", rank=3, world_size=8)
+    try:
+        assert (dist.get_rank(), dist.get_world_size()) == (3, 8)
+        x = torch.ones(4)
+        dist.all_reduce(x)
+        assert dist.new_group([1, 3]).rank() == 1
+        assert dist.new_group([1]) == dist.GroupMember.NON_GROUP_MEMBER
+    finally:
+        dist.destroy_process_group()
+    assert not dist.is_initialized()
+
+
+def test_importing_flambeau_imports_none_of_it():
+    code = "import sys, flambeau; print([m for m in sys.modules if 'flambeau.distributed' in m])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+COMPUTED = """
+x = torch.arange(50_000.0) + RANK
+work = dist.all_reduce(x, async_op=True)
+half = torch.full((3,), 0.1 * (RANK + 1), dtype=torch.bfloat16)
+dist.all_reduce(half)
+work.wait()
+rows = torch.zeros(4, 2)
+rows.t()[0] = RANK + 1.0
+dist.all_reduce(rows[:, 0])
+tell([x.sum().item(), half.tolist(), rows[:, 0].tolist(), rows[:, 1].tolist()])
+"""
+
+
+@pytest.mark.parametrize("shared", ["0", "1"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_sums(size: int, shared: str):
+    """Against numbers worked out here; not contiguous, and rounded once."""
+    numbers = sum(range(50_000)) * size + 50_000 * sum(range(size))
+    parts = [torch.tensor(0.1 * (rank + 1), dtype=torch.bfloat16).item() for rank in range(size)]
+    half = torch.tensor(sum(parts)).bfloat16().item()
+    total = float(sum(range(1, size + 1)))
+    for seen in run(COMPUTED, size, FLAMBEAU_DISTRIBUTED_SHARED_MEMORY=shared):
+        assert seen[0] == pytest.approx(numbers, rel=1e-5)
+        assert seen[1:] == [[half] * 3, [total] * 4, [0.0] * 4]

@@ -23,7 +23,7 @@ def test_nothing_else_works_without_gpus():
         nn.parallel.scatter((torch.ones(2), 3), [0, 1])
     with pytest.raises(AssertionError, match="not implemented for CPU tensors"):
         nn.parallel.gather([torch.ones(2)], 0)
-    with pytest.raises(NotImplementedError, match="DistributedDataParallel is not implemented"):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         nn.parallel.DistributedDataParallel(layer)
 
 

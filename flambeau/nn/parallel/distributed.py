@@ -1,20 +1,18 @@
-"""Training in several processes needs `torch.distributed`, which is not there."""
+"""`torch.nn.parallel.distributed`: the module is made where processes are, when it is asked for."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from flambeau._core.missing import NotImplementedInFlambeau, not_implemented_text
-from flambeau.nn.module import Module
+from flambeau._core.missing import missing
 
-__all__ = ["DistributedDataParallel"]
+NAME = "DistributedDataParallel"
 
 
-class DistributedDataParallel(Module):
-    """A module trained by several processes. It cannot be made; `isinstance` can ask for it."""
+def __getattr__(name: str) -> Any:
+    if name == NAME:
+        from flambeau.distributed.data_parallel import DistributedDataParallel
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedInFlambeau(
-            not_implemented_text("torch.nn.parallel.DistributedDataParallel")
-            + ": it needs torch.distributed"
-        )
+        globals()[name] = DistributedDataParallel
+        return DistributedDataParallel
+    return missing(__name__, name)

@@ -16,14 +16,17 @@ class DistributedSampler(Sampler[int]):
     With `shuffle` the order is random, from `seed` plus the epoch that `set_epoch` was told.
 
     Raises:
-        RuntimeError: `num_replicas` or `rank` is missing: there is no process group to ask.
-        ValueError: `rank` is not between 0 and `num_replicas` - 1.
+        ValueError: `rank` is not between 0 and `num_replicas` - 1; or one of them is missing, and
+            there is no process group to ask.
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None,
                  shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            from flambeau import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"

@@ -1,0 +1,172 @@
+"""The module around a model that is trained by several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from flambeau._core.missing import NotImplementedInFlambeau
+from flambeau._core.modes import grad as grad_mode
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.distributed import collectives, objects
+from flambeau.distributed.data_parallel.reducer import Hook, Reducer, parameters_of
+from flambeau.distributed.world import the_group
+from flambeau.nn.module import Module
+
+NOT_NEEDED = (
+    "DistributedDataParallel is not needed when a module doesn't have any parameter that "
+    "requires a gradient."
+)
+
+
+class DistributedDataParallel(Module):
+    """A model in every process of a group; `backward` leaves the average of their gradients.
+
+    The model is the child `module`, so that names in the `state_dict` start with "module.". All
+    processes start with the parameters and buffers of rank 0.
+
+    Args:
+        device_ids, output_device, dim: for GPUs; None, or empty.
+        broadcast_buffers: whether every forward pass starts with the buffers of rank 0.
+        init_sync: whether all start with what rank 0 has.
+        process_group: the processes; None for all.
+        bucket_cap_mb: megabytes of gradients that are reduced together; 25 by default.
+        find_unused_parameters: whether every forward pass looks for parameters that its outputs do
+            not depend on, whose gradients nobody has to wait for.
+        gradient_as_bucket_view: whether gradients are views of the buckets.
+        static_graph: whether every iteration uses the same parameters, equally often.
+        check_reduction: without meaning.
+
+    Raises:
+        RuntimeError: nothing is to be trained, or the models of the processes differ.
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
+        check_reduction: bool = False, gradient_as_bucket_view: bool = False,
+        static_graph: bool = False, delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _refuse(delay_all_reduce_named_params=delay_all_reduce_named_params,
+                param_to_hook_all_reduce=param_to_hook_all_reduce,
+                mixed_precision=mixed_precision, device_mesh=device_mesh,
+                skip_all_reduce_unused_params=skip_all_reduce_unused_params or None)  # fmt: skip
+        self.process_group = the_group(process_group)
+        self.module = module
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._parameters_of_model = [
+            parameter
+            for name, parameter in module.named_parameters()
+            if parameter.requires_grad and name not in ignored
+        ]
+        if not self._parameters_of_model:
+            raise RuntimeError(NOT_NEEDED)
+        self._check_devices(device_ids)
+        self.device_ids, self.output_device, self.dim = None, output_device, dim
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.require_backward_grad_sync = True
+        self._names_ignored = ignored
+        _check_same_model(self._parameters_of_model, self.process_group)
+        if init_sync:
+            self._take_over_state()
+        self.reducer = Reducer(self._parameters_of_model, self.process_group, bucket_cap_mb,
+                               gradient_as_bucket_view, static_graph)  # fmt: skip
+
+    def _check_devices(self, device_ids: Any) -> None:
+        if any(not parameter.is_cpu for parameter in self._parameters_of_model):
+            raise NotImplementedInFlambeau(
+                "DistributedDataParallel of parameters on GPUs needs the backend nccl"
+            )
+        if device_ids:
+            kinds = {parameter.device.type for parameter in self._parameters_of_model}
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with "
+                "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
+                f"{device_ids}, output_device None, and module parameters {kinds}."
+            )
+
+    def _buffers(self) -> list[Tensor]:  # type: ignore[override]
+        return [x for name, x in self.module.named_buffers() if name not in self._names_ignored]
+
+    def _take_over_state(self) -> None:
+        with no_grad():
+            for tensor in (*self.module.parameters(), *self.module.buffers()):
+                collectives.broadcast(tensor, group=self.process_group, group_src=0)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The model's forward pass, on this process's part of the batch."""
+        is_recorded = grad_mode.enabled is True
+        averages = is_recorded and self.require_backward_grad_sync
+        if self.broadcast_buffers and self.require_backward_grad_sync and self.training:
+            self._synchronize_buffers()
+        output = self.module(*inputs, **kwargs)
+        if averages:
+            used = None
+            if self.find_unused_parameters and not self.static_graph:
+                used = parameters_of(output, self._parameters_of_model)
+            self.reducer.prepare(used)
+        elif is_recorded:
+            self.reducer.pause()
+        return output
+
+    def _synchronize_buffers(self) -> None:
+        with no_grad():
+            for buffer in self.module.buffers():
+                collectives.broadcast(buffer, group=self.process_group, group_src=0)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A region whose gradients are not averaged: they add up until the next one that is."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: Hook) -> None:
+        """Let `hook(state, bucket)` average buckets; it returns a Future of a tensor."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        self.reducer.set_hook(state, hook)
+
+    def join(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Uneven inputs: not implemented."""
+        raise NotImplementedInFlambeau(
+            "torch.nn.parallel.DistributedDataParallel.join is not implemented"
+        )
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise NotImplementedInFlambeau(
+                f"DistributedDataParallel({name}=...) is not implemented"
+            )
+
+
+def _check_same_model(parameters: list[Any], group: Any) -> None:
+    """Raise RuntimeError if the models of the processes differ."""
+    own = [(tuple(parameter.shape), parameter.dtype.name) for parameter in parameters]
+    all_of: list[Any] = [None] * group.size()
+    objects.all_gather_object(all_of, own, group)
+    for rank, other in enumerate(all_of):
+        if len(other) != len(all_of[0]):
+            raise RuntimeError(
+                f"DDP expects same model across all ranks, but Rank {group.rank()} has {len(own)} "
+                f"params, while rank {rank} has inconsistent {len(other)} params."
+            )
+        for number, (first, second) in enumerate(zip(all_of[0], other, strict=True)):
+            if first != second:
+                raise RuntimeError(
+                    f"[{rank}]: params[{number}] in this process with sizes {list(second[0])} "
+                    "appears not to match sizes of the same param in process 0."
+                )

@@ -1,0 +1,225 @@
+"""Averages gradients over processes while the backward pass goes on.
+
+A hook on every parameter copies its gradient into its bucket. A bucket that is full is reduced in
+the thread of the group, after all before it, since all processes have to reduce in one order. The
+end of the backward pass waits for the buckets and writes the averages where gradients are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau._ops.table.namespace import ops
+from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.autograd.nesting import ExecutionEngine
+from flambeau.distributed import collectives
+from flambeau.distributed.data_parallel.buckets import GradBucket, assign
+from flambeau.distributed.group import ProcessGroup
+from flambeau.distributed.reduce_op import RedOpType
+
+UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This "
+    "error indicates that your module has parameters that were not used in producing loss. You can "
+    "enable unused parameter detection by passing the keyword argument "
+    "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \n"
+    "making sure all `forward` function outputs participate in calculating loss."
+)
+TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by a parameter that is used "
+    "in several backward passes of one iteration: try static_graph=True."
+)
+Hook = Callable[[Any, GradBucket], Any]
+
+
+class Reducer:
+    """The buckets of a model. One iteration: `prepare`, hooks, `finalize`."""
+
+    def __init__(self, parameters: Sequence[Tensor], group: ProcessGroup, megabytes: float | None,
+                 grads_are_views: bool, is_static: bool) -> None:  # fmt: skip
+        self._parameters, self._group = list(parameters), group
+        self._grads_are_views, self._is_static = grads_are_views, is_static
+        members = assign(self._parameters, megabytes)
+        self._buckets = [
+            GradBucket(index, [self._parameters[number] for number in numbers])
+            for index, numbers in enumerate(members)
+        ]
+        self._buckets[-1]._is_last = True
+        self._place = {
+            number: (index, position)
+            for index, numbers in enumerate(members)
+            for position, number in enumerate(numbers)
+        }
+        self._divisor = group.size()
+        self._hook: Hook | None = None
+        self._hook_state: Any = None
+        self._used = ops.zeros(len(self._parameters), dtype=ops.ones(1).int().dtype)
+        self._finds_unused = False
+        self._is_first = True
+        self._expected: list[int] | None = None
+        self._reset()
+        self._active = False
+        self._handles = [
+            parameter.register_post_accumulate_grad_hook(self._hook_of(number))
+            for number, parameter in enumerate(self._parameters)
+        ]
+
+    def set_hook(self, state: Any, hook: Hook) -> None:
+        """Let a function reduce the buckets: its Future gives the averages."""
+        if self._hook is not None:
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
+        self._hook, self._hook_state = hook, state
+
+    def _hook_of(self, number: int) -> Callable[[Tensor], None]:
+        def ready(parameter: Tensor) -> None:
+            if self._active:
+                self._mark_used(number)
+
+        return ready
+
+    def _reset(self) -> None:
+        self._waiting = [len(bucket._sizes) for bucket in self._buckets]
+        self._is_ready = [False] * len(self._parameters)
+        self._seen = [0] * len(self._parameters)
+        self._next = 0
+        self._works: list[Any] = []
+        self._is_queued = False
+
+    def prepare(self, used: set[int] | None) -> None:
+        """A forward pass has ended whose backward pass is to be averaged.
+
+        Args:
+            used: the numbers of parameters that its outputs depend on; None: all.
+        """
+        if self._active and self._next < len(self._buckets):
+            names = [n for n, is_ready in enumerate(self._is_ready) if not is_ready]
+            raise RuntimeError(
+                f"{UNFINISHED}\nParameter indices which did not receive grad for rank "
+                f"{self._group.rank()}: {' '.join(map(str, names))}"
+            )
+        self._reset()
+        self._active = True
+        self._finds_unused = used is not None
+        self._used.zero_()
+        everything = set(range(len(self._parameters)))
+        for number in sorted(everything - (everything if used is None else used)):
+            self._mark_ready(number)
+
+    def pause(self) -> None:
+        """The next backward pass is not averaged: gradients only add up."""
+        if not self._is_queued:
+            self._active = False
+
+    def _mark_used(self, number: int) -> None:
+        if not self._is_queued:
+            self._is_queued = True
+            ExecutionEngine.queue_callback(self._finalize)
+        self._used[number] = 1
+        self._seen[number] += 1
+        if self._is_static:
+            if self._expected is not None and self._seen[number] == self._expected[number]:
+                self._mark_ready(number)
+            return
+        if self._is_ready[number]:
+            raise RuntimeError(f"{TWICE}\nParameter at index {number} has been marked ready twice.")
+        self._mark_ready(number)
+
+    def _mark_ready(self, number: int) -> None:
+        """Put a gradient into its bucket; zeros where there is none."""
+        self._is_ready[number] = True
+        index, position = self._place[number]
+        bucket, grad = self._buckets[index], self._parameters[number].grad
+        with no_grad():
+            view: Any = bucket.view(position)
+            if not self._seen[number]:
+                view.zero_()
+            elif grad is not None and not _is_same_memory(grad, view):
+                view.copy_(grad)
+        self._waiting[index] -= 1
+        while self._next < len(self._buckets) and self._waiting[self._next] == 0:
+            self._reduce(self._buckets[self._next])
+            self._next += 1
+
+    def _reduce(self, bucket: GradBucket) -> None:
+        if self._hook is not None:
+            self._works.append(self._hook(self._hook_state, bucket))
+            return
+        buffer: Any = bucket.buffer()
+        with no_grad():
+            buffer.div_(self._divisor)
+        work: Any = collectives.all_reduce(buffer, RedOpType.SUM, self._group, async_op=True)
+        self._works.append(work)
+
+    def _finalize(self) -> None:
+        """The end of the backward pass."""
+        if self._is_static and self._expected is None:
+            self._expected = list(self._seen)
+        if self._is_static or self._finds_unused:
+            for number, is_ready in enumerate(self._is_ready):
+                if not is_ready:
+                    self._mark_ready(number)
+        if self._next < len(self._buckets):
+            self._is_queued = False  # the next forward pass says what is missing
+            return
+        if self._finds_unused or self._is_static:
+            collectives.all_reduce(self._used, RedOpType.SUM, self._group)
+        with no_grad():
+            for bucket, work in zip(self._buckets, self._works, strict=True):
+                self._take(bucket, work)
+        self._active = self._is_queued = False
+
+    def _take(self, bucket: GradBucket, work: Any) -> None:
+        result = work.wait()
+        if self._hook is not None:
+            found = result[0] if isinstance(result, list) else result
+            if found is not bucket.buffer():
+                buffer: Any = bucket.buffer()
+                buffer.copy_(found)
+        may_be_unused = self._finds_unused or self._is_static
+        for position, parameter in enumerate(bucket.parameters()):
+            number = self._number(bucket.index(), position)
+            if may_be_unused and not int(self._used[number]):
+                continue  # nobody has a gradient: it stays as it is
+            self._write(parameter, bucket.view(position))
+
+    def _number(self, index: int, position: int) -> int:
+        if not hasattr(self, "_numbers"):
+            self._numbers = {place: number for number, place in self._place.items()}
+        return self._numbers[index, position]
+
+    def _write(self, parameter: Tensor, view: Any) -> None:
+        grad: Any = parameter.grad
+        if self._grads_are_views:
+            if grad is None or not _is_same_memory(grad, view):
+                parameter.grad = view
+        elif grad is None:
+            parameter.grad = view.clone()
+        else:
+            grad.copy_(view)
+
+
+def _is_same_memory(first: Any, second: Any) -> bool:
+    return first.data_ptr() == second.data_ptr() and first.shape == second.shape  # type: ignore[no-any-return]
+
+
+def parameters_of(outputs: Any, parameters: Sequence[Tensor]) -> set[int]:
+    """The numbers of the parameters that outputs depend on."""
+    from flambeau.utils._pytree import tree_leaves
+
+    numbers = {id(parameter): number for number, parameter in enumerate(parameters)}
+    nodes = [x.grad_fn for x in tree_leaves(outputs) if isinstance(x, Tensor) and x.grad_fn]
+    found = {numbers[id(x)] for x in tree_leaves(outputs) if id(x) in numbers}
+    seen = set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) in numbers:
+            found.add(numbers[id(leaf)])
+        nodes += [following for following, _ in node.next_functions]
+    return found
