@@ -145,7 +145,14 @@ def mul(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })  # fmt: skip
 def div(self: Any, other: Any) -> Any:
-    """True division, element by element, broadcasting; integers give the default float type."""
+    """True division, element by element, broadcasting; integers give the default float type.
+
+    >>> import flambeau as torch
+    >>> torch.div(torch.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
     return self / other
 
 

@@ -424,7 +424,12 @@ def _check_mixture(operands: list[Any]) -> None:
            dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
            check=_check_mixture, node="LerpBackward0", backward=_LERP)  # fmt: skip
 def lerp(self: Any, end: Any, weight: Any) -> Any:
-    """`input + weight * (end - input)`."""
+    """`input + weight * (end - input)`.
+
+    >>> import flambeau as torch
+    >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.25)
+    tensor([2.5000])
+    """
     return E.lerp(self, end, weight)
 
 

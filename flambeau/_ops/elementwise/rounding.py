@@ -92,7 +92,12 @@ def frac(self: Any) -> Any:
            order=0, dtypes="int float", label="round_vml_cpu",
            backward=ROUNDED)  # fmt: skip
 def round(self: Any) -> Any:
-    """Round to the nearest integer; halves to the even one."""
+    """Round to the nearest integer; halves to the even one.
+
+    >>> import flambeau as torch
+    >>> torch.round(torch.tensor([0.5, 1.5, 2.6]))
+    tensor([0., 2., 3.])
+    """
     return E.rint_floats(self)
 
 

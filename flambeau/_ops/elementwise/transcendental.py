@@ -335,7 +335,12 @@ def _log_of_number(base: Any, like: Any) -> Any:
            autocast="cuda=float32", order=1, exact_number=False,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
-    """Each element to the power of a number."""
+    """Each element to the power of a number.
+
+    >>> import flambeau as torch
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """
     return E.number_power(self, exponent)
 
 

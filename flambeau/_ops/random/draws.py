@@ -342,7 +342,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Normal numbers of one mean and standard deviation; not on the default device."""
+    """Normal numbers of one mean and standard deviation; not on the default device.
+
+    >>> import flambeau as torch
+    >>> torch.normal(0.0, 1.0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
@@ -418,7 +423,12 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     backward={"self": zero_like},
 )
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
-    """0 or 1, each 1 with the probability that the tensor has in its place."""
+    """0 or 1, each 1 with the probability that the tensor has in its place.
+
+    >>> import flambeau as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     result = ops.empty_like(input, memory_format=contiguous_format)
     stream = stream_of(generator)
     stream.numbers.bernoulli_tensor_(result._data, input._data, stream)

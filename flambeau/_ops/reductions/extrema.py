@@ -169,7 +169,14 @@ def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
     backward={"self": evenly_backward},
 )
 def max(data: np.ndarray) -> np.ndarray:
-    """The largest element."""
+    """The largest element.
+
+    >>> import flambeau as torch
+    >>> torch.max(torch.tensor([3, 1]))
+    tensor(3)
+    >>> torch.max(torch.tensor([[1, 5], [7, 2]]), 1).indices
+    tensor([1, 0])
+    """
     return _everything(np.maximum, data, "max")
 
 
@@ -200,7 +207,12 @@ def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     backward={"self": evenly_backward},
 )
 def min(data: np.ndarray) -> np.ndarray:
-    """The smallest element."""
+    """The smallest element.
+
+    >>> import flambeau as torch
+    >>> torch.min(torch.tensor([3, 1]))
+    tensor(1)
+    """
     return _everything(np.minimum, data, "min")
 
 

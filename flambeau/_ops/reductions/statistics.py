@@ -90,7 +90,12 @@ def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
 
 @reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward})
 def median(data: np.ndarray) -> np.ndarray:
-    """The median of all elements: the lower of two middle ones."""
+    """The median of all elements: the lower of two middle ones.
+
+    >>> import flambeau as torch
+    >>> torch.median(torch.tensor([5, 1, 3, 2]))
+    tensor(2)
+    """
     return _median_of_all(data, False)
 
 

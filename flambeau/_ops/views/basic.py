@@ -349,7 +349,12 @@ def _restored(grad: Any, shape: Any) -> Any:
     backward={"self": lambda grad, self_shape: _restored(grad, self_shape)},
 )
 def squeeze(data: np.ndarray) -> np.ndarray:
-    """Leave out all dims of size 1."""
+    """Leave out all dims of size 1.
+
+    >>> import flambeau as torch
+    >>> torch.squeeze(torch.ones(1, 3, 1), 0).shape
+    torch.Size([3, 1])
+    """
     return data.squeeze()
 
 
