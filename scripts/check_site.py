@@ -3,9 +3,9 @@
     python -m sphinx -W docs build/site
     python scripts/check_site.py build/site [folder for screenshots]
 
-Links and pictures of all pages are checked by reading the files. Where `playwright` is installed and
-a Chromium is found (`CHROMIUM`, or one on the PATH), 40 pages are opened as files at widths of 1280
-and 390 pixels, light and dark. Ends with the number of faults.
+Links and pictures of all pages are checked by reading the files. Where `playwright` is installed
+and a Chromium is found (`CHROMIUM`, or one on the PATH), 40 pages are opened as files at widths of
+1280 and 390 pixels, light and dark. Ends with the number of faults.
 """
 
 from __future__ import annotations
