@@ -116,7 +116,12 @@ def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bo
     backward={"self": _logsumexp_backward},
 )
 def logsumexp(x: Any) -> Any:
-    """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows."""
+    """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows.
+
+    >>> import flambeau as torch
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
     peak = amax(x)
     shift = where(absolute(peak) == float("inf"), 0, peak)
     return log(total(exp(x - shift))) + shift
