@@ -21,7 +21,8 @@ SAMPLE = ("01_tensors", "05_optimizers", "11_stability", "13_nan_guard")
 
 def printed(page: Path, prefix: list[str], folder: Path) -> str:
     """What a page prints on standard output, run by a command of Python."""
-    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": path}
     command = [sys.executable, *prefix, str(page)]
     result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False,

@@ -24,43 +24,56 @@ WHOLE = {
     "inverse_root": r"\frac{{1}}{{\sqrt{{{0}}}}}", "absolute": r"\left|{0}\right|",
     "floor": r"\lfloor {0} \rfloor", "ceil": r"\lceil {0} \rceil", "kept": "{0}",
     "positive": "{0}", "conjugate": r"\overline{{{0}}}",
-    "total": r"\sum_j \left({0}\right)_j", "length": "n", "position": "i",
-    "amax": r"\max_j \left({0}\right)_j", "amin": r"\min_j \left({0}\right)_j",
-    "product": r"\prod_j \left({0}\right)_j",
+    "length": "n", "position": "i",
     "where": r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{else}} \end{{cases}}",
 }  # fmt: skip
 """Primitives that need no brackets around themselves or their operands."""
 
+REDUCED = {"total": r"\sum", "amax": r"\max", "amin": r"\min", "product": r"\prod"}
+"""Over a row: what is reduced has an index of its own."""
+
+NEXT = {"i": "j", "j": "k", "k": "l", "l": "m"}
 KNOWN = {"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"}
 RAISED = {"power": "{0}^{{{1}}}", "square": "{0}^2", "exp2": "2^{{{0}}}"}
 
 
-def latex(node: Any, outer: int = 0) -> str:
-    """The text of an expression that stands where what binds weaker than `outer` has brackets."""
+def latex(node: Any, outer: int = 0, index: str = "") -> str:
+    """The text of an expression that stands where what binds weaker than `outer` has brackets.
+
+    index: of the elements of a row, for formulas over rows.
+    """
     if not isinstance(node, Expr):
         return _number(node)
     if node.op == "constant":
         return _number(node.args[0])
     if node.op == "parameter":
-        return _name(node.args[0])
+        return _name(node.args[0]) + (f"_{index}" if index else "")
     if node.op in OPERATORS:
-        text, binds = OPERATORS[node.op]
-        right = binds + (node.op == "subtract")
-        parts = [latex(part, right if place else binds) for place, part in enumerate(node.args)]
-        written = text.format(*parts)
-        return rf"\left({written}\right)" if binds < outer else written
+        return _operator(node, outer, index)
+    if node.op in REDUCED:
+        inner = NEXT.get(index, "j")
+        return f"{REDUCED[node.op]}_{inner} {latex(node.args[0], 2, inner)}"
     if node.op in WHOLE:
-        return WHOLE[node.op].format(*[latex(part) for part in node.args])
+        return WHOLE[node.op].format(*[latex(part, 0, index) for part in node.args])
     if node.op in RAISED:
-        base = latex(node.args[0], 0 if node.op == "exp2" else 9)
-        written = RAISED[node.op].format(base, *[latex(part) for part in node.args[1:]])
+        base = latex(node.args[0], 0 if node.op == "exp2" else 9, index)
+        exponents = [latex(part, 0, index) for part in node.args[1:]]
+        written = RAISED[node.op].format(base, *exponents)
         return rf"\left({written}\right)" if outer == 9 else written
-    return _function(node)
+    return _function(node, index)
 
 
-def _function(node: Expr) -> str:
+def _operator(node: Expr, outer: int, index: str) -> str:
+    text, binds = OPERATORS[node.op]
+    right = binds + (node.op == "subtract")
+    parts = [latex(part, right if place else binds, index) for place, part in enumerate(node.args)]
+    written = text.format(*parts)
+    return rf"\left({written}\right)" if binds < outer else written
+
+
+def _function(node: Expr, index: str) -> str:
     name = rf"\{node.op}" if node.op in KNOWN else rf"\mathrm{{{_plain(node.op)}}}"
-    listed = ", ".join(latex(part) for part in node.args)
+    listed = ", ".join(latex(part, 0, index) for part in node.args)
     return rf"{name}\left({listed}\right)"
 
 

@@ -182,12 +182,12 @@ def index_page(namespace: str, title: str, names: list[Name]) -> list[str]:
     head = f"{namespace}: {title[:1].lower()}{title[1:]}"
     lines = [head, "=" * len(head), ""]
     module_doc = inspect.getdoc(find(namespace)) or ""
-    lines += to_rst(module_doc.partition("\n\n")[0] if inspect.ismodule(find(namespace)) else "")
-    lines += [".. list-table::", "   :widths: 30 70", ""]
+    if inspect.ismodule(find(namespace)):
+        lines += [inline(" ".join(module_doc.partition("\n\n")[0].split())), ""]
     folder = namespace
     for name in names:
         link = f":doc:`{name.name} <{folder}/{name.page}>`"
-        lines += [f"   * - {link}", f"     - {inline(name.summary)}"]
+        lines.append(f"* {link}" + (f" — {inline(name.summary)}" if name.summary else ""))
     lines += ["", ".. toctree::", "   :hidden:", ""]
     return [*lines, *[f"   {folder}/{name.page}" for name in names], ""]
 

@@ -55,7 +55,11 @@ def _formula(op: Op) -> list[str]:
         found = expression(op)
     except (TypeError, ValueError):  # a body that decides by its numbers has no one formula
         return []
-    return [f".. math:: {latex(found)}", ""] if size(found) <= LONGEST_FORMULA else []
+    return (
+        [f".. math:: {latex(found, index='i' if op.kind == 'rows' else '')}", ""]
+        if size(found) <= LONGEST_FORMULA
+        else []
+    )
 
 
 def _facts(op: Op) -> list[str]:

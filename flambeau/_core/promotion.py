@@ -29,7 +29,12 @@ def category(d: dt.dtype) -> int:
 
 @cache
 def promote_types(type1: Any, type2: Any) -> dt.dtype:
-    """The smallest type that both can be converted to safely, by torch's table."""
+    """The smallest type that both can be converted to safely, by torch's table.
+
+    >>> import flambeau as torch
+    >>> torch.promote_types(torch.int64, torch.float16)
+    torch.float16
+    """
     type1, type2 = dt.as_dtype(type1), dt.as_dtype(type2)
     for position, value in enumerate((type1, type2), 1):
         if not isinstance(value, dt.dtype):

@@ -59,6 +59,12 @@ def backward(
     """Add the gradients of `tensors` to the `.grad` of the leaves they came from.
 
     `grad_tensors`: the gradients to start with; ones for one-element tensors.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
     """
     wanted = None if inputs is None else _as_tuple(inputs)
     if wanted is not None and not wanted:
@@ -95,6 +101,11 @@ def grad(
 
     Unreached inputs are an error, unless `allow_unused` (None) or `materialize_grads` (zeros).
     `only_inputs` is of old: False warns and changes nothing. A dict of inputs gives a dict.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(x * x, x)
+    (tensor(6.),)
     """
     if type(inputs) is dict:
         found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph,

@@ -78,7 +78,14 @@ class _Region:
 
 
 class no_grad(_Region):
-    """Operators in this region are not recorded; their results do not require grad."""
+    """Operators in this region are not recorded; their results do not require grad.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> w = torch.no_grad()(lambda: x * 2)()
+    >>> w.requires_grad
+    False
+    """
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         region = super().__new__(cls)

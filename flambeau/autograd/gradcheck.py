@@ -74,6 +74,11 @@ def gradcheck(
     does without gradients; `check_batched_grad`: it could run for several at once;
     `check_forward_ad`: forward mode gives the same numbers, of inputs without a tangent too if
     `check_undefined_grad`, and for two directions at once if `check_batched_forward_grad`.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(torch.sin, (x,))
+    True
     """
     require_one(check_forward_ad=check_forward_ad, check_backward_ad=check_backward_ad)
     require(check_backward_ad or not check_batched_grad, "check_batched_grad", "check_backward_ad")

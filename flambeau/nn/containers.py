@@ -179,7 +179,13 @@ def _check_sequential(other: Any) -> None:
 
 
 class ModuleList(Module):
-    """A list of modules, whose parameters count as its own."""
+    """A list of modules, whose parameters count as its own.
+
+    >>> import flambeau as torch
+    >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(layers), sum(p.numel() for p in layers.parameters())
+    (3, 18)
+    """
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -289,7 +295,13 @@ def pairs_of(given: Any, cls: str) -> list[tuple[str, Any]]:
 
 
 class ModuleDict(Module):
-    """A dict of modules, whose parameters count as its own; it keeps the order of insertion."""
+    """A dict of modules, whose parameters count as its own; it keeps the order of insertion.
+
+    >>> import flambeau as torch
+    >>> parts = torch.nn.ModuleDict({"a": torch.nn.ReLU()})
+    >>> parts["a"]
+    ReLU()
+    """
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 

@@ -36,6 +36,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
     `param`: the negative slope of "leaky_relu", 0.01 by default, for which the gain is
     sqrt(2 / (1 + slope^2)).
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.calculate_gain("tanh")
+    1.6666666666666667
     """
     if isinstance(nonlinearity, str) and nonlinearity in GAINS:
         return GAINS[nonlinearity]
@@ -51,36 +55,67 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform on [a, b)."""
+    """Uniform on [a, b).
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.uniform_(torch.empty(2, 3), -1.0, 1.0).shape
+    torch.Size([2, 3])
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with this mean and standard deviation."""
+    """Normal with this mean and standard deviation.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.normal_(torch.empty(2, 3)).shape
+    torch.Size([2, 3])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """All `val`."""
+    """All `val`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with no_grad():
         return tensor.fill_(val)  # type: ignore[no-any-return]
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """All 1."""
+    """All 1.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """All 0."""
+    """All 0.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.zeros_(torch.empty(2))
+    tensor([0., 0.])
+    """
     with no_grad():
         return tensor.zero_()  # type: ignore[no-any-return]
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    """Ones on the diagonal of a matrix, zeros elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.eye_(torch.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
@@ -130,7 +165,12 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform on ±gain·sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Uniform on ±gain·sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.xavier_uniform_(torch.empty(2, 3)).abs().max() <= (6 / 5) ** 0.5
+    tensor(True)
+    """
     std = _xavier_std(tensor, gain)
     bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
@@ -153,7 +193,12 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform on ±gain·sqrt(3 / fan) (He et al., 2015); `a` is the slope of a leaky ReLU."""
+    """Uniform on ±gain·sqrt(3 / fan) (He et al., 2015); `a` is the slope of a leaky ReLU.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.kaiming_uniform_(torch.empty(2, 3)).abs().max() <= 2 ** 0.5
+    tensor(True)
+    """
     if 0 in tensor.shape:
         warnings.warn(EMPTY, stacklevel=2)
         return tensor
@@ -258,7 +303,13 @@ def _accept_or_reject(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix, of the trailing dims flattened (Saxe et al., 2013)."""
+    """A (semi-)orthogonal matrix, of the trailing dims flattened (Saxe et al., 2013).
+
+    >>> import flambeau as torch
+    >>> w = torch.nn.init.orthogonal_(torch.empty(3, 3))
+    >>> torch.allclose(w @ w.T, torch.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if 0 in tensor.shape:

@@ -61,6 +61,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     Raises:
         RuntimeError: `requires_grad` with a dtype that is neither floating point nor complex.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Parameter(torch.zeros(2)).requires_grad
+    True
     """
 
     _is_param = True

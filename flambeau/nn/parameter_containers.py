@@ -29,7 +29,13 @@ def _line(key: Any, value: Any, element: str) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put in become Parameters, other values are kept."""
+    """A list of parameters; tensors put in become Parameters, other values are kept.
+
+    >>> import flambeau as torch
+    >>> held = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
+    >>> [p.shape for p in held]
+    [torch.Size([2]), torch.Size([3])]
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()

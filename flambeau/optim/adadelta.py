@@ -35,6 +35,14 @@ class Adadelta(Elementwise):
     u ← ρ·u + (1 - ρ)·Δ²;  p ← p - lr·Δ   (Zeiler, 2012).
 
     The steps have the size of the steps so far: `lr` is 1 unless told otherwise.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w], lr=1.0)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9968], requires_grad=True)
     """
 
     formula = adadelta

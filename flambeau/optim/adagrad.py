@@ -32,7 +32,16 @@ def adagrad(p: Any, g: Any, total: Any, lr: Any, eps: Any, decay: Any) -> Any:
 
 
 class Adagrad(Elementwise):
-    """s ← s + g²;  p ← p - lr/(1 + (t - 1)·lr_decay) · g/(√s + eps)   (Duchi et al., 2011)."""
+    """s ← s + g²;  p ← p - lr/(1 + (t - 1)·lr_decay) · g/(√s + eps)   (Duchi et al., 2011).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
+    """
 
     formula = adagrad
     kept = ("sum",)

@@ -47,6 +47,14 @@ class Adam(Elementwise):
 
     `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
     lr·weight_decay first. `amsgrad` uses the largest v so far (Reddi et al., 2018).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.Adam([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
     """
 
     formula = adam
@@ -133,7 +141,16 @@ class Adam(Elementwise):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019)."""
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.AdamW([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8990], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -31,6 +31,14 @@ def adamax(p: Any, g: Any, mean: Any, largest: Any, step_size: Any, fresh1: Any,
 class Adamax(Elementwise):
     """m ← β1·m + (1 - β1)·g;  u ← max(β2·u, |g| + eps);
     p ← p - lr/(1 - β1ᵗ) · m/u   (Kingma and Ba, 2015, section 7.1).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
     """
 
     formula = adamax

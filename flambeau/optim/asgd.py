@@ -31,6 +31,14 @@ class ASGD(Elementwise):
     η ← lr/(1 + λ·lr·t)^α;  μ ← 1/max(1, t - t0)   (Polyak and Juditsky, 1992; Bottou, 2010).
 
     λ is `lambd`. The average a is `state[p]["ax"]`; before step `t0` it follows p.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.7000], requires_grad=True)
     """
 
     formula = asgd

@@ -41,6 +41,14 @@ class NAdam(Elementwise):
 
     `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
     lr·weight_decay first.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8944], requires_grad=True)
     """
 
     formula = nadam

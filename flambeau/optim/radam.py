@@ -42,6 +42,14 @@ class RAdam(Elementwise):
 
     `weight_decay` adds weight_decay·p to g, or with `decoupled_weight_decay` shrinks p by
     lr·weight_decay first.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.RAdam([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.7000], requires_grad=True)
     """
 
     formula = radam

@@ -39,6 +39,14 @@ class RMSprop(Elementwise):
     """v ← α·v + (1 - α)·g²;  p ← p - lr·g/(√v + eps)   (Hinton, lecture 6e, 2012).
 
     `centered` subtracts the squared mean of g from v (Graves, 2013); `momentum` averages the steps.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
     """
 
     formula = rmsprop

@@ -34,6 +34,14 @@ class Rprop(Elementwise):
 
     The factors are `etas`, the limits `step_sizes`. The first η is `lr`. Only signs of gradients
     count: for whole batches, not for samples.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.Rprop([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
     """
 
     formula = rprop

@@ -39,6 +39,14 @@ class SGD(Elementwise):
 
     The first v is the gradient itself; without momentum v is the gradient. With `nesterov` the
     step is g + momentum·v (Sutskever et al., 2013).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.1)
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.7000], requires_grad=True)
     """
 
     formula = sgd

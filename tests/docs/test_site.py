@@ -18,6 +18,7 @@ from instead import OTHERWISE, what_instead  # noqa: E402
 from outside_links import without_links  # noqa: E402
 
 from flambeau._compiler.expr import exp, parameter, where  # noqa: E402
+from flambeau._compiler.fuse import amax  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,7 @@ def test_formulas():
     assert latex(1 / (1 + exp(-x))) == r"\frac{1}{1 + \exp\left(-x\right)}"
     assert latex((x + 1) ** 2) == r"\left(x + 1\right)^{2}"
     assert "cases" in latex(where(x > 0, x, 0))
+    assert latex(exp(x - amax(x)), index="i") == r"\exp\left(x_i - \max_j x_j\right)"
 
 
 def text_of(namespace: str, name: str) -> str:

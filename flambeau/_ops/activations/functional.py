@@ -78,7 +78,12 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 @composite("leaky_relu(Tensor self, float negative_slope=0.01, bool inplace=False) -> Tensor",
            namespace=SPACE)  # fmt: skip
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """The input where it is positive, else `negative_slope * input`."""
+    """The input where it is positive, else `negative_slope * input`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0]), 0.1)
+    tensor([-0.1000])
+    """
     if inplace:
         return ops.leaky_relu_(input, negative_slope)
     return ops.leaky_relu(input, negative_slope)
@@ -86,7 +91,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @composite("elu(Tensor self, float alpha=1.0, bool inplace=False) -> Tensor", namespace=SPACE)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """The input where it is positive, else `alpha * (exp(input) - 1)`."""
+    """The input where it is positive, else `alpha * (exp(input) - 1)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.elu(torch.tensor([-1.0]))
+    tensor([-0.6321])
+    """
     return ops.elu_(input, alpha) if inplace else ops.elu(input, alpha)
 
 
@@ -114,7 +124,12 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 @composite("silu(Tensor self, bool inplace=False) -> Tensor", namespace=SPACE)
 def silu(input: Tensor, inplace: bool = False) -> Any:
-    """`input * sigmoid(input)`."""
+    """`input * sigmoid(input)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
     return ops.silu_(input) if inplace else ops.silu(input)
 
 
@@ -139,7 +154,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
 @composite("gelu(Tensor self, *, str approximate='none') -> Tensor", namespace=SPACE,
            elementwise=True)  # fmt: skip
 def gelu(input: Tensor, *, approximate: str = "none") -> Any:
-    """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula."""
+    """`x * Phi(x)`; with `approximate="tanh"`, by the tanh formula.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
     if approximate == "none":
         return ops._gelu(input)
     if approximate == "tanh":
@@ -159,7 +179,12 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Any:
 
 @composite("glu(Tensor self, int dim=-1) -> Tensor", namespace=SPACE)
 def glu(input: Tensor, dim: int = -1) -> Any:
-    """The first half along a dim times the sigmoid of the second."""
+    """The first half along a dim times the sigmoid of the second.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.glu(torch.ones(2, 6)).shape
+    torch.Size([2, 3])
+    """
     if input._data.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return ops.glu(input, dim)

@@ -33,7 +33,12 @@ FLOATS: dict[str, Any] = {"dtypes": "float", "method": False, "function": False,
     "complex": NotImplementedError("clamp is not supported for complex types"),
 }, backward={"self": lambda grad, result: ops._relu_grad(grad, result)})  # fmt: skip
 def relu(self: Any) -> Any:
-    """`max(input, 0)`. The gradient at 0 is 0."""
+    """`max(input, 0)`. The gradient at 0 is 0.
+
+    >>> import flambeau as torch
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return E.maximum(0, self)
 
 
@@ -219,7 +224,12 @@ def selu_(input: Tensor) -> Any:
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", method=False, elementwise=True)
 def celu(input: Tensor, alpha: float = 1.0) -> Any:
-    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    >>> import flambeau as torch
+    >>> torch.celu(torch.tensor([-1.0, 1.0]))
+    tensor([-0.6321,  1.0000])
+    """
     _check_celu(alpha)
     return ops._celu(input, alpha, 1.0 / alpha)
 
@@ -383,7 +393,12 @@ def _softplus_grad(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
            promote="tensors", namespace="nn.functional", label="softplus_cpu", inplace=False,
            backward={"self": _softplus_grad})  # fmt: skip
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
-    """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`."""
+    """`log(1 + exp(beta * x)) / beta`; the input itself where `beta * x > threshold`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softplus(torch.tensor([0.0]))
+    tensor([0.6931])
+    """
     scaled = self * beta
     return E.where(scaled > threshold, self, E.log1p(E.exp(scaled)) / beta)
 

@@ -81,7 +81,12 @@ def safe_softmax(x: Any) -> Any:
     },
 )
 def log_softmax(x: Any) -> Any:
-    """`x - logsumexp(x, dim)`; `dtype` casts the input first."""
+    """`x - logsumexp(x, dim)`; `dtype` casts the input first.
+
+    >>> import flambeau as torch
+    >>> torch.log_softmax(torch.zeros(2), 0)
+    tensor([-0.6931, -0.6931])
+    """
     shifted = x - amax(x)
     return shifted - log(total(exp(shifted)))
 
@@ -111,7 +116,12 @@ def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bo
     backward={"self": _logsumexp_backward},
 )
 def logsumexp(x: Any) -> Any:
-    """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows."""
+    """`log(sum(exp(input)))`, shifted by a finite maximum so that nothing overflows.
+
+    >>> import flambeau as torch
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
     peak = amax(x)
     shift = where(absolute(peak) == float("inf"), 0, peak)
     return log(total(exp(x - shift))) + shift
@@ -208,7 +218,12 @@ def functional_log_softmax(
     namespace="nn.functional",
 )
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """The softmax of `-input`."""
+    """The softmax of `-input`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
     if dim is None:
         dim = softmax_dim("softmin", input.dim(), _stacklevel)
     return ops.softmax(-input, dim, dtype)

@@ -33,7 +33,13 @@ def tensors_of(given: tuple[Any, ...]) -> list[Any]:
 
 @composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape.
+
+    >>> import flambeau as torch
+    >>> a, b = torch.broadcast_tensors(torch.ones(3, 1), torch.ones(4))
+    >>> a.shape, b.shape
+    (torch.Size([3, 4]), torch.Size([3, 4]))
+    """
     found = tensors_of(tensors)
     for position, tensor in enumerate(found):
         if not isinstance(tensor, Tensor):
@@ -123,6 +129,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """Coordinates of a grid from the coordinates along each dim: expanded views.
 
     `indexing="xy"` exchanges the first two dims, as NumPy's default does.
+
+    >>> import flambeau as torch
+    >>> rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+    >>> columns
+    tensor([[0, 1, 2],
+            [0, 1, 2]])
     """
     found = tensors_of(tensors)
     if indexing is None:
@@ -160,7 +172,15 @@ def _check_grid(tensors: list[Any], indexing: str) -> None:
 
 @composite("cartesian_prod(Tensor[] tensors) -> Tensor", method=False)
 def cartesian_prod(*tensors: Any) -> Any:
-    """All tuples of one element from each vector, as rows."""
+    """All tuples of one element from each vector, as rows.
+
+    >>> import flambeau as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     found = tensors_of(tensors)
     for tensor in found:
         if tensor._data.ndim != 1:
@@ -175,7 +195,14 @@ def cartesian_prod(*tensors: Any) -> Any:
     "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", method=False
 )
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """All choices of `r` elements of a vector, in order, as rows."""
+    """All choices of `r` elements of a vector, in order, as rows.
+
+    >>> import flambeau as torch
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     if input._data.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._data.shape)}")
     if r < 0:
@@ -244,6 +271,11 @@ def block_diag(*tensors: Any) -> Any:
     """Matrices along the diagonal of a larger one, which is 0 elsewhere.
 
     Numbers count as 1 x 1 matrices and vectors as rows.
+
+    >>> import flambeau as torch
+    >>> torch.block_diag(torch.ones(1, 1), torch.ones(1, 2))
+    tensor([[1., 0., 0.],
+            [0., 1., 1.]])
     """
     if not tensors:
         return wrap(np.empty((1, 0), dt.Defaults.numpy_dtype))

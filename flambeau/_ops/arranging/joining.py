@@ -29,7 +29,13 @@ from flambeau._tensor.tensor import Tensor
 
 @composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)")
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
-    """The same elements in another shape: a view where possible, else a copy."""
+    """The same elements in another shape: a view where possible, else a copy.
+
+    >>> import flambeau as torch
+    >>> torch.reshape(torch.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     if named or not shape:
         shape = (named_sizes(BY_NAME["reshape"][0], shape, named),)
     try:
@@ -248,7 +254,13 @@ alias("concatenate", "cat")
     },
 )
 def stack(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
-    """Join tensors of one shape along a new dim."""
+    """Join tensors of one shape along a new dim.
+
+    >>> import flambeau as torch
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     if not arrays:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = arrays[0].shape
@@ -292,14 +304,25 @@ def _joined(tensors: Any, dim: int, out: Any) -> Any:
 
 @composite("hstack(Tensor[] tensors) -> Tensor", method=False)
 def hstack(tensors: Any, *, out: Any = None) -> Any:
-    """Join side by side: along dim 1, vectors along dim 0."""
+    """Join side by side: along dim 1, vectors along dim 0.
+
+    >>> import flambeau as torch
+    >>> torch.hstack([torch.tensor([1]), torch.tensor([2, 3])])
+    tensor([1, 2, 3])
+    """
     raised = [ops.atleast_1d(tensor) for tensor in _as_list("hstack", tensors)]
     return _joined(raised, 0 if raised[0]._data.ndim == 1 else 1, out)
 
 
 @composite("vstack(Tensor[] tensors) -> Tensor", method=False)
 def vstack(tensors: Any, *, out: Any = None) -> Any:
-    """Join one above another: along dim 0, vectors as rows."""
+    """Join one above another: along dim 0, vectors as rows.
+
+    >>> import flambeau as torch
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     raised = [ops.atleast_2d(tensor) for tensor in _as_list("vstack", tensors)]
     return _joined(raised, 0, out)
 
@@ -309,14 +332,25 @@ alias("row_stack", "vstack")
 
 @composite("dstack(Tensor[] tensors) -> Tensor", method=False)
 def dstack(tensors: Any, *, out: Any = None) -> Any:
-    """Join in depth: along dim 2."""
+    """Join in depth: along dim 2.
+
+    >>> import flambeau as torch
+    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])]).shape
+    torch.Size([1, 2, 2])
+    """
     raised = [ops.atleast_3d(tensor) for tensor in _as_list("dstack", tensors)]
     return _joined(raised, 2, out)
 
 
 @composite("column_stack(Tensor[] tensors) -> Tensor", method=False)
 def column_stack(tensors: Any, *, out: Any = None) -> Any:
-    """Join as columns: vectors and numbers become matrices of one column."""
+    """Join as columns: vectors and numbers become matrices of one column.
+
+    >>> import flambeau as torch
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
     columns = [
         tensor.reshape(tensor._data.size, 1) if tensor._data.ndim <= 1 else tensor
         for tensor in _as_list("column_stack", tensors)

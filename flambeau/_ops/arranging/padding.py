@@ -287,5 +287,9 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     """Padding of the last dims: `pad` is (left, right, top, bottom, ...).
 
     `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.pad(torch.ones(2), (1, 2), value=7.0)
+    tensor([7., 1., 1., 7., 7.])
     """
     return padded.body(input, pad, mode, value)

@@ -30,7 +30,12 @@ from flambeau._tensor.tensor import Tensor, wrap
     backward={"self": lambda grad, dims: ops.flip(grad, dims)},
 )
 def flip(data: np.ndarray, dims: Sequence[int]) -> np.ndarray:
-    """The elements in reverse order along dims."""
+    """The elements in reverse order along dims.
+
+    >>> import flambeau as torch
+    >>> torch.flip(torch.tensor([1, 2, 3]), [0])
+    tensor([3, 2, 1])
+    """
     turned = wrap_dims(dims, data.ndim) if len(dims) else ()
     require_known("flip_cpu", data.dtype)
     if data.ndim == 0:
@@ -72,7 +77,12 @@ _flip_one("fliplr", 1)
     backward={"self": lambda grad, shifts, dims: ops.roll(grad, _negated(shifts), dims)},
 )
 def roll(data: np.ndarray, shifts: Sequence[int], dims: Sequence[int]) -> np.ndarray:
-    """The elements moved along dims; those that fall off the end come back at the start."""
+    """The elements moved along dims; those that fall off the end come back at the start.
+
+    >>> import flambeau as torch
+    >>> torch.roll(torch.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
     shifts, dims = [index(shift) for shift in shifts], [index(dim) for dim in dims]
     result = np.empty(data.shape, data.dtype)
     if not dims and len(shifts) == 1:
@@ -137,7 +147,13 @@ def _negated(shifts: Any) -> Any:
     backward={"self": lambda grad, k, dims: ops.rot90(grad, -k, dims)},
 )
 def rot90(data: np.ndarray, k: int, dims: Sequence[int]) -> np.ndarray:
-    """A plane turned by `k` times 90 degrees, from the first of `dims` towards the second."""
+    """A plane turned by `k` times 90 degrees, from the first of `dims` towards the second.
+
+    >>> import flambeau as torch
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if data.ndim < 2:
@@ -194,7 +210,13 @@ def _repeat_grad(grad: Any, shape: Any, repeats: Any) -> Any:
 
 @composite("tile(Tensor self, int[] dims) -> Tensor")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Any:
-    """`repeat`, with ones in front where `dims` is short."""
+    """`repeat`, with ones in front where `dims` is short.
+
+    >>> import flambeau as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     given = (named_sizes(BY_NAME["tile"][0], dims, named),) if named else dims
     counts = size_list(given)
     missing = input._data.ndim - len(counts)
@@ -210,6 +232,10 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     """Every element (or slice along `dim`) several times in a row.
 
     With `repeats` alone: position 0 that many times, then position 1, ...
+
+    >>> import flambeau as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
     """
     if input is None or repeats is None:
         counts = repeats if input is None else input
@@ -344,7 +370,13 @@ def diagonal_copied(data: np.ndarray, diagonal: int) -> np.ndarray:
 
 @composite("diag(Tensor self, int diagonal=0) -> Tensor", out_type=EXACT)
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
-    """A matrix with this vector on a diagonal, or a matrix's diagonal as a vector."""
+    """A matrix with this vector on a diagonal, or a matrix's diagonal as a vector.
+
+    >>> import flambeau as torch
+    >>> torch.diag(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     ndim = input._data.ndim
     if ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
@@ -463,7 +495,13 @@ def _known_count(num_classes: int) -> Any:
     shape=lambda data, num_classes: _known_count(num_classes),
 )
 def one_hot(data: np.ndarray, num_classes: int) -> np.ndarray:
-    """A new last dim that is 1 at each index and 0 elsewhere; int64."""
+    """A new last dim that is 1 at each index and 0 elsewhere; int64.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     if data.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not data.size:

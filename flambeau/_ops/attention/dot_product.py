@@ -327,6 +327,11 @@ def scaled_dot_product_attention(
     """`softmax(query @ key.T * scale + mask) @ value`: [*, L, E], [*, S, E], [*, S, V].
 
     `scale` is `1 / sqrt(E)` unless given. Masks: True takes part, or numbers that are added.
+
+    >>> import flambeau as torch
+    >>> q = torch.ones(2, 4, 5, 8)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
+    torch.Size([2, 4, 5, 8])
     """
     _check_attention(query, key, value, attn_mask)
     if not Permitted.math and query.is_cuda:

@@ -366,6 +366,10 @@ def _convolution_row(spatial: int) -> Any:
         """Slide `weight` `(O, C / groups, *kernel)` over `input` `(N, C, *spatial)`, N optional.
 
         `padding` is a number for each dim, 'valid' (none) or 'same' (the size stays).
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.conv2d(torch.ones(1, 3, 8, 8), torch.ones(4, 3, 3, 3)).shape
+        torch.Size([1, 4, 6, 6])
         """
         values = (input, weight, bias, stride, padding, dilation, groups)
         try:

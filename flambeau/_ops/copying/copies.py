@@ -132,7 +132,14 @@ def format_strides(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
 @kernel("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", elementwise=True,
         backward={"self": lambda grad: grad})  # fmt: skip
 def clone(data: np.ndarray, memory_format: Any) -> np.ndarray:
-    """A copy in new memory; gradients flow through."""
+    """A copy in new memory; gradients flow through.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(2)
+    >>> y = torch.clone(x).add_(1)
+    >>> x
+    tensor([0., 0.])
+    """
     return copy_in_format(data, data.dtype, memory_format)
 
 

@@ -46,20 +46,35 @@ def _close(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bo
 @kernel("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
         "bool equal_nan=False) -> Tensor")  # fmt: skip
 def isclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
-    """Whether elements differ by at most `atol + rtol * abs(other)`."""
+    """Whether elements differ by at most `atol + rtol * abs(other)`.
+
+    >>> import flambeau as torch
+    >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
     return np.array(_close(x, y, rtol, atol, equal_nan))
 
 
 @kernel("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
         "bool equal_nan=False) -> bool", shape="unknown")  # fmt: skip
 def allclose(x: np.ndarray, y: np.ndarray, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Whether all elements are close, as `isclose` says."""
+    """Whether all elements are close, as `isclose` says.
+
+    >>> import flambeau as torch
+    >>> torch.allclose(torch.ones(2), torch.ones(2) + 1e-9)
+    True
+    """
     return bool(np.all(_close(x, y, rtol, atol, equal_nan)))
 
 
 @kernel("equal(Tensor self, Tensor other) -> bool", shape="unknown")
 def equal(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Whether two tensors have the same shape and elements.
+
+    >>> import flambeau as torch
+    >>> torch.equal(torch.ones(2), torch.ones(2))
+    True
+    """
     if x.shape != y.shape:
         return False
     require_known("equal_notnan_cpu", x.dtype)
@@ -90,13 +105,23 @@ def result_type(tensor: Any = None, other: Any = None, *, scalar: Any = None,
 
 @composite("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)
 def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
-    """Whether a result of one type may be stored in another."""
+    """Whether a result of one type may be stored in another.
+
+    >>> import flambeau as torch
+    >>> torch.can_cast(torch.float32, torch.int32)
+    False
+    """
     return outputs.can_cast(dt.as_dtype(from_), dt.as_dtype(to))
 
 
 @composite("is_tensor(Tensor self) -> bool", method=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor."""
+    """Whether an object is a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.is_tensor([1, 2])
+    False
+    """
     return isinstance(obj, Tensor)
 
 

@@ -80,7 +80,12 @@ def _check_subtraction(operands: list[Any]) -> None:
     "other": lambda grad: -grad,
 })  # fmt: skip
 def sub(self: Any, other: Any) -> Any:
-    """`input - alpha * other`, broadcasting. Not defined for bool: use `^` or `logical_xor`."""
+    """`input - alpha * other`, broadcasting. Not defined for bool: use `^` or `logical_xor`.
+
+    >>> import flambeau as torch
+    >>> torch.sub(torch.tensor([3, 4]), 1)
+    tensor([2, 3])
+    """
     return self - other
 
 
@@ -140,7 +145,14 @@ def mul(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: -grad * conj(self / other / other),
 })  # fmt: skip
 def div(self: Any, other: Any) -> Any:
-    """True division, element by element, broadcasting; integers give the default float type."""
+    """True division, element by element, broadcasting; integers give the default float type.
+
+    >>> import flambeau as torch
+    >>> torch.div(torch.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
     return self / other
 
 
@@ -279,7 +291,12 @@ def over_number(input: Tensor, number: Any) -> Any:
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", dtypes="int float",
            label="div_floor_cpu", numbers="all", exact_number=True, underived=True)  # fmt: skip
 def floor_divide(self: Any, other: Any) -> Any:
-    """The quotient rounded down. Integer division by zero raises."""
+    """The quotient rounded down. Integer division by zero raises.
+
+    >>> import flambeau as torch
+    >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
     return E.floor_division(self, other)
 
 
@@ -289,7 +306,12 @@ def floor_divide(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="floor"),
 })  # fmt: skip
 def remainder(self: Any, other: Any) -> Any:
-    """Python's `%`: the result has the divisor's sign."""
+    """Python's `%`: the result has the divisor's sign.
+
+    >>> import flambeau as torch
+    >>> torch.remainder(torch.tensor([7, -7]), 3)
+    tensor([1, 2])
+    """
     return E.checked_remainder(self, other)
 
 
@@ -299,7 +321,12 @@ def remainder(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: -grad * ops.div(self, other, rounding_mode="trunc"),
 })  # fmt: skip
 def fmod(self: Any, other: Any) -> Any:
-    """C's `fmod`: the result has the dividend's sign."""
+    """C's `fmod`: the result has the dividend's sign.
+
+    >>> import flambeau as torch
+    >>> torch.fmod(torch.tensor([7, -7]), 3)
+    tensor([ 1, -1])
+    """
     return E.checked_fmod(self, other)
 
 
@@ -308,7 +335,12 @@ def fmod(self: Any, other: Any) -> Any:
     "self": lambda grad: -grad,
 })  # fmt: skip
 def neg(self: Any) -> Any:
-    """Change every sign. Not defined for bool: use `~` or `logical_not`."""
+    """Change every sign. Not defined for bool: use `~` or `logical_not`.
+
+    >>> import flambeau as torch
+    >>> torch.neg(torch.tensor([1, -2]))
+    tensor([-1,  2])
+    """
     return -self
 
 
@@ -317,7 +349,12 @@ def neg(self: Any) -> Any:
     "self": lambda grad, result: -grad * conj(result * result),
 })  # fmt: skip
 def reciprocal(self: Any) -> Any:
-    """`1 / input`; integers give the default float type."""
+    """`1 / input`; integers give the default float type.
+
+    >>> import flambeau as torch
+    >>> torch.reciprocal(torch.tensor([2.0, 4.0]))
+    tensor([0.5000, 0.2500])
+    """
     return E.inverse(self)
 
 
@@ -333,7 +370,12 @@ add_primitive("inverse", _inverse, floats=np.reciprocal)
     "self": lambda grad, self: grad * conj(2 * (ops.pow(self, 1) if modes.grad.enabled else self)),
 })  # fmt: skip
 def square(self: Any) -> Any:
-    """`input * input`."""
+    """`input * input`.
+
+    >>> import flambeau as torch
+    >>> torch.square(torch.tensor([2, -3]))
+    tensor([4, 9])
+    """
     return E.square(self)
 
 

@@ -255,6 +255,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     """Keep elements from `min` to `max`, numbers or tensors; None is no bound.
 
     The gradient passes at the bounds themselves.
+
+    >>> import flambeau as torch
+    >>> torch.clamp(torch.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
+    tensor([0.0000, 0.5000, 1.0000])
     """
     name, bounds = _clamp_choice(input, min, max)
     return getattr(ops, name)(input, *bounds, out=out)
@@ -292,7 +296,12 @@ def _greater_grad(grad: Any, self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: _greater_grad(grad, other, self),
 })  # fmt: skip
 def maximum(self: Any, other: Any) -> Any:
-    """The greater of two; nan where either is. At ties each gets half of the gradient."""
+    """The greater of two; nan where either is. At ties each gets half of the gradient.
+
+    >>> import flambeau as torch
+    >>> torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))
+    tensor([3, 5])
+    """
     return E.maximum(self, other)
 
 
@@ -302,7 +311,12 @@ def maximum(self: Any, other: Any) -> Any:
     "other": lambda grad, self, other: _greater_grad(grad, self, other),
 })  # fmt: skip
 def minimum(self: Any, other: Any) -> Any:
-    """The lesser of two; nan where either is. At ties each gets half of the gradient."""
+    """The lesser of two; nan where either is. At ties each gets half of the gradient.
+
+    >>> import flambeau as torch
+    >>> torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))
+    tensor([1, 2])
+    """
     return E.minimum(self, other)
 
 
@@ -355,7 +369,12 @@ def _check_heaviside(input: Tensor, values: Tensor, out: Any = None) -> None:
 
 @composite("heaviside.step(Tensor self, Tensor values) -> Tensor")
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
-    """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
+    """0 where `input` is negative, 1 where it is positive, `values` where it is 0.
+
+    >>> import flambeau as torch
+    >>> torch.heaviside(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     _check_heaviside(input, values, out)
     return ops._heaviside(input, values, out=out)
 
@@ -405,7 +424,12 @@ def _check_mixture(operands: list[Any]) -> None:
            dtypes="float complex", numbers="none", promote="tensors", label="lerp_kernel_scalar",
            check=_check_mixture, node="LerpBackward0", backward=_LERP)  # fmt: skip
 def lerp(self: Any, end: Any, weight: Any) -> Any:
-    """`input + weight * (end - input)`."""
+    """`input + weight * (end - input)`.
+
+    >>> import flambeau as torch
+    >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.25)
+    tensor([2.5000])
+    """
     return E.lerp(self, end, weight)
 
 
@@ -429,7 +453,12 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     "tensor2": lambda grad, tensor1, value: grad * conj(tensor1 * value),
 })  # fmt: skip
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    """`input + value * tensor1 * tensor2`."""
+    """`input + value * tensor1 * tensor2`.
+
+    >>> import flambeau as torch
+    >>> torch.addcmul(torch.ones(1), torch.tensor([2.0]), torch.tensor([3.0]), value=0.5)
+    tensor([4.])
+    """
     return self + value * tensor1 * tensor2
 
 
@@ -459,7 +488,12 @@ def _check_quotient(operands: list[Any]) -> None:
         value * tensor1 / (tensor2 * tensor2)),
 })  # fmt: skip
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    """`input + value * tensor1 / tensor2`."""
+    """`input + value * tensor1 / tensor2`.
+
+    >>> import flambeau as torch
+    >>> torch.addcdiv(torch.ones(1), torch.tensor([6.0]), torch.tensor([3.0]), value=0.5)
+    tensor([2.])
+    """
     return self + value * tensor1 / tensor2
 
 

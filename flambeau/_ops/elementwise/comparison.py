@@ -15,13 +15,23 @@ FLAT = {"self": zero_like, "other": zero_like}
 
 @pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
 def eq(self: Any, other: Any) -> Any:
-    """Whether elements are equal."""
+    """Whether elements are equal.
+
+    >>> import flambeau as torch
+    >>> torch.eq(torch.tensor([1, 2]), torch.tensor([1, 3]))
+    tensor([ True, False])
+    """
     return self == other
 
 
 @pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", promote="bool", backward_inplace=FLAT)
 def ne(self: Any, other: Any) -> Any:
-    """Whether elements differ."""
+    """Whether elements differ.
+
+    >>> import flambeau as torch
+    >>> torch.ne(torch.tensor([1, 2]), torch.tensor([1, 3]))
+    tensor([False,  True])
+    """
     return self != other
 
 
@@ -33,7 +43,12 @@ def ne(self: Any, other: Any) -> Any:
     backward_inplace=FLAT,
 )
 def lt(self: Any, other: Any) -> Any:
-    """Whether elements are less."""
+    """Whether elements are less.
+
+    >>> import flambeau as torch
+    >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+    tensor([ True, False, False])
+    """
     return self < other
 
 
@@ -45,7 +60,12 @@ def lt(self: Any, other: Any) -> Any:
     backward_inplace=FLAT,
 )
 def le(self: Any, other: Any) -> Any:
-    """Whether elements are less or equal."""
+    """Whether elements are less or equal.
+
+    >>> import flambeau as torch
+    >>> torch.le(torch.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
     return self <= other
 
 
@@ -57,7 +77,12 @@ def le(self: Any, other: Any) -> Any:
     backward_inplace=FLAT,
 )
 def gt(self: Any, other: Any) -> Any:
-    """Whether elements are greater."""
+    """Whether elements are greater.
+
+    >>> import flambeau as torch
+    >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
     return self > other
 
 
@@ -69,7 +94,12 @@ def gt(self: Any, other: Any) -> Any:
     backward_inplace=FLAT,
 )
 def ge(self: Any, other: Any) -> Any:
-    """Whether elements are greater or equal."""
+    """Whether elements are greater or equal.
+
+    >>> import flambeau as torch
+    >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
     return self >= other
 
 
@@ -80,7 +110,12 @@ def ge(self: Any, other: Any) -> Any:
     label="bitwise_and_cpu",
 )
 def bitwise_and(self: Any, other: Any) -> Any:
-    """Bits set in both; for bools, `and`."""
+    """Bits set in both; for bools, `and`.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_and(torch.tensor([6]), torch.tensor([3]))
+    tensor([2])
+    """
     return self & other
 
 
@@ -91,7 +126,12 @@ def bitwise_and(self: Any, other: Any) -> Any:
     label="bitwise_or_cpu",
 )
 def bitwise_or(self: Any, other: Any) -> Any:
-    """Bits set in either; for bools, `or`."""
+    """Bits set in either; for bools, `or`.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_or(torch.tensor([6]), torch.tensor([3]))
+    tensor([7])
+    """
     return self | other
 
 
@@ -102,7 +142,12 @@ def bitwise_or(self: Any, other: Any) -> Any:
     label="bitwise_xor_cpu",
 )
 def bitwise_xor(self: Any, other: Any) -> Any:
-    """Bits set in one of the two; for bools, `xor`."""
+    """Bits set in one of the two; for bools, `xor`.
+
+    >>> import flambeau as torch
+    >>> torch.bitwise_xor(torch.tensor([6]), torch.tensor([3]))
+    tensor([5])
+    """
     return self ^ other
 
 
@@ -142,7 +187,12 @@ def bitwise_not(self: Any) -> Any:
     promote="bool",
 )
 def logical_and(self: Any, other: Any) -> Any:
-    """Whether both are non-zero."""
+    """Whether both are non-zero.
+
+    >>> import flambeau as torch
+    >>> torch.logical_and(torch.tensor([True, True]), torch.tensor([True, False]))
+    tensor([ True, False])
+    """
     return E.logical_and(self, other)
 
 
@@ -153,7 +203,12 @@ def logical_and(self: Any, other: Any) -> Any:
     promote="bool",
 )
 def logical_or(self: Any, other: Any) -> Any:
-    """Whether either is non-zero."""
+    """Whether either is non-zero.
+
+    >>> import flambeau as torch
+    >>> torch.logical_or(torch.tensor([False, True]), torch.tensor([False, False]))
+    tensor([False,  True])
+    """
     return E.logical_or(self, other)
 
 
@@ -164,13 +219,23 @@ def logical_or(self: Any, other: Any) -> Any:
     promote="bool",
 )
 def logical_xor(self: Any, other: Any) -> Any:
-    """Whether just one is non-zero."""
+    """Whether just one is non-zero.
+
+    >>> import flambeau as torch
+    >>> torch.logical_xor(torch.tensor([True, True]), torch.tensor([True, False]))
+    tensor([False,  True])
+    """
     return E.logical_xor(self, other)
 
 
 @pointwise("logical_not(Tensor self) -> Tensor", label="logical_not_cpu", promote="bool")
 def logical_not(self: Any) -> Any:
-    """Whether elements are zero."""
+    """Whether elements are zero.
+
+    >>> import flambeau as torch
+    >>> torch.logical_not(torch.tensor([0, 2]))
+    tensor([ True, False])
+    """
     return E.logical_not(self)
 
 
@@ -178,7 +243,12 @@ def logical_not(self: Any) -> Any:
     "gcd(Tensor self, Tensor other) -> Tensor", dtypes="int", label="gcd_cpu", numbers="none"
 )
 def gcd(self: Any, other: Any) -> Any:
-    """The greatest common divisor; `gcd(0, 0)` is 0."""
+    """The greatest common divisor; `gcd(0, 0)` is 0.
+
+    >>> import flambeau as torch
+    >>> torch.gcd(torch.tensor([12]), torch.tensor([18]))
+    tensor([6])
+    """
     return E.gcd(self, other)
 
 
@@ -186,7 +256,12 @@ def gcd(self: Any, other: Any) -> Any:
     "lcm(Tensor self, Tensor other) -> Tensor", dtypes="int", label="lcm_cpu", numbers="none"
 )
 def lcm(self: Any, other: Any) -> Any:
-    """The least common multiple, not negative."""
+    """The least common multiple, not negative.
+
+    >>> import flambeau as torch
+    >>> torch.lcm(torch.tensor([4]), torch.tensor([6]))
+    tensor([12])
+    """
     return E.absolute(E.lcm(self, other))  # of what wraps around, too
 
 

@@ -81,7 +81,12 @@ Tensor.imag = property(lambda self: imag.body(self), _set_imag)  # type: ignore[
 
 @composite("view_as_real(Tensor(a) self) -> Tensor(a)", method=False)
 def view_as_real(input: Tensor) -> Any:
-    """A complex tensor as a real one whose last dim holds (real, imaginary)."""
+    """A complex tensor as a real one whose last dim holds (real, imaginary).
+
+    >>> import flambeau as torch
+    >>> torch.view_as_real(torch.tensor([1.0 + 2.0j]))
+    tensor([[1., 2.]])
+    """
     if getattr(input, "_conjugated", False) and among([input]):
         raise RuntimeError(UNRESOLVED)
     return ops._view_as_real(input)
@@ -331,7 +336,12 @@ def _check_complex_out(result: Tensor, out: Any) -> None:
 
 @composite("complex(Tensor real, Tensor imag) -> Tensor", method=False)
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
-    """A complex tensor from its parts, of one float type."""
+    """A complex tensor from its parts, of one float type.
+
+    >>> import flambeau as torch
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([1.+2.j])
+    """
     _check_parts("complex", ("real", "imag"), real, imag)
     _check_complex_out(real, out)
     return ops._complex(real, imag, out=out)
@@ -339,7 +349,12 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 
 @composite("polar(Tensor abs, Tensor angle) -> Tensor", autocast="cpu=float32", method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
-    """A complex tensor from absolute values and angles, of one float type."""
+    """A complex tensor from absolute values and angles, of one float type.
+
+    >>> import flambeau as torch
+    >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
+    tensor([2.+0.j])
+    """
     _check_parts("polar", ("abs", "angle"), abs, angle)
     _check_complex_out(abs, out)
     return ops._polar(abs, angle, out=out)

@@ -42,14 +42,24 @@ def _no_complex(name: str) -> dict[str, Exception]:
            dtypes="int float", label="floor_vml_cpu",
            refusals=_no_complex("floor"), backward=ROUNDED)  # fmt: skip
 def floor(self: Any) -> Any:
-    """Round down."""
+    """Round down.
+
+    >>> import flambeau as torch
+    >>> torch.floor(torch.tensor([-0.5, 1.2]))
+    tensor([-1.,  1.])
+    """
     return E.floor_floats(self)
 
 
 @pointwise("ceil(Tensor self) -> Tensor", out_type=FOUND, dtypes="int float", label="ceil_vml_cpu",
            refusals=_no_complex("ceil"), backward=ROUNDED)  # fmt: skip
 def ceil(self: Any) -> Any:
-    """Round up."""
+    """Round up.
+
+    >>> import flambeau as torch
+    >>> torch.ceil(torch.tensor([-0.5, 1.2]))
+    tensor([-0., 2.])
+    """
     return E.ceil_floats(self)
 
 
@@ -57,14 +67,24 @@ def ceil(self: Any) -> Any:
            dtypes="int float", label="trunc_vml_cpu",
            refusals=_no_complex("trunc"), backward=ROUNDED)  # fmt: skip
 def trunc(self: Any) -> Any:
-    """Round towards zero."""
+    """Round towards zero.
+
+    >>> import flambeau as torch
+    >>> torch.trunc(torch.tensor([-1.7, 1.7]))
+    tensor([-1.,  1.])
+    """
     return E.trunc_floats(self)
 
 
 @pointwise("frac(Tensor self) -> Tensor", out_type=FOUND, dtypes="float", label="frac_cpu",
            backward={"self": lambda grad: grad})  # fmt: skip
 def frac(self: Any) -> Any:
-    """The part after the point, with the sign of the input."""
+    """The part after the point, with the sign of the input.
+
+    >>> import flambeau as torch
+    >>> torch.frac(torch.tensor([1.5, -1.5]))
+    tensor([ 0.5000, -0.5000])
+    """
     return self - E.trunc(self)
 
 
@@ -72,7 +92,12 @@ def frac(self: Any) -> Any:
            order=0, dtypes="int float", label="round_vml_cpu",
            backward=ROUNDED)  # fmt: skip
 def round(self: Any) -> Any:
-    """Round to the nearest integer; halves to the even one."""
+    """Round to the nearest integer; halves to the even one.
+
+    >>> import flambeau as torch
+    >>> torch.round(torch.tensor([0.5, 1.5, 2.6]))
+    tensor([0., 2., 3.])
+    """
     return E.rint_floats(self)
 
 
@@ -122,7 +147,12 @@ add_primitive("sgn", _sgn)
     "complex": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
                                    "numbers. Please use torch.sgn instead.")})  # fmt: skip
 def sign(self: Any) -> Any:
-    """-1, 0 or 1."""
+    """-1, 0 or 1.
+
+    >>> import flambeau as torch
+    >>> torch.sign(torch.tensor([-2.0, 0.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    """
     return E.sign_of(self)
 
 
@@ -160,7 +190,12 @@ def _abs_type(inputs: Any) -> str:
     "self": lambda grad, self: grad * ops.sgn(self),
 })  # fmt: skip
 def abs(self: Any) -> Any:
-    """The absolute value; of complex numbers, a real one. The gradient at 0 is 0."""
+    """The absolute value; of complex numbers, a real one. The gradient at 0 is 0.
+
+    >>> import flambeau as torch
+    >>> torch.abs(torch.tensor([-1.5, 2.0]))
+    tensor([1.5000, 2.0000])
+    """
     return E.absolute(self)
 
 
@@ -173,19 +208,34 @@ def _as_float(x: np.ndarray) -> np.ndarray:
 
 @pointwise("isnan(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
 def isnan(self: Any) -> Any:
-    """Whether elements are nan."""
+    """Whether elements are nan.
+
+    >>> import flambeau as torch
+    >>> torch.isnan(torch.tensor([1.0, float("nan")]))
+    tensor([False,  True])
+    """
     return E.isnan(self)
 
 
 @pointwise("isinf(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
 def isinf(self: Any) -> Any:
-    """Whether elements are infinite."""
+    """Whether elements are infinite.
+
+    >>> import flambeau as torch
+    >>> torch.isinf(torch.tensor([1.0, float("-inf")]))
+    tensor([False,  True])
+    """
     return E.isinf(self)
 
 
 @pointwise("isfinite(Tensor self) -> Tensor", promote="bool", inplace=False, out=False)
 def isfinite(self: Any) -> Any:
-    """Whether elements are neither infinite nor nan."""
+    """Whether elements are neither infinite nor nan.
+
+    >>> import flambeau as torch
+    >>> torch.isfinite(torch.tensor([1.0, float("inf"), float("nan")]))
+    tensor([ True, False, False])
+    """
     return E.isfinite(self)
 
 
@@ -232,7 +282,12 @@ def laid_out(result: np.ndarray, like: np.ndarray) -> np.ndarray:
     "self": lambda grad, self: grad * ops.isfinite(self),
 })  # fmt: skip
 def nan_to_num(data: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
-    """nan and infinities replaced: by 0 and the type's limits where nothing is given."""
+    """nan and infinities replaced: by 0 and the type's limits where nothing is given.
+
+    >>> import flambeau as torch
+    >>> torch.nan_to_num(torch.tensor([float("nan"), 1.0]), nan=0.5)
+    tensor([0.5000, 1.0000])
+    """
     if data.dtype.kind in "biu":
         return laid_out(data.copy(), data)
     low, high = _limits(data.dtype)
@@ -277,7 +332,12 @@ def _copysign_grad(grad: Any, self: Any, result: Any) -> Any:
     "other": lambda grad: ops.zeros_like(grad),
 })  # fmt: skip
 def copysign(self: Any, other: Any) -> Any:
-    """The size of `input` with the sign of `other`."""
+    """The size of `input` with the sign of `other`.
+
+    >>> import flambeau as torch
+    >>> torch.copysign(torch.tensor([2.0]), -1)
+    tensor([-2.])
+    """
     return E.copysign(self, other)
 
 

@@ -51,7 +51,12 @@ def exp2(self: Any) -> Any:
     "self": lambda grad, result: grad * (conj(result) + 1),
 })  # fmt: skip
 def expm1(self: Any) -> Any:
-    """`exp(input) - 1`, exact for small inputs."""
+    """`exp(input) - 1`, exact for small inputs.
+
+    >>> import flambeau as torch
+    >>> torch.expm1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.7183])
+    """
     return E.expm1(self)
 
 
@@ -60,7 +65,12 @@ def expm1(self: Any) -> Any:
     "self": lambda grad, self: grad / conj(self),
 })  # fmt: skip
 def log(self: Any) -> Any:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    >>> import flambeau as torch
+    >>> torch.log(torch.tensor([1.0, 10.0]))
+    tensor([0.0000, 2.3026])
+    """
     return E.log(self)
 
 
@@ -69,7 +79,12 @@ def log(self: Any) -> Any:
     "self": lambda grad, self: grad / (conj(self) * LN2),
 })  # fmt: skip
 def log2(self: Any) -> Any:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    >>> import flambeau as torch
+    >>> torch.log2(torch.tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """
     return E.log2(self)
 
 
@@ -87,7 +102,12 @@ def log10(self: Any) -> Any:
     "self": lambda grad, self: grad / conj(self + 1),
 })  # fmt: skip
 def log1p(self: Any) -> Any:
-    """`log(1 + input)`, exact for small inputs."""
+    """`log(1 + input)`, exact for small inputs.
+
+    >>> import flambeau as torch
+    >>> torch.log1p(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.6931])
+    """
     return E.log1p(self)
 
 
@@ -95,7 +115,12 @@ def log1p(self: Any) -> Any:
     "self": lambda grad, result: grad / (2 * conj(result)),
 })  # fmt: skip
 def sqrt(self: Any) -> Any:
-    """The square root; the gradient at 0 is infinite."""
+    """The square root; the gradient at 0 is infinite.
+
+    >>> import flambeau as torch
+    >>> torch.sqrt(torch.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
     return E.sqrt(self)
 
 
@@ -111,7 +136,12 @@ add_primitive("inverse_root", _inverse_root)
     "self": lambda grad, result: -0.5 * grad * conj(result * result * result),
 })  # fmt: skip
 def rsqrt(self: Any) -> Any:
-    """`1 / sqrt(input)`."""
+    """`1 / sqrt(input)`.
+
+    >>> import flambeau as torch
+    >>> torch.rsqrt(torch.tensor([4.0]))
+    tensor([0.5000])
+    """
     return E.inverse_root(self)
 
 
@@ -131,7 +161,12 @@ add_primitive("sigmoid", _sigmoid)
     if result._data.dtype.kind not in "cW" else grad * conj((1 - result) * result),
 })  # fmt: skip
 def sigmoid(self: Any) -> Any:
-    """`1 / (1 + exp(-input))`."""
+    """`1 / (1 + exp(-input))`.
+
+    >>> import flambeau as torch
+    >>> torch.special.expit(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
     return E.sigmoid(self)
 
 
@@ -167,7 +202,12 @@ def logit_inside(self: Any, eps: Any) -> Any:
 
 @composite("logit(Tensor self, float? eps=None) -> Tensor", elementwise=True)
 def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
-    """`log(x / (1 - x))`, of the input kept within eps and 1 - eps where eps is given."""
+    """`log(x / (1 - x))`, of the input kept within eps and 1 - eps where eps is given.
+
+    >>> import flambeau as torch
+    >>> torch.special.logit(torch.tensor([0.5]))
+    tensor([0.])
+    """
     if eps is None:
         return ops._logit(input, out=out)
     return ops._logit_eps(input, float(eps), out=out)
@@ -295,7 +335,12 @@ def _log_of_number(base: Any, like: Any) -> Any:
            autocast="cuda=float32", order=1, exact_number=False,
            node="PowBackward0", check=_check_exponent, backward={"self": _power_grad})  # fmt: skip
 def pow_number(self: Any, exponent: Any) -> Any:
-    """Each element to the power of a number."""
+    """Each element to the power of a number.
+
+    >>> import flambeau as torch
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """
     return E.number_power(self, exponent)
 
 
@@ -396,7 +441,12 @@ add_primitive("complex_logaddexp", _logaddexp)
     "other": lambda grad, self, other: grad / conj(1 + ops.exp(self - other)),
 })  # fmt: skip
 def logaddexp(self: Any, other: Any) -> Any:
-    """`log(exp(input) + exp(other))` without overflow."""
+    """`log(exp(input) + exp(other))` without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.logaddexp(torch.tensor([1000.0]), torch.tensor([1000.0]))
+    tensor([1000.6932])
+    """
     return E.complex_logaddexp(self, other)
 
 
@@ -433,7 +483,12 @@ _XLOGY: dict[Any, Any] = {
 @pointwise("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", order=0,
            dtypes="bool int float", numbers="both", label="xlogy_cpu", backward=_XLOGY)  # fmt: skip
 def xlogy(self: Any, other: Any) -> Any:
-    """`input * log(other)`, and 0 where `input` is 0."""
+    """`input * log(other)`, and 0 where `input` is 0.
+
+    >>> import flambeau as torch
+    >>> torch.special.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
     return E.xlogy(self, other)
 
 

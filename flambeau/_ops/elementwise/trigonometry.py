@@ -18,7 +18,12 @@ from flambeau._ops.table.op import alias, pointwise
     "self": lambda grad, self: grad * conj(ops.cos(self)),
 })  # fmt: skip
 def sin(self: Any) -> Any:
-    """The sine."""
+    """The sine.
+
+    >>> import flambeau as torch
+    >>> torch.sin(torch.zeros(2))
+    tensor([0., 0.])
+    """
     return E.sin(self)
 
 
@@ -26,7 +31,12 @@ def sin(self: Any) -> Any:
     "self": lambda grad, self: grad * -conj(ops.sin(self)),
 })  # fmt: skip
 def cos(self: Any) -> Any:
-    """The cosine."""
+    """The cosine.
+
+    >>> import flambeau as torch
+    >>> torch.cos(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return E.cos(self)
 
 
@@ -35,7 +45,12 @@ def cos(self: Any) -> Any:
     "self": lambda grad, result: grad * conj(1 + result * result),
 })  # fmt: skip
 def tan(self: Any) -> Any:
-    """The tangent."""
+    """The tangent.
+
+    >>> import flambeau as torch
+    >>> torch.tan(torch.zeros(2))
+    tensor([0., 0.])
+    """
     return E.tan(self)
 
 
@@ -44,7 +59,12 @@ def tan(self: Any) -> Any:
     "self": lambda grad, self: grad * conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def asin(self: Any) -> Any:
-    """The angle in radians whose sine is given; nan outside of -1 to 1."""
+    """The angle in radians whose sine is given; nan outside of -1 to 1.
+
+    >>> import flambeau as torch
+    >>> torch.asin(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5708])
+    """
     return E.arcsin(self)
 
 
@@ -53,7 +73,12 @@ def asin(self: Any) -> Any:
     "self": lambda grad, self: grad * -conj(ops.rsqrt(1 - self * self)),
 })  # fmt: skip
 def acos(self: Any) -> Any:
-    """The angle in radians whose cosine is given; nan outside of -1 to 1."""
+    """The angle in radians whose cosine is given; nan outside of -1 to 1.
+
+    >>> import flambeau as torch
+    >>> torch.acos(torch.tensor([1.0, 0.0]))
+    tensor([0.0000, 1.5708])
+    """
     return E.arccos(self)
 
 
@@ -61,7 +86,12 @@ def acos(self: Any) -> Any:
     "self": lambda grad, self: grad / conj(self * self + 1),
 })  # fmt: skip
 def atan(self: Any) -> Any:
-    """The angle in radians whose tangent is given."""
+    """The angle in radians whose tangent is given.
+
+    >>> import flambeau as torch
+    >>> torch.atan(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7854])
+    """
     return E.arctan(self)
 
 
@@ -70,7 +100,12 @@ def atan(self: Any) -> Any:
     "self": lambda grad, self: grad * conj(ops.cosh(self)),
 })  # fmt: skip
 def sinh(self: Any) -> Any:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    >>> import flambeau as torch
+    >>> torch.sinh(torch.zeros(2))
+    tensor([0., 0.])
+    """
     return E.sinh(self)
 
 
@@ -79,7 +114,12 @@ def sinh(self: Any) -> Any:
     "self": lambda grad, self: grad * conj(ops.sinh(self)),
 })  # fmt: skip
 def cosh(self: Any) -> Any:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    >>> import flambeau as torch
+    >>> torch.cosh(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return E.cosh(self)
 
 
@@ -87,7 +127,12 @@ def cosh(self: Any) -> Any:
     "self": lambda grad, result: grad * conj(ops._tanh_slope(result)),
 })  # fmt: skip
 def tanh(self: Any) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import flambeau as torch
+    >>> torch.tanh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
     return E.tanh(self)
 
 
@@ -141,7 +186,12 @@ def _inverse_square(x: Any, y: Any) -> Any:
     "other": lambda grad, self, other: grad * -self * _inverse_square(self, other),
 })  # fmt: skip
 def atan2(self: Any, other: Any) -> Any:
-    """The angle of the point (other, input), from -pi to pi."""
+    """The angle of the point (other, input), from -pi to pi.
+
+    >>> import flambeau as torch
+    >>> torch.atan2(torch.tensor([1.0]), torch.tensor([-1.0]))
+    tensor([2.3562])
+    """
     return E.arctan2(self, other)
 
 
@@ -151,7 +201,12 @@ def atan2(self: Any, other: Any) -> Any:
     "other": lambda grad, other, result: grad * (other / result),
 })  # fmt: skip
 def hypot(self: Any, other: Any) -> Any:
-    """`sqrt(input**2 + other**2)` without overflow."""
+    """`sqrt(input**2 + other**2)` without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
+    tensor([5.])
+    """
     return E.hypot(self, other)
 
 
@@ -186,7 +241,12 @@ _NO_RADIANS = {"complex": RuntimeError("rad2deg is not supported for complex ten
            node="Deg2RadBackward0", refusals=_NO_DEGREES, backward={
     "self": lambda grad: grad * (math.pi / 180)})  # fmt: skip
 def deg2rad(self: Any) -> Any:
-    """Degrees as radians."""
+    """Degrees as radians.
+
+    >>> import flambeau as torch
+    >>> torch.deg2rad(torch.tensor([180.0]))
+    tensor([3.1416])
+    """
     return self * (math.pi / 180)
 
 
@@ -194,7 +254,12 @@ def deg2rad(self: Any) -> Any:
            node="Rad2DegBackward0", refusals=_NO_RADIANS, backward={
     "self": lambda grad: grad * (180 / math.pi)})  # fmt: skip
 def rad2deg(self: Any) -> Any:
-    """Radians as degrees."""
+    """Radians as degrees.
+
+    >>> import flambeau as torch
+    >>> torch.rad2deg(torch.tensor([3.14159265]))
+    tensor([180.])
+    """
     return self * (180 / math.pi)
 
 

@@ -36,7 +36,12 @@ def _shares(data: Any) -> bool:
     "as_tensor(Scalar data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", method=False
 )
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor over the memory of `data` where possible (tensors, arrays), else a copy."""
+    """A tensor over the memory of `data` where possible (tensors, arrays), else a copy.
+
+    >>> import flambeau as torch
+    >>> torch.as_tensor([1, 2])
+    tensor([1, 2])
+    """
     place = check_available(device)
     if place is not CPU and not (isinstance(data, Tensor) and device is None):
         given: Any = data if isinstance(data, Tensor) else as_tensor.body(data, dtype, CPU)

@@ -254,7 +254,13 @@ def zeros(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, dtype=torch.int64)
+    tensor([[0, 0, 0],
+            [0, 0, 0]])
+    """
     if pin_memory is not False:
         refuse_pinned("zeros", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "zeros")
@@ -281,7 +287,13 @@ def ones(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
     if pin_memory is not False:
         refuse_pinned("ones", pin_memory)
     shape = shape_of(sizes if size is None else (size,), "ones")
@@ -338,7 +350,13 @@ def full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor filled with a number; without `dtype`, the number's own type."""
+    """A tensor filled with a number; without `dtype`, the number's own type.
+
+    >>> import flambeau as torch
+    >>> torch.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
     if pin_memory is not False:
         refuse_pinned("full", pin_memory)
     if not isinstance(size, (tuple, list)):
@@ -437,7 +455,12 @@ def empty_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """An uninitialised tensor shaped like another."""
+    """An uninitialised tensor shaped like another.
+
+    >>> import flambeau as torch
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("empty_like", pin_memory)
     try:
@@ -460,7 +483,12 @@ def zeros_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Zeros shaped like another tensor."""
+    """Zeros shaped like another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.zeros_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("zeros_like", pin_memory)
     try:
@@ -483,7 +511,12 @@ def ones_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Ones shaped like another tensor."""
+    """Ones shaped like another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones_like(torch.zeros(2, dtype=torch.int32))
+    tensor([1, 1], dtype=torch.int32)
+    """
     if pin_memory is not False:
         refuse_pinned("ones_like", pin_memory)
     data = _like(input, dtype, layout, device, memory_format, 1, fills=True)
@@ -504,7 +537,12 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A number repeated in the shape of another tensor."""
+    """A number repeated in the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.full_like(torch.zeros(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     if pin_memory is not False:
         refuse_pinned("full_like", pin_memory)
     number = _number("full_like", fill_value)

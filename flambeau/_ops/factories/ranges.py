@@ -266,7 +266,12 @@ def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
 def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`steps` evenly spaced numbers from `start` to `end`, both included."""
+    """`steps` evenly spaced numbers from `start` to `end`, both included.
+
+    >>> import flambeau as torch
+    >>> torch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     start, end = _bounds(start, end, "linspace")
     steps = _checked_steps("linspace", steps)
     if pin_memory is not False:
@@ -291,7 +296,12 @@ def _within(numpy_dtype: Any, value: Any) -> Any:
 def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Any = None,
              dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`base ** linspace(start, end, steps)`."""
+    """`base ** linspace(start, end, steps)`.
+
+    >>> import flambeau as torch
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     start, end = _bounds(start, end, "logspace")
     steps = _checked_steps("logspace", steps)
     if pin_memory is not False:
@@ -322,7 +332,13 @@ def eye(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A matrix with ones on the diagonal and zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if pin_memory is not False:
         refuse_pinned("eye", pin_memory)
     columns = n if m is None else m

@@ -118,6 +118,10 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     area. `align_corners` puts the corner elements' centres onto each other; `antialias` (bilinear,
     bicubic) averages where the image shrinks; `recompute_scale_factor` derives the factor anew
     from the rounded size.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
     """
     _check_corners(mode, align_corners)
     spatial = input._data.ndim - 2
@@ -305,7 +309,12 @@ def col2im(data: Array, output_size: Any, kernel_size: Any, dilation: Any, paddi
            "int[2] stride=1) -> Tensor", namespace="nn.functional")  # fmt: skip
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
            stride: Any = 1) -> Any:  # fmt: skip
-    """Every sliding block of images `(N, C, H, W)` as a column of `(N, C * kernel, blocks)`."""
+    """Every sliding block of images `(N, C, H, W)` as a column of `(N, C * kernel, blocks)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.unfold(torch.ones(1, 3, 4, 4), 2).shape
+    torch.Size([1, 12, 9])
+    """
     return ops.im2col(input, kernel_size, dilation, padding, stride)
 
 

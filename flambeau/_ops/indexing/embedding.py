@@ -203,6 +203,11 @@ def functional_embedding(
     """Rows of `weight` [V, D] at the indices in `input` [*]: [*, D].
 
     Rows of `padding_idx` get no gradient; `max_norm` first scales the looked-up rows of `weight`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0, 2.0], [3.0,
+    ...     4.0]]))
+    tensor([[3., 4.]])
     """
     padding = -1 if padding_idx is None else _wrapped_padding(padding_idx, weight._data.shape[0])
     if EAGER:  # programs do not scale, nor do torch's

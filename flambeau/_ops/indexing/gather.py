@@ -52,6 +52,11 @@ def gather(data: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
     """The element of each position: `result[i][j] = input[index[i][j]][j]` for dim 0.
 
     With `sparse_grad`, the gradient of `input` is a sparse tensor with an entry for each position.
+
+    >>> import flambeau as torch
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
     """
     dim = wrap_dim(dim, data.ndim)
     if index.size == 0:
@@ -96,7 +101,13 @@ def _check_sizes(shape: tuple[int, ...], source: tuple[int, ...], dim: int) -> N
     },
 )
 def index_select(data: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-    """The slices at the given positions of a dim."""
+    """The slices at the given positions of a dim.
+
+    >>> import flambeau as torch
+    >>> torch.index_select(torch.arange(6).reshape(3, 2), 0, torch.tensor([2, 0]))
+    tensor([[4, 5],
+            [0, 1]])
+    """
     dim = wrap_dim(dim, data.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -170,7 +181,12 @@ def take(data: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 @composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """`gather` with broadcasting; negative positions count from the end."""
+    """`gather` with broadcasting; negative positions count from the end.
+
+    >>> import flambeau as torch
+    >>> torch.take_along_dim(torch.tensor([[3, 1]]), torch.tensor([[1, 0]]), 1)
+    tensor([[1, 3]])
+    """
     if dim is not None and indices.dtype is not dt.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -223,7 +239,12 @@ def _wrapped(indices: Tensor, size: int) -> Tensor:
     },
 )
 def masked_select(data: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The elements where a mask is True, in row-major order; both broadcast."""
+    """The elements where a mask is True, in row-major order; both broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.masked_select(torch.arange(4), torch.tensor([True, False, False, True]))
+    tensor([0, 3])
+    """
     if mask.dtype not in (np.bool_, np.uint8):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if mask.dtype == np.uint8:
@@ -270,7 +291,13 @@ def nonzero_positions(data: np.ndarray) -> np.ndarray:
     out_type="nonzero: Expected out tensor to have scalar type {want} but got scalar type{have}",
 )
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: rows of a matrix, or a tensor per dim."""
+    """The positions of the elements that are not zero: rows of a matrix, or a tensor per dim.
+
+    >>> import flambeau as torch
+    >>> torch.nonzero(torch.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
@@ -355,7 +382,13 @@ def _triangle(row: int, col: int, offset: int, dtype: Any, device: Any, layout: 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
                  layout: Any = None, pin_memory: bool = False,
                  requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """The positions on and below a diagonal of a matrix: two rows, of rows and of columns."""
+    """The positions on and below a diagonal of a matrix: two rows, of rows and of columns.
+
+    >>> import flambeau as torch
+    >>> torch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     if pin_memory is not False:
         refuse_pinned("tril_indices", pin_memory)
     found = _triangle(row, col, offset, dtype, device, layout, "tril_indices",
@@ -367,7 +400,13 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
                  layout: Any = None, pin_memory: bool = False,
                  requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """The positions on and above a diagonal of a matrix: two rows, of rows and of columns."""
+    """The positions on and above a diagonal of a matrix: two rows, of rows and of columns.
+
+    >>> import flambeau as torch
+    >>> torch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     if pin_memory is not False:
         refuse_pinned("triu_indices", pin_memory)
     found = _triangle(row, col, offset, dtype, device, layout, "triu_indices",

@@ -348,7 +348,12 @@ def _write_masked_fill(data: np.ndarray, mask: np.ndarray, value: Any) -> None:
 
 
 def _write_masked_fill_tensor(data: np.ndarray, mask: np.ndarray, value: np.ndarray) -> None:
-    """A copy with the value of a 0-dim tensor where a mask is True."""
+    """A copy with the value of a 0-dim tensor where a mask is True.
+
+    >>> import flambeau as torch
+    >>> torch.masked_fill(torch.ones(3), torch.tensor([True, False, True]), 0.0)
+    tensor([0., 1., 0.])
+    """
     if value.ndim:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "

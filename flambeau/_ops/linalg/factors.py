@@ -94,7 +94,13 @@ def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.nda
 @composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
            namespace="linalg", public="lu_factor")  # fmt: skip
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """(LU, pivots) with A = P L U; an error where U has a zero on its diagonal."""
+    """(LU, pivots) with A = P L U; an error where U has a zero on its diagonal.
+
+    >>> import flambeau as torch
+    >>> factors, pivots = torch.linalg.lu_factor(torch.eye(2))
+    >>> pivots
+    tensor([1, 2], dtype=torch.int32)
+    """
     factors, pivots, info = ops.linalg.lu_factor_ex(A, pivot=pivot)
     check_info(info, "torch.linalg.lu_factor", _SINGULAR, RuntimeError)
     return write(lu_factor, out, named(lu_factor, factors, pivots))
@@ -295,7 +301,13 @@ def _qr_tall(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
     backward={"A": _qr_backward},
 )
 def linalg_qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, ...]:
-    """(Q, R) with A = Q R; mode is "reduced", "complete" or "r" (Q is empty)."""
+    """(Q, R) with A = Q R; mode is "reduced", "complete" or "r" (Q is empty).
+
+    >>> import flambeau as torch
+    >>> q, r = torch.linalg.qr(torch.ones(3, 2))
+    >>> q.shape, r.shape
+    (torch.Size([3, 2]), torch.Size([2, 2]))
+    """
     q, r = kernels.qr(a, mode)
     return column_major(q), column_major(r)
 

@@ -107,7 +107,13 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
     backward={"A": _svd_backward},
 )
 def linalg_svd(a: np.ndarray, full_matrices: bool, driver: str | None) -> tuple[np.ndarray, ...]:
-    """(U, S, Vh) with A = U diag(S) Vh and S falling."""
+    """(U, S, Vh) with A = U diag(S) Vh and S falling.
+
+    >>> import flambeau as torch
+    >>> u, s, vh = torch.linalg.svd(torch.ones(3, 2), full_matrices=False)
+    >>> u.shape, s.shape, vh.shape
+    (torch.Size([3, 2]), torch.Size([2]), torch.Size([2, 2]))
+    """
     if a.ndim > 1:
         _check_driver(driver)
     left, values, right = kernels.svd(a, full_matrices)
@@ -137,7 +143,12 @@ def _svdvals_backward(grad: Any, A: Any) -> Any:
     backward={"A": _svdvals_backward},
 )
 def svdvals(a: np.ndarray, driver: str | None) -> np.ndarray:
-    """The singular values, falling."""
+    """The singular values, falling.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor([4., 3.])
+    """
     if a.ndim > 1:
         _check_driver(driver)
     return fresh(kernels.svdvals(a))
@@ -193,7 +204,13 @@ def _eigh_tangent(tangent: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     tangent=_eigh_tangent,
 )
 def eigh(a: np.ndarray, UPLO: str) -> tuple[np.ndarray, ...]:
-    """(eigenvalues rising, eigenvectors in columns) of Hermitian matrices; one triangle is read."""
+    """(eigenvalues rising, eigenvectors in columns) of Hermitian matrices; one triangle is read.
+
+    >>> import flambeau as torch
+    >>> values, vectors = torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    >>> values, vectors.shape
+    (tensor([1., 2.]), torch.Size([2, 2]))
+    """
     values, vectors = kernels.eigh(a, UPLO)
     return fresh(values), column_major(vectors)
 
@@ -215,7 +232,12 @@ def _eigvalsh_backward(grad: Any, A: Any, UPLO: str) -> Any:
     backward={"A": _eigvalsh_backward},
 )
 def eigvalsh(a: np.ndarray, UPLO: str) -> np.ndarray:
-    """The eigenvalues of Hermitian matrices, rising."""
+    """The eigenvalues of Hermitian matrices, rising.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
     return fresh(kernels.eigvalsh(a, UPLO))
 
 
@@ -272,7 +294,12 @@ def _eigvals_backward(grad: Any, self: Any) -> Any:
     backward={"self": _eigvals_backward},
 )
 def eigvals(a: np.ndarray) -> np.ndarray:
-    """The eigenvalues of general matrices, complex."""
+    """The eigenvalues of general matrices, complex.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
+    tensor([2.+0.j, 2.+0.j])
+    """
     return fresh(kernels.eigvals(a))
 
 
@@ -333,7 +360,13 @@ def _tolerance(value: Any, name: str, tensor: Any) -> Any:
            method=False, out_type=castable("linalg.pinv"))  # fmt: skip
 def linalg_pinv(input: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
-    """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0."""
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * largest) count as 0.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     name = "torch.linalg.pinv: " + ("rtol" if rcond is None else "rcond")
     rtol = _tolerance(rtol if rcond is None else rcond, name, input)
     result = ops._linalg_pinv(
@@ -363,7 +396,12 @@ def rank_kernel(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
            method=False)  # fmt: skip
 def matrix_rank(input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None, out: Any = None) -> Any:  # fmt: skip
-    """How many singular values (eigenvalues) exceed max(atol, rtol * largest)."""
+    """How many singular values (eigenvalues) exceed max(atol, rtol * largest).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_rank(torch.ones(3, 3))
+    tensor(1)
+    """
     if tol is not None:
         atol, rtol = tol, 0.0
     name = "torch.linalg.matrix_rank: "
@@ -428,7 +466,14 @@ def lstsq_kernel(a: np.ndarray, b: np.ndarray, rcond: Any, driver: str) -> tuple
 )
 def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None,
           out: Any = None) -> Any:  # fmt: skip
-    """X that minimises |A X - B|: by QR ("gels") or the SVD ("gelsy", "gelsd", "gelss")."""
+    """X that minimises |A X - B|: by QR ("gels") or the SVD ("gelsy", "gelsd", "gelss").
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lstsq(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[1.0],
+    ...     [4.0]])).solution
+    tensor([[1.],
+            [2.]])
+    """
     result = ops._linalg_lstsq(input, b, rcond, driver or "gelsy")
     return write(lstsq, out, named(lstsq, *result))
 
@@ -440,7 +485,12 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
            autocast="cpu=float32", namespace="linalg", public="cond",
            method=False, out_type=castable("linalg.cond"))  # fmt: skip
 def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
-    """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p."""
+    """How far errors can grow when a system with A is solved: norm(A) * norm(A^-1) for a norm p.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cond(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    tensor(2.)
+    """
     if input._data.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
@@ -507,7 +557,14 @@ def _columns(x: Any, N: int | None) -> int:
 
 @composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", method=False)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """Powers of a vector's elements in columns, falling unless `increasing`."""
+    """Powers of a vector's elements in columns, falling unless `increasing`.
+
+    >>> import flambeau as torch
+    >>> torch.vander(torch.tensor([1, 2, 3]), 2)
+    tensor([[1, 1],
+            [2, 1],
+            [3, 1]])
+    """
     if x._data.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x._data.size if N is None else int(N)

@@ -189,7 +189,12 @@ def _product_without(values: Any, position: int, size: int) -> Any:
     backward={"A": _det_backward},
 )
 def linalg_det(a: np.ndarray) -> np.ndarray:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(-2.)
+    """
     return fresh(kernels.det(a))
 
 
@@ -221,7 +226,12 @@ def _slogdet_backward(grads: Any, A: Any, sign: Any, given: Any) -> Any:
     backward={"A": _slogdet_backward},
 )
 def linalg_slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """(sign, log |det|) of square matrices."""
+    """(sign, log |det|) of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.slogdet(torch.tensor([[-1.0, 0.0], [0.0, 1.0]])).sign
+    tensor(-1.)
+    """
     return fresh_all(kernels.slogdet(a))
 
 
@@ -279,7 +289,12 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool) -> An
            autocast="cpu=float32", namespace="linalg",
            public="solve", out_type=EXACT)  # fmt: skip
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
-    """X with A X = B: A [*, N, N], B [*, N, K], or [*, N] for vectors; batches broadcast."""
+    """X with A X = B: A [*, N, N], B [*, N, K], or [*, N] for vectors; batches broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
     result, info = ops.linalg.solve_ex(A, B, left=left)
     check_info(info, "torch.linalg.solve", SINGULAR)
     return write(solve, out, result)
@@ -316,7 +331,14 @@ def _triangular_backward(grad: Any, A: Any, result: Any, upper: bool, left: bool
 )
 def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, left: bool,
                      unitriangular: bool) -> np.ndarray:  # fmt: skip
-    """X with A X = B, or X A = B, for a triangular A whose other triangle is not read."""
+    """X with A X = B, or X A = B, for a triangular A whose other triangle is not read.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 1.0], [0.0, 4.0]]),
+    ...     torch.tensor([[3.0], [4.0]]), upper=True)
+    tensor([[1.],
+            [1.]])
+    """
     return column_major(
         kernels.solve_triangular(a, b, upper=upper, left=left, unitriangular=unitriangular)
     )
@@ -406,7 +428,13 @@ def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndar
            autocast="cpu=float32", namespace="linalg",
            public="cholesky", method=False, out_type=EXACT)  # fmt: skip
 def linalg_cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
-    """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A."""
+    """L with A = L L^H (U with A = U^H U) for Hermitian positive-definite A.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 0.0], [0.0, 9.0]]))
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
     factor, info = ops.linalg.cholesky_ex(input, upper=upper)
     check_info(info, "linalg.cholesky", _NOT_POSITIVE)
     return write(linalg_cholesky, out, factor)

@@ -164,7 +164,12 @@ def functional_binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Binary cross-entropy of probabilities `input` and `target` of one shape."""
+    """Binary cross-entropy of probabilities `input` and `target` of one shape.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
     code = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
@@ -324,7 +329,13 @@ def functional_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Any:
-    """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1."""
+    """Binary cross-entropy of scores, stable for large ones; `pos_weight` scales targets of 1.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]),
+    ...     torch.tensor([1.0]))
+    tensor(0.6931)
+    """
     code = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
@@ -424,7 +435,13 @@ def functional_kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Any:
-    """Kullback-Leibler divergence; "batchmean" divides the sum by the batch size."""
+    """Kullback-Leibler divergence; "batchmean" divides the sum by the batch size.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.kl_div(torch.tensor([0.5]).log(), torch.tensor([0.5]),
+    ...     reduction="sum")
+    tensor(0.)
+    """
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."

@@ -310,7 +310,12 @@ def functional_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *]."""
+    """Minus the log-probability of each target: input [C], [N, C] or [N, C, *], target [N, *].
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.)
+    """
     code = reduction_of(size_average, reduce, reduction)
     return nll_loss_nd.body(input, target, weight, code, ignore_index)
 

@@ -142,7 +142,12 @@ def _check_cdist(x1: Any, x2: Any, p: float) -> None:
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
-    """p-norm distances of all pairs of rows: x1 [*, P, M], x2 [*, R, M], result [*, P, R]."""
+    """p-norm distances of all pairs of rows: x1 [*, P, M], x2 [*, R, M], result [*, P, R].
+
+    >>> import flambeau as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
     known = compute_mode.__hash__ is not None and compute_mode in COMPUTE_MODES
     mode = COMPUTE_MODES[compute_mode] if known else None
     if mode is None:
@@ -200,7 +205,13 @@ def pairwise_distance(
     "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", method=False
 )
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """`x1 . x2 / (max(|x1|, eps) max(|x2|, eps))` along a dim, broadcasting."""
+    """`x1 . x2 / (max(|x1|, eps) max(|x2|, eps))` along a dim, broadcasting.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.cosine_similarity(torch.tensor([1.0, 0.0]), torch.tensor([1.0,
+    ...     1.0]), dim=0)
+    tensor(0.7071)
+    """
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     first, second = x1._data, x2._data

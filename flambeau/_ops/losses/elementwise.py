@@ -388,7 +388,12 @@ def functional_smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Any:
-    """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`."""
+    """`0.5 d**2 / beta` where `d = |input - target|` is below `beta`, else `d - 0.5 beta`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.0]), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
     input, target = of_one_size(input, target)
     code = reduction_of(size_average, reduce, reduction)
     if not beta >= 0:
@@ -414,7 +419,12 @@ def _check_delta(delta: Any) -> None:
 def functional_huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
-    """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`."""
+    """`0.5 d**2` where `d = |input - target|` is at most `delta`, else `delta (d - 0.5 delta)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([0.0]), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
     one, other = of_one_size(input, target)
     if EAGER:
         _check_delta(delta)
@@ -450,7 +460,12 @@ def functional_l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Any:
-    """Absolute differences: all ("none"), their mean or their sum."""
+    """Absolute differences: all ("none"), their mean or their sum.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0]), torch.tensor([3.0]))
+    tensor(2.)
+    """
     one, other = of_one_size(input, target)  # none counts as a number beside the other
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)

@@ -61,7 +61,12 @@ def _check(input: Tensor, p: Any, maxnorm: Any) -> None:
     backward={"self": _renorm_backward},
 )
 def renorm(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
-    """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it."""
+    """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it.
+
+    >>> import flambeau as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000]])
+    """
     _check(input, p, maxnorm)
     norm, _ = _norms(input, p, dim)
     factor = ops.where(norm > maxnorm, maxnorm / (norm + TINY), 1.0)

@@ -234,7 +234,12 @@ def layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Any:
-    """Normalise over the last dims, which have `normalized_shape`; then scale and shift."""
+    """Normalise over the last dims, which have `normalized_shape`; then scale and shift.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
     check_shape_type("layer_norm", normalized_shape)
     return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
@@ -469,6 +474,11 @@ def local_response_norm(
     namespace="nn.functional",
 )
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """`input / max(norm(input, p, dim), eps)`."""
+    """`input / max(norm(input, p, dim), eps)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     norm = ops.linalg.vector_norm(input, p, dim, True).clamp_min(eps)
     return input / norm if out is None else ops.div(input, norm, out=out)

@@ -274,6 +274,10 @@ def _functional_max_pool(spatial: int) -> None:
         """The largest value of every window; with `return_indices` its position too.
 
         Positions count the elements of the flattened spatial dims of each image and channel.
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+        torch.Size([1, 1, 2, 2])
         """
         steps = kernel_size if stride is None else stride
         if return_indices:
@@ -333,7 +337,12 @@ def _avg_pool_rows(spatial: int) -> None:
     })  # fmt: skip
     def avg_pool(data: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                  count_include_pad: bool, divisor_override: int | None) -> Array:  # fmt: skip
-        """The mean of every window, or its sum over `divisor_override`."""
+        """The mean of every window, or its sum over `divisor_override`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+        torch.Size([1, 1, 2, 2])
+        """
         kernel, step, margin, output = _avg_windows(
             name, spatial, data.shape, kernel_size, stride, padding, ceil_mode, divisor_override
         )

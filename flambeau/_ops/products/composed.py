@@ -99,7 +99,12 @@ def _contracted(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
 @composite("inner(Tensor self, Tensor other) -> Tensor", autocast="cuda=widest",
            out_type=CONTRACTED)  # fmt: skip
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The sum of products over the last dims of both; with a 0-dim operand the plain product."""
+    """The sum of products over the last dims of both; with a 0-dim operand the plain product.
+
+    >>> import flambeau as torch
+    >>> torch.inner(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     left, right = input._data.shape, other._data.shape
     if not left or not right:
         return write(inner, out, input * other)
@@ -127,7 +132,13 @@ def _outer_of_vec2(grad: Any, self: Any) -> Any:
     backward={"self": _outer_of_input, "vec2": _outer_of_vec2},
 )
 def outer(data: np.ndarray, vec2: np.ndarray) -> np.ndarray:
-    """All products of the elements of two vectors: [N] and [M] give [N, M]."""
+    """All products of the elements of two vectors: [N] and [M] give [N, M].
+
+    >>> import flambeau as torch
+    >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
     if data.ndim != 1 or vec2.ndim != 1:
         name, ndim = ("self", data.ndim) if data.ndim != 1 else ("vec2", vec2.ndim)
         raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {ndim}-D")
@@ -153,7 +164,13 @@ kernel("_matmul_outer(Tensor self, Tensor vec2) -> Tensor",
 
 @composite("kron(Tensor self, Tensor other) -> Tensor")
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Kronecker's product: each element of input times the whole of other."""
+    """Kronecker's product: each element of input times the whole of other.
+
+    >>> import flambeau as torch
+    >>> torch.kron(torch.eye(2), torch.ones(1, 2))
+    tensor([[1., 1., 0., 0.],
+            [0., 0., 1., 1.]])
+    """
     ndim = max(input._data.ndim, other._data.ndim)
     left = (1,) * (ndim - input._data.ndim) + input._data.shape
     right = (1,) * (ndim - other._data.ndim) + other._data.shape
@@ -177,7 +194,12 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
            public="vecdot", method=False,
            out_type="linalg.vecdot: Expected out of dtype{want} but found {have}")  # fmt: skip
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The dot products along a dim, the first operand conjugated; other dims broadcast."""
+    """The dot products along a dim, the first operand conjugated; other dims broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. "
                            f"Got {scalar_name(x._data)}")  # fmt: skip
@@ -208,7 +230,12 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     },
 )
 def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
-    """The cross product along a dim of size 3; other dims broadcast."""
+    """The cross product along a dim of size 3; other dims broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
     fits = data.ndim == other.ndim and data.shape[wrap_dim(dim, data.ndim)] == 3
     if fits and other.shape[dim] == 3:
         if data.shape != other.shape:
@@ -224,7 +251,12 @@ def linalg_cross(data: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
 @composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", autocast="cuda=widest",
            out_type=EXACT)  # fmt: skip
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """The cross product along a dim of size 3, the first such dim unless given."""
+    """The cross product along a dim of size 3, the first such dim unless given.
+
+    >>> import flambeau as torch
+    >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
     if dim is None:
         if out is None and isinstance(other, Tensor):  # types come first
             warn_once(NO_DIM)
@@ -284,6 +316,10 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     """The product of two or more matrices in the order that needs the fewest multiplications.
 
     The first and the last may be vectors: a row and a column.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 5)]).shape
+    torch.Size([2, 5])
     """
     if isinstance(tensors, Tensor):  # which iterates over its rows
         raise TypeError("linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of "
@@ -367,7 +403,13 @@ OLD_CHAIN = (
 
 @composite("matrix_power(Tensor self, int n) -> Tensor", out_type=castable("matrix_power"))
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
-    """Square matrices multiplied n times; their inverses for negative n, identities for 0."""
+    """Square matrices multiplied n times; their inverses for negative n, identities for 0.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     check_square(input._data, "linalg.matrix_power")
     return write(matrix_power, out, _power(input, n))
 
@@ -423,7 +465,13 @@ def _exponential_backward(grad: Any, self: Any) -> Any:
     backward={"self": _exponential_backward},
 )
 def linalg_matrix_exp(data: np.ndarray) -> np.ndarray:
-    """The exponential of square matrices. Single precision is computed in double and rounded."""
+    """The exponential of square matrices. Single precision is computed in double and rounded.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     wide = DOUBLE.get(data.dtype, data.dtype)
     return np.asarray(kernels.matrix_exp(data.astype(wide, copy=False)), data.dtype, order="C")
 

@@ -199,7 +199,12 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
     },
 )
 def bmm(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The products of two batches of matrices: [B, N, K] and [B, K, M] give [B, N, M]."""
+    """The products of two batches of matrices: [B, N, K] and [B, K, M] give [B, N, M].
+
+    >>> import flambeau as torch
+    >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
+    torch.Size([2, 3, 5])
+    """
     dtype = left.dtype
     plain = right.dtype is dtype and (dtype is FLOAT32 or dtype is FLOAT64)
     fits = left.ndim == 3 == right.ndim and left.shape[::2] == right.shape[:2]
@@ -249,7 +254,12 @@ def check_batch2(left: np.ndarray, right: np.ndarray) -> None:
     },
 )
 def dot(left: np.ndarray, right: np.ndarray) -> Any:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements.
+
+    >>> import flambeau as torch
+    >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     dtype = left.dtype
     plain = right.dtype is dtype and left.shape == right.shape and left.ndim == 1
     if plain and (dtype is FLOAT32 or dtype is FLOAT64):
@@ -281,7 +291,12 @@ dot.bits = _dot_of_bits
     },
 )
 def vdot(left: np.ndarray, right: np.ndarray) -> Any:
-    """`dot` with the first vector conjugated."""
+    """`dot` with the first vector conjugated.
+
+    >>> import flambeau as torch
+    >>> torch.vdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     _check_dot(left, right, "vdot" if left.dtype.kind == "c" else "dot")
     product: Any = np.vdot if left.dtype.kind == "c" else blas_dot
     result: Any = product(widen(left), widen(right))
@@ -319,7 +334,12 @@ def _check_dot(left: np.ndarray, right: np.ndarray, label: str) -> None:
     },
 )
 def mv(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """The product of a matrix and a vector: [N, K] and [K] give [N]."""
+    """The product of a matrix and a vector: [N, K] and [K] give [N].
+
+    >>> import flambeau as torch
+    >>> torch.mv(torch.ones(2, 3), torch.ones(3))
+    tensor([3., 3.])
+    """
     dtype = matrix.dtype
     plain = vector.dtype is dtype and matrix.ndim == 2 and vector.shape == matrix.shape[1:]
     if plain and (dtype is FLOAT32 or dtype is FLOAT64):

@@ -86,7 +86,13 @@ def of_input(grad: Any, beta: Any) -> Any:
     },
 )
 def addmm(data: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha: Any) -> Any:
-    """`beta * input + alpha * (mat1 @ mat2)`: [N, K] and [K, M]; input broadcasts to [N, M]."""
+    """`beta * input + alpha * (mat1 @ mat2)`: [N, K] and [K, M]; input broadcasts to [N, M].
+
+    >>> import flambeau as torch
+    >>> torch.addmm(torch.zeros(2, 2), torch.ones(2, 3), torch.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
     dtype = mat1.dtype
     same = mat2.dtype is dtype and data.dtype is dtype
     fits = mat1.ndim == 2 and mat2.ndim == 2 and mat1.shape[1] == mat2.shape[0]
@@ -190,7 +196,12 @@ def addmv(data: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
 )
 def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
             alpha: Any) -> Any:  # fmt: skip
-    """`beta * input + alpha * (batch1 @ batch2)`, each of [B, N, M]."""
+    """`beta * input + alpha * (batch1 @ batch2)`, each of [B, N, M].
+
+    >>> import flambeau as torch
+    >>> torch.baddbmm(torch.zeros(2, 1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
+    torch.Size([2, 1, 1])
+    """
     sizes = (size_at(batch1, 0), size_at(batch1, 1), size_at(batch2, 2))
     data = expanded(data, sizes)
     if data.dtype != batch1.dtype:

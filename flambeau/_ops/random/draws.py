@@ -139,7 +139,13 @@ def stream_of(generator: Any, name: str = "", filled: Tensor | None = None) -> C
 
 
 def manual_seed(seed: int) -> CoreGenerator:
-    """Start the default streams of the CPU and of all devices anew; returns the CPU's."""
+    """Start the default streams of the CPU and of all devices anew; returns the CPU's.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(1)
+    tensor([0.4963])
+    """
     for stream in _streams_of_devices():
         stream.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
@@ -198,7 +204,12 @@ def _finished(data: np.ndarray, out: Any, requires_grad: bool) -> Tensor:
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
          layout: Any = None, device: Any = None, pin_memory: bool = False,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Uniform numbers from [0, 1)."""
+    """Uniform numbers from [0, 1).
+
+    >>> import flambeau as torch
+    >>> torch.rand(2, 3).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("rand", pin_memory)
     data = _target("rand", sizes if size is None else (size,), out, dtype, layout, device)
@@ -211,7 +222,12 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, 
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None, pin_memory: bool = False,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Normal numbers with mean 0 and standard deviation 1."""
+    """Normal numbers with mean 0 and standard deviation 1.
+
+    >>> import flambeau as torch
+    >>> torch.randn(2, 3).dtype
+    torch.float32
+    """
     if pin_memory is not False:
         refuse_pinned("randn", pin_memory)
     data = _target("randn", sizes if size is None else (size,), out, dtype, layout, device)
@@ -226,7 +242,12 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    >>> import flambeau as torch
+    >>> torch.randint(5, (2, 3)).dtype
+    torch.int64
+    """
     if pin_memory is not False:
         refuse_pinned("randint", pin_memory)
     if args and isinstance(args[-1], (tuple, list)):
@@ -250,7 +271,12 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """The integers from 0 to n - 1 in random order."""
+    """The integers from 0 to n - 1 in random order.
+
+    >>> import flambeau as torch
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("randperm", pin_memory)
     wanted = of_out("randperm", out, dtype, layout)
@@ -316,7 +342,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None,
 def normal(mean: float, std: float, size: Any, *, generator: Any = None, out: Any = None,
            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Normal numbers of one mean and standard deviation; not on the default device."""
+    """Normal numbers of one mean and standard deviation; not on the default device.
+
+    >>> import flambeau as torch
+    >>> torch.normal(0.0, 1.0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
     if pin_memory is not False:
         refuse_pinned("normal", pin_memory)
     data = _target("normal", (size,), out, dtype, layout, device or CPU)
@@ -392,7 +423,12 @@ def _noise(like: Tensor, shape: tuple[int, ...], generator: Any) -> Any:
     backward={"self": zero_like},
 )
 def bernoulli(input: Tensor, generator: Any) -> Tensor:
-    """0 or 1, each 1 with the probability that the tensor has in its place."""
+    """0 or 1, each 1 with the probability that the tensor has in its place.
+
+    >>> import flambeau as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     result = ops.empty_like(input, memory_format=contiguous_format)
     stream = stream_of(generator)
     stream.numbers.bernoulli_tensor_(result._data, input._data, stream)
@@ -439,7 +475,12 @@ def _fill_by_chances(data: np.ndarray, chances: np.ndarray, stream: CoreGenerato
 def multinomial(
     weights: np.ndarray, num_samples: int, replacement: bool, generator: Any
 ) -> np.ndarray:
-    """Indices drawn with probability proportional to the weights in each row."""
+    """Indices drawn with probability proportional to the weights in each row.
+
+    >>> import flambeau as torch
+    >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
     stream = stream_of(generator)
     return stream.numbers.multinomial(weights, num_samples, replacement, stream)  # type: ignore[no-any-return]
 

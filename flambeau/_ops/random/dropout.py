@@ -99,7 +99,12 @@ def _check_probability(p: float) -> None:
 def functional_dropout(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Any:
-    """Zero elements with probability `p` and scale the others by `1 / (1 - p)`."""
+    """Zero elements with probability `p` and scale the others by `1 / (1 - p)`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout(torch.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
     _check_probability(p)
     return dropout_.body(input, p, training) if inplace else dropout.body(input, p, training)
 

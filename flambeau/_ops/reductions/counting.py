@@ -80,6 +80,10 @@ def _rounded(values: Any, dtype: np.dtype[Any]) -> Any:
 def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     """How many elements fall into each of `bins` equal bins between `min` and `max` (of the
     elements, where both are equal). Elements outside and NaN do not count.
+
+    >>> import flambeau as torch
+    >>> torch.histc(torch.tensor([0.0, 1.0, 1.0, 3.0]), bins=3, min=0, max=3)
+    tensor([1., 2., 1.])
     """
     min, max = real(min), real(max)
     if data.dtype.kind in "iu":
@@ -280,7 +284,12 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     underived=True,
 )
 def bincount(data: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
-    """How often each non-negative integer occurs, or the sum of its weights."""
+    """How often each non-negative integer occurs, or the sum of its weights.
+
+    >>> import flambeau as torch
+    >>> torch.bincount(torch.tensor([0, 2, 2, 1]))
+    tensor([1, 1, 2])
+    """
     refuse(data, "int", "bincount_cpu")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -394,6 +403,10 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:  # fmt: skip
     """The different elements (or slices along a dim), in order; on request, for each element the
     place of its value, and how often each value occurs.
+
+    >>> import flambeau as torch
+    >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
     """
     _refuse_examples(input, "_unique2" if dim is None else "unique_dim")
     _check_zero_sizes(input._data, dim)
@@ -413,7 +426,12 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False,
 )
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:  # fmt: skip
-    """The elements (or slices along a dim) that differ from the one before."""
+    """The elements (or slices along a dim) that differ from the one before.
+
+    >>> import flambeau as torch
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     _refuse_examples(input, "unique_consecutive")
     _check_zero_sizes(input._data, dim)
     found = _unique(input, dim, True)

@@ -169,7 +169,14 @@ def _everything(ufunc: Any, data: np.ndarray, name: str) -> Any:
     backward={"self": evenly_backward},
 )
 def max(data: np.ndarray) -> np.ndarray:
-    """The largest element."""
+    """The largest element.
+
+    >>> import flambeau as torch
+    >>> torch.max(torch.tensor([3, 1]))
+    tensor(3)
+    >>> torch.max(torch.tensor([[1, 5], [7, 2]]), 1).indices
+    tensor([1, 0])
+    """
     return _everything(np.maximum, data, "max")
 
 
@@ -200,7 +207,12 @@ def max_other(input: Any, other: Any, *, out: Any = None) -> Any:
     backward={"self": evenly_backward},
 )
 def min(data: np.ndarray) -> np.ndarray:
-    """The smallest element."""
+    """The smallest element.
+
+    >>> import flambeau as torch
+    >>> torch.min(torch.tensor([3, 1]))
+    tensor(1)
+    """
     return _everything(np.minimum, data, "min")
 
 
@@ -239,7 +251,12 @@ def _extreme(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool, name: str) -
     backward={"self": shared_backward},
 )
 def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    """The largest elements over dims; gradients are shared among equal ones."""
+    """The largest elements over dims; gradients are shared among equal ones.
+
+    >>> import flambeau as torch
+    >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([5, 7])
+    """
     return _extreme(np.maximum, data, dim, keepdim, "amax")
 
 
@@ -249,7 +266,12 @@ def amax(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     backward={"self": shared_backward},
 )
 def amin(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    """The smallest elements over dims; gradients are shared among equal ones."""
+    """The smallest elements over dims; gradients are shared among equal ones.
+
+    >>> import flambeau as torch
+    >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([1, 2])
+    """
     return _extreme(np.minimum, data, dim, keepdim, "amin")
 
 
@@ -263,7 +285,14 @@ def _aminmax_backward(grads: Any, self: Any, min: Any, max: Any, dim: Any, keepd
     backward={"self": _aminmax_backward},
 )
 def aminmax(data: np.ndarray, dim: int | None, keepdim: bool) -> Any:
-    """The smallest and the largest elements, of everything or along a dim."""
+    """The smallest and the largest elements, of everything or along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.aminmax(torch.tensor([3, 1, 2]))
+    torch.return_types.aminmax(
+    min=tensor(1),
+    max=tensor(3))
+    """
     if dim is None and not data.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
                            "operation has no identity.")  # fmt: skip
@@ -300,11 +329,21 @@ def _index_of(ufunc: Any, data: np.ndarray, dim: int | None, keepdim: bool, name
 
 @reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
 def argmax(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
-    """The index of the first largest element, along a dim or in the flattened tensor."""
+    """The index of the first largest element, along a dim or in the flattened tensor.
+
+    >>> import flambeau as torch
+    >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([1, 0])
+    """
     return _index_of(np.maximum, data, dim, keepdim, "argmax")  # type: ignore[no-any-return]
 
 
 @reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out_type=EXACT)
 def argmin(data: np.ndarray, dim: int | None, keepdim: bool) -> np.ndarray:
-    """The index of the first smallest element, along a dim or in the flattened tensor."""
+    """The index of the first smallest element, along a dim or in the flattened tensor.
+
+    >>> import flambeau as torch
+    >>> torch.argmin(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([0, 1])
+    """
     return _index_of(np.minimum, data, dim, keepdim, "argmin")  # type: ignore[no-any-return]

@@ -141,6 +141,10 @@ def norm_backward(grad: Any, self: Any, ord: Any, result: Any, dim: Any, keepdim
 def vector_norm(data: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     """(sum |x|**ord)**(1/ord) over all dims, or over those given; inf and -inf take the largest and
     smallest absolute value, 0 counts elements that are not 0.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, -4.0]), ord=1)
+    tensor(7.)
     """
     if data.dtype.kind not in "fV" or dtype is not None:
         own = dt.from_numpy_dtype(data.dtype)
@@ -197,7 +201,12 @@ def _matrix_dims(tensor: Any, ord: Any, dim: Any) -> tuple[int, int]:
 )
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
                 dtype: Any = None, out: Any = None) -> Any:  # fmt: skip
-    """The norm of matrices: "fro", "nuc", 2, -2, 1, -1, inf or -inf."""
+    """The norm of matrices: "fro", "nuc", 2, -2, 1, -1, inf or -inf.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    """
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     first, second = _matrix_dims(A, ord, dim)
@@ -259,6 +268,10 @@ def linalg_norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = Fa
     """The matrix norm of order `ord` for two dims, the vector norm for one.
 
     Without `ord` the vector norm of order 2 over `dim`, or over everything.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     dims = (dim,) if isinstance(dim, int) else dim
     if dims is not None and len(dims) not in (1, 2):
@@ -339,6 +352,10 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
          dtype: Any = None) -> Any:  # fmt: skip
     """The vector norm (2 unless `p` says otherwise) of everything or over dims; "nuc" is the
     matrix norm of that name.
+
+    >>> import flambeau as torch
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     count = len(dim) if isinstance(dim, (tuple, list)) else 1
     if p is None or (p == "fro" and count <= 2):
@@ -366,7 +383,12 @@ def _dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any
     },
 )
 def dist(data: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
-    """The p-norm of the difference, broadcasting."""
+    """The p-norm of the difference, broadcasting.
+
+    >>> import flambeau as torch
+    >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     difference = working_array(data) - working_array(other)
     if difference.dtype.kind in "biu":
         name = dt.from_numpy_dtype(difference.dtype).scalar_name

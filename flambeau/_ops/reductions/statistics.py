@@ -90,7 +90,12 @@ def _median_along(data: np.ndarray, dim: int, keepdim: bool, name: str) -> Any:
 
 @reduction("median(Tensor self) -> Tensor", order=0, out=False, backward={"self": evenly_backward})
 def median(data: np.ndarray) -> np.ndarray:
-    """The median of all elements: the lower of two middle ones."""
+    """The median of all elements: the lower of two middle ones.
+
+    >>> import flambeau as torch
+    >>> torch.median(torch.tensor([5, 1, 3, 2]))
+    tensor(2)
+    """
     return _median_of_all(data, False)
 
 
@@ -135,7 +140,12 @@ def nanmedian_dim(data: np.ndarray, dim: int, keepdim: bool) -> Any:
     backward={"self": _selected},
 )
 def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
-    """The k-th smallest elements along a dim, counted from 1, and their indices."""
+    """The k-th smallest elements along a dim, counted from 1, and their indices.
+
+    >>> import flambeau as torch
+    >>> torch.kthvalue(torch.tensor([5, 1, 3]), 2).values
+    tensor(3)
+    """
     if isinstance(k, bool):
         raise TypeError("kthvalue(): argument 'k' must be int, not bool")
     dim = _prepare(data, dim, "kthvalue")
@@ -156,7 +166,12 @@ def kthvalue(data: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     backward={"self": _selected},
 )
 def mode(data: np.ndarray, dim: int, keepdim: bool) -> Any:
-    """The most frequent elements along a dim (the smallest of several), and an index of each."""
+    """The most frequent elements along a dim (the smallest of several), and an index of each.
+
+    >>> import flambeau as torch
+    >>> torch.mode(torch.tensor([1, 2, 2])).values
+    tensor(2)
+    """
     dim = _prepare(data, dim, "mode")
     refuse(data, "bool int float", "mode_cpu")
     if not data.ndim:
@@ -283,7 +298,12 @@ _OF_INPUT = "quantile() out tensor must be same dtype as the input tensor"
 @composite(f"quantile{_QUANTILE}", autocast="cpu=float32", out_type=_OF_INPUT)
 def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear", out: Any = None) -> Any:  # fmt: skip
-    """The q-th quantiles of everything or along a dim; several `q` come first in the result."""
+    """The q-th quantiles of everything or along a dim; several `q` come first in the result.
+
+    >>> import flambeau as torch
+    >>> torch.quantile(torch.tensor([0.0, 1.0, 2.0, 3.0]), 0.5)
+    tensor(1.5000)
+    """
     return write(quantile, out, _quantile(input, q, dim, keepdim, interpolation, False))
 
 
@@ -319,7 +339,13 @@ def _check_weights(weights: Any, count: int, name: str, real: bool) -> None:
     "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
 )
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """The covariance matrix of variables (rows) over observations (columns)."""
+    """The covariance matrix of variables (rows) over observations (columns).
+
+    >>> import flambeau as torch
+    >>> torch.cov(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     ndim = input._data.ndim
     if ndim > 2:
         raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input "
@@ -370,7 +396,13 @@ def _covariance(rows: Any, weights: Any, aweights: Any, correction: int) -> Any:
 
 @composite("corrcoef(Tensor self) -> Tensor")
 def corrcoef(input: Any) -> Any:
-    """The matrix of correlation coefficients of variables (rows): covariances scaled to [-1, 1]."""
+    """The matrix of correlation coefficients of variables (rows): covariances scaled to [-1, 1].
+
+    >>> import flambeau as torch
+    >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     if input._data.ndim > 2:
         raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an "
                            f"input with {input._data.ndim} dimensions")  # fmt: skip

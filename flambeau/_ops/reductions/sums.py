@@ -247,7 +247,12 @@ def _compiled_total(data: np.ndarray, axes: tuple[int, ...], keepdim: bool, resu
     },
 )
 def nansum(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
-    """The sum with NaN counted as 0."""
+    """The sum with NaN counted as 0.
+
+    >>> import flambeau as torch
+    >>> torch.nansum(torch.tensor([float("nan"), 1.0, 3.0]))
+    tensor(4.)
+    """
     if data.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     data = cast_before(data, dtype)
@@ -354,7 +359,12 @@ def mean(data: np.ndarray, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> A
 )
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
             out: Any = None) -> Any:  # fmt: skip
-    """The average of the elements that are not NaN."""
+    """The average of the elements that are not NaN.
+
+    >>> import flambeau as torch
+    >>> torch.nanmean(torch.tensor([float("nan"), 1.0, 3.0]))
+    tensor(2.)
+    """
     if input._data.dtype.kind in "biu":
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
                            f"got {input.dtype.scalar_name}")  # fmt: skip
@@ -418,7 +428,12 @@ def prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) ->
     backward={"self": prod_backward},
 )
 def prod(data: np.ndarray, dim: int | None, keepdim: bool, dtype: dt.dtype | None) -> np.ndarray:
-    """The product of all elements, or along a dim."""
+    """The product of all elements, or along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.prod(torch.tensor([2, 3, 4]))
+    tensor(24)
+    """
     plain = dim is None and dtype is None and not keepdim
     if (
         plain
@@ -467,19 +482,34 @@ def _logical(ufunc: Any, data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarra
 
 @reduction("any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
 def any(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    """Whether any element is not 0. The result is bool (uint8 for uint8)."""
+    """Whether any element is not 0. The result is bool (uint8 for uint8).
+
+    >>> import flambeau as torch
+    >>> torch.any(torch.tensor([[True, False], [False, False]]), dim=1)
+    tensor([ True, False])
+    """
     return _logical(np.logical_or, data, dim, keepdim)
 
 
 @reduction("all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", out_type=TRUTH)
 def all_(data: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    """Whether no element is 0. The result is bool (uint8 for uint8)."""
+    """Whether no element is 0. The result is bool (uint8 for uint8).
+
+    >>> import flambeau as torch
+    >>> torch.all(torch.tensor([[True, False], [True, True]]), dim=1)
+    tensor([False,  True])
+    """
     return _logical(np.logical_and, data, dim, keepdim)
 
 
 @reduction("count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", out=False)
 def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
-    """How many elements are not 0."""
+    """How many elements are not 0.
+
+    >>> import flambeau as torch
+    >>> torch.count_nonzero(torch.tensor([0, 3, 4]))
+    tensor(2)
+    """
     axes = wrap_dims(dim, data.ndim)
     kernels = compiled(data, axes)
     values = None if kernels is None else kernels.nonzero_count(data, axes, False)
@@ -502,7 +532,12 @@ def count_nonzero(data: np.ndarray, dim: Any) -> np.ndarray:
     out=False,
 )
 def trace(data: np.ndarray) -> np.ndarray:
-    """The sum of a matrix's diagonal."""
+    """The sum of a matrix's diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.trace(torch.eye(3))
+    tensor(3.)
+    """
     if data.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {data.ndim}")
     if data.dtype is FLOAT32 or data.dtype is FLOAT64:

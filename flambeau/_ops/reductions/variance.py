@@ -203,7 +203,12 @@ def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
 @composite(f"std.correction({_PUBLIC}) -> Tensor")
 def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: Any = None, out: Any = None) -> Any:  # fmt: skip
-    """The standard deviation: the square root of `var`."""
+    """The standard deviation: the square root of `var`.
+
+    >>> import flambeau as torch
+    >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
+    """
     dim, correction = _settle("std", dim, unbiased, correction)
     return write(std, out, ops._std(input, dim, correction, keepdim))
 
@@ -211,7 +216,12 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
 @composite(f"var_mean.correction({_PUBLIC}) -> (Tensor, Tensor)", method=False)
 def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: Any = None) -> Any:  # fmt: skip
-    """Variance and mean together."""
+    """Variance and mean together.
+
+    >>> import flambeau as torch
+    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     dim, correction = _settle("var_mean", dim, unbiased, correction)
     return ops._var_mean(input, dim, correction, keepdim)
 
@@ -219,6 +229,11 @@ def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
 @composite(f"std_mean.correction({_PUBLIC}) -> (Tensor, Tensor)", method=False)
 def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: Any = None) -> Any:  # fmt: skip
-    """Standard deviation and mean together."""
+    """Standard deviation and mean together.
+
+    >>> import flambeau as torch
+    >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     dim, correction = _settle("std_mean", dim, unbiased, correction)
     return ops._std_mean(input, dim, correction, keepdim)

@@ -125,7 +125,12 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     backward={"self": cumprod_backward},
 )
 def cumprod(data: np.ndarray, dim: int, dtype: dt.dtype | None) -> np.ndarray:
-    """The products of the first 1, 2, 3, ... elements along a dim."""
+    """The products of the first 1, 2, 3, ... elements along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), dim=0)
+    tensor([1, 2, 6])
+    """
     return _accumulate(np.multiply, data, dim, dtype)
 
 
@@ -170,7 +175,12 @@ def _running_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
     backward={"self": _running_backward},
 )
 def cummax(data: np.ndarray, dim: int) -> Any:
-    """The largest of the first 1, 2, 3, ... elements along a dim, and its last index."""
+    """The largest of the first 1, 2, 3, ... elements along a dim, and its last index.
+
+    >>> import flambeau as torch
+    >>> torch.cummax(torch.tensor([1, 3, 2]), dim=0).values
+    tensor([1, 3, 3])
+    """
     return _running(np.maximum, data, dim, "cummax")
 
 
@@ -272,7 +282,12 @@ def _logcumsumexp_tangent(tangent: Any, self: Any, result: Any, dim: int) -> Any
     tangent=_logcumsumexp_tangent,
 )
 def logcumsumexp(data: np.ndarray, dim: int) -> np.ndarray:
-    """log(cumsum(exp(input))) without overflow."""
+    """log(cumsum(exp(input))) without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.logcumsumexp(torch.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
     dim = wrap_dim(dim, data.ndim)
     refuse(data, "float complex", "logcumsumexp_out_cpu")
     if data.ndim == 0 or not data.size:
@@ -291,7 +306,12 @@ def logcumsumexp(data: np.ndarray, dim: int) -> np.ndarray:
 )
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *,
          out: Any = None) -> Any:  # fmt: skip
-    """Differences of neighbours along a dim, `n` times; for bools, where neighbours differ."""
+    """Differences of neighbours along a dim, `n` times; for bools, where neighbours differ.
+
+    >>> import flambeau as torch
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     if not input._data.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     dim = wrap_dim(dim, input._data.ndim)
@@ -392,6 +412,10 @@ def _trapezoids(y: Any, x: Any, dim: int, name: str) -> Any:
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral of samples along a dim by the trapezoidal rule; samples lie `dx` apart (1 unless
     given) or at positions `x`.
+
+    >>> import flambeau as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 3.0, 5.0]))
+    tensor(6.)
     """
     if y._data.ndim and not y._data.shape[wrap_dim(dim, y._data.ndim)]:
         return y.new_zeros([n for d, n in enumerate(y._data.shape) if d != dim % y._data.ndim])

@@ -169,7 +169,12 @@ def sort(data: np.ndarray, dim: int, descending: bool, stable: bool | None) -> A
 )
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False,
             out: Any = None) -> Any:  # fmt: skip
-    """The indices that sort along a dim."""
+    """The indices that sort along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.argsort(torch.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
     return write(argsort, out, ops.sort(input.detach(), dim, descending, stable=stable)[1])
 
 
@@ -191,7 +196,12 @@ def msort(input: Any, *, out: Any = None) -> Any:
     },
 )
 def topk(data: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
-    """The `k` largest (or smallest) elements along a dim, in order, and their indices."""
+    """The `k` largest (or smallest) elements along a dim, in order, and their indices.
+
+    >>> import flambeau as torch
+    >>> torch.topk(torch.tensor([1, 5, 3]), 2).values
+    tensor([5, 3])
+    """
     if isinstance(k, bool):
         raise TypeError("topk(): argument 'k' must be int, not bool")
     dim = wrap_dim(dim, data.ndim)
@@ -303,6 +313,10 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
                  side: str | None = None, sorter: Any = None, out: Any = None) -> Any:  # fmt: skip
     """Where values would have to be put into sorted rows to keep them sorted: before equal
     elements, or after them with `right=True` (`side="right"`).
+
+    >>> import flambeau as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 6]))
+    tensor([0, 1, 3])
     """
     if not isinstance(sorted_sequence, Tensor):
         raise TypeError("searchsorted(): argument 'sorted_sequence' (position 1) must be Tensor, "
@@ -347,7 +361,12 @@ def _write_indices(row: Any, out: Any, result: Any, out_int32: bool) -> Any:
 )
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False,
               out: Any = None) -> Any:  # fmt: skip
-    """The index of the bucket between sorted boundaries that each value falls into."""
+    """The index of the bucket between sorted boundaries that each value falls into.
+
+    >>> import flambeau as torch
+    >>> torch.bucketize(torch.tensor([0.5, 2.5]), torch.tensor([0.0, 1.0, 2.0]))
+    tensor([1, 3])
+    """
     if boundaries._data.ndim != 1:
         raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
                            f"{boundaries._data.ndim})")  # fmt: skip
@@ -369,7 +388,12 @@ def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool
          invert: bool = False, element: Any = None, test_element: Any = None,
          out: Any = None) -> Any:  # fmt: skip
     """Whether each element is among `test_elements`; one of the two may be a number, which goes by
-    the name of one."""
+    the name of one.
+
+    >>> import flambeau as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
     elements = element if elements is None else elements
     test_elements = test_element if test_elements is None else test_elements
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):

@@ -190,7 +190,12 @@ _primitive("zeta")
     },
 )
 def zeta(self: Any, other: Any) -> Any:
-    """Hurwitz' zeta function: the sum of `(k + other) ** -input` over k = 0, 1, ..."""
+    """Hurwitz' zeta function: the sum of `(k + other) ** -input` over k = 0, 1, ...
+
+    >>> import flambeau as torch
+    >>> torch.special.zeta(torch.tensor([2.0]), torch.tensor([1.0]))
+    tensor([1.6449])
+    """
     return E.special_zeta(self, other)
 
 
@@ -217,7 +222,12 @@ add_primitive("entr", _entr)
     },
 )
 def entr(self: Any) -> Any:
-    """`-input * log(input)`; 0 at 0 and -inf below."""
+    """`-input * log(input)`; 0 at 0 and -inf below.
+
+    >>> import flambeau as torch
+    >>> torch.special.entr(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.3466])
+    """
     return E.entr(self)
 
 

@@ -76,7 +76,12 @@ def slice_(data: np.ndarray, dim: int, start: int | None, end: int | None,
     },
 )
 def transpose(data: np.ndarray, dim0: int, dim1: int) -> np.ndarray:
-    """Exchange two dims."""
+    """Exchange two dims.
+
+    >>> import flambeau as torch
+    >>> torch.swapaxes(torch.ones(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
     try:
         return data.swapaxes(dim0, dim1)
     except ValueError:  # of which NumPy's AxisError is one
@@ -100,7 +105,12 @@ alias("swapdims", "transpose")
       batch=lambda self: self.transpose(0, 1) if self.dim() == 2 else ops.alias(self),
       backward={"self": lambda grad: grad.t()})  # fmt: skip
 def t(data: np.ndarray) -> np.ndarray:
-    """The transpose of a matrix; vectors and numbers stay as they are."""
+    """The transpose of a matrix; vectors and numbers stay as they are.
+
+    >>> import flambeau as torch
+    >>> torch.t(torch.ones(2, 3)).shape
+    torch.Size([3, 2])
+    """
     if data.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {data.ndim}D")
     return data.T
@@ -113,7 +123,12 @@ def t(data: np.ndarray) -> np.ndarray:
     },
 )
 def permute(data: np.ndarray, dims: Sequence[int]) -> np.ndarray:
-    """Put the dims in another order."""
+    """Put the dims in another order.
+
+    >>> import flambeau as torch
+    >>> torch.permute(torch.ones(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """
     try:
         if len(dims) == data.ndim:
             return data.transpose(dims) if dims else data.view()
@@ -290,7 +305,13 @@ ODD_TYPES = ("BFloat16", "Bool", "ComplexFloat", "ComplexDouble")
 
 @composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")
 def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
-    """`expand`, as a function."""
+    """`expand`, as a function.
+
+    >>> import flambeau as torch
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return ops.expand(input, *size, **named)
 
 
@@ -300,7 +321,12 @@ def broadcast_to(input: Any, *size: Any, **named: Any) -> Any:
     backward={"self": lambda grad, dim: grad.squeeze(dim)},
 )
 def unsqueeze(data: np.ndarray, dim: int) -> np.ndarray:
-    """A new dim of size 1 at `dim`."""
+    """A new dim of size 1 at `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.unsqueeze(torch.ones(3), 1).shape
+    torch.Size([3, 1])
+    """
     shape = data.shape
     length = len(shape)
     dim = wrap_dim(dim, length + 1)
@@ -323,7 +349,12 @@ def _restored(grad: Any, shape: Any) -> Any:
     backward={"self": lambda grad, self_shape: _restored(grad, self_shape)},
 )
 def squeeze(data: np.ndarray) -> np.ndarray:
-    """Leave out all dims of size 1."""
+    """Leave out all dims of size 1.
+
+    >>> import flambeau as torch
+    >>> torch.squeeze(torch.ones(1, 3, 1), 0).shape
+    torch.Size([3, 1])
+    """
     return data.squeeze()
 
 
@@ -365,7 +396,12 @@ def squeeze_dims(data: np.ndarray, dim: Sequence[int]) -> np.ndarray:
     },
 )
 def diagonal(data: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    """The elements on a diagonal of two dims, as the last dim."""
+    """The elements on a diagonal of two dims, as the last dim.
+
+    >>> import flambeau as torch
+    >>> torch.diagonal(torch.arange(9).reshape(3, 3))
+    tensor([0, 4, 8])
+    """
     first, second = wrap_dim(dim1, data.ndim), wrap_dim(dim2, data.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")

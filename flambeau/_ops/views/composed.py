@@ -49,7 +49,12 @@ def _shape_of(name: str, other: Any) -> tuple[int, ...]:
 
 @composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`length` positions along a dim from `start` on."""
+    """`length` positions along a dim from `start` on.
+
+    >>> import flambeau as torch
+    >>> torch.narrow(torch.arange(6), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     data = input._data
     if isinstance(start, Tensor):
         if start._data.ndim or start._data.dtype.kind not in "iu":
@@ -72,7 +77,12 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dims from `start_dim` to `end_dim` as one; the tensor itself if that is one dim."""
+    """The dims from `start_dim` to `end_dim` as one; the tensor itself if that is one dim.
+
+    >>> import flambeau as torch
+    >>> torch.flatten(torch.ones(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
     shape = input._data.shape
     ndim = len(shape)
     first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
@@ -88,7 +98,12 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite("unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)")
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dim as several, of the given sizes (one may be -1)."""
+    """One dim as several, of the given sizes (one may be -1).
+
+    >>> import flambeau as torch
+    >>> torch.unflatten(torch.ones(6, 2), 0, (2, 3)).shape
+    torch.Size([2, 3, 2])
+    """
     shape = input._data.shape
     if not is_integer(dim):
         raise TypeError(
@@ -121,7 +136,12 @@ def ravel(input: Tensor) -> Tensor:
 
 @composite("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Put dims at other places; the rest keep their order."""
+    """Put dims at other places; the rest keep their order.
+
+    >>> import flambeau as torch
+    >>> torch.movedim(torch.ones(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     if is_integer(source) != is_integer(destination):
         raise TypeError(
             "movedim() received an invalid combination of arguments - got "
@@ -166,7 +186,12 @@ def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     method=False,
 )
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """`diagonal` of the last two dims unless told otherwise."""
+    """`diagonal` of the last two dims unless told otherwise.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.diagonal(torch.ones(5, 3, 3)).shape
+    torch.Size([5, 3])
+    """
     return ops.diagonal(A, offset, dim1, dim2)  # type: ignore[no-any-return]
 
 

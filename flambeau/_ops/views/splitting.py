@@ -20,7 +20,12 @@ from flambeau.autograd.tangents import hand_on
     backward={"self": lambda grads, dim: ops.stack(grads, dim)},
 )
 def unbind(data: np.ndarray, dim: int) -> list[np.ndarray]:
-    """All positions along a dim, as a tuple of views."""
+    """All positions along a dim, as a tuple of views.
+
+    >>> import flambeau as torch
+    >>> [row.tolist() for row in torch.unbind(torch.arange(4).reshape(2, 2))]
+    [[0, 1], [2, 3]]
+    """
     if data.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, data.ndim)
@@ -98,7 +103,12 @@ def split_with_sizes(data: np.ndarray, split_sizes: Sequence[int], dim: int) -> 
 def split(input: Any = None, split_size_or_sections: Any = None, dim: int = 0, *,
           split_size: Any = None, tensor: Any = None) -> Any:  # fmt: skip
     """Pieces of one size (the last may be smaller), or of the given sizes, along a dim. The
-    function calls its first argument `tensor`, the method its second one `split_size`."""
+    function calls its first argument `tensor`, the method its second one `split_size`.
+
+    >>> import flambeau as torch
+    >>> [part.tolist() for part in torch.split(torch.arange(5), 2)]
+    [[0, 1], [2, 3], [4]]
+    """
     input = tensor if input is None else input
     wanted = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(wanted, (int, np.integer)):
@@ -133,7 +143,12 @@ def _chunk(input: Tensor, chunks: int, dim: int, pieces: Any, pieces_of_sizes: A
 
 @composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
-    """At most `chunks` pieces of equal size; the last may be smaller."""
+    """At most `chunks` pieces of equal size; the last may be smaller.
+
+    >>> import flambeau as torch
+    >>> [part.tolist() for part in torch.chunk(torch.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
     return _chunk(input, chunks, dim, ops._split_size, ops.split_with_sizes)
 
 

@@ -30,7 +30,12 @@ class _Activation(Module):
 
 
 class Threshold(_Activation):
-    """x where x > threshold, else value."""
+    """x where x > threshold, else value.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Threshold(0.5, 9.0)(torch.tensor([0.2, 0.7]))
+    tensor([9.0000, 0.7000])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -47,7 +52,12 @@ class Threshold(_Activation):
 
 
 class ReLU(_Activation):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
@@ -73,7 +83,12 @@ class RReLU(_Activation):
 
 
 class Hardtanh(_Activation):
-    """x, limited to [min_val, max_val]."""
+    """x, limited to [min_val, max_val].
+
+    >>> import flambeau as torch
+    >>> torch.nn.Hardtanh()(torch.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -113,7 +128,12 @@ def _renamed(old: str, new: str) -> None:
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 9.0]))
+    tensor([0., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -123,21 +143,36 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class Tanh(Module):
-    """tanh(x)."""
+    """tanh(x).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Tanh()(torch.tensor([0.0, 2.0]))
+    tensor([0.0000, 0.9640])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class Hardsigmoid(_Activation):
-    """min(max(x / 6 + 1/2, 0), 1)."""
+    """min(max(x / 6 + 1/2, 0), 1).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Hardsigmoid()(torch.tensor([-3.0, 0.0]))
+    tensor([0.0000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -147,7 +182,12 @@ class Hardsigmoid(_Activation):
 
 
 class Hardswish(_Activation):
-    """x · hardsigmoid(x)."""
+    """x · hardsigmoid(x).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Hardswish()(torch.tensor([-3.0, 3.0]))
+    tensor([-0., 3.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -157,21 +197,36 @@ class Hardswish(_Activation):
 
 
 class SiLU(_Activation):
-    """x · sigmoid(x)."""
+    """x · sigmoid(x).
+
+    >>> import flambeau as torch
+    >>> torch.nn.SiLU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Activation):
-    """x · tanh(softplus(x))."""
+    """x · tanh(softplus(x)).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Mish()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class ELU(_Activation):
-    """x where x > 0, else alpha · (exp(x) - 1)."""
+    """x where x > 0, else alpha · (exp(x) - 1).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -210,7 +265,12 @@ class SELU(_Activation):
 
 
 class GLU(Module):
-    """The first half along `dim`, times the sigmoid of the second."""
+    """The first half along `dim`, times the sigmoid of the second.
+
+    >>> import flambeau as torch
+    >>> torch.nn.GLU()(torch.ones(2, 6)).shape
+    torch.Size([2, 3])
+    """
 
     __constants__ = ["dim"]
     dim: int
@@ -227,7 +287,12 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x · Φ(x) with Φ of the standard normal, or its "tanh" approximation."""
+    """x · Φ(x) with Φ of the standard normal, or its "tanh" approximation.
+
+    >>> import flambeau as torch
+    >>> torch.nn.GELU()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
 
     __constants__ = ["approximate"]
     approximate: str
@@ -244,7 +309,12 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """x where |x| > lambd, else 0."""
+    """x where |x| > lambd, else 0.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.2]))
+    tensor([-1.,  0.])
+    """
 
     __constants__ = ["lambd"]
     lambd: float
@@ -261,7 +331,12 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(_Activation):
-    """x where x > 0, else negative_slope · x."""
+    """x where x > 0, else negative_slope · x.
+
+    >>> import flambeau as torch
+    >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -277,14 +352,24 @@ class LeakyReLU(_Activation):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x))."""
+    """log(sigmoid(x)).
+
+    >>> import flambeau as torch
+    >>> torch.nn.LogSigmoid()(torch.tensor([0.0, -200.0]))
+    tensor([  -0.6931, -200.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta · x)) / beta; x itself where beta · x > threshold."""
+    """log(1 + exp(beta · x)) / beta; x itself where beta · x > threshold.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
 
     __constants__ = ["beta", "threshold"]
     beta: float
@@ -303,7 +388,12 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x moved towards 0 by lambd."""
+    """x moved towards 0 by lambd.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.2]))
+    tensor([-0.5000,  0.0000])
+    """
 
     __constants__ = ["lambd"]
     lambd: float
@@ -320,7 +410,12 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """Leaky ReLU with a slope to be learned, one or one per channel."""
+    """Leaky ReLU with a slope to be learned, one or one per channel.
+
+    >>> import flambeau as torch
+    >>> torch.nn.PReLU()(torch.tensor([-1.0, 2.0])).detach()
+    tensor([-0.2500,  2.0000])
+    """
 
     __constants__ = ["num_parameters"]
     num_parameters: int
@@ -346,7 +441,12 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softsign()(torch.tensor([-1.0, 1.0]))
+    tensor([-0.5000,  0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
@@ -385,14 +485,24 @@ class Softmin(_AlongDim):
 
 
 class Softmax(_AlongDim):
-    """exp(x) / Σ exp(x) along `dim`."""
+    """exp(x) / Σ exp(x) along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softmax(dim=-1)(torch.zeros(1, 4))
+    tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
-    """log(softmax(x)) along `dim`."""
+    """log(softmax(x)) along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.LogSoftmax(dim=-1)(torch.zeros(1, 2))
+    tensor([[-0.6931, -0.6931]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

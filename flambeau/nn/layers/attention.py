@@ -21,6 +21,12 @@ class MultiheadAttention(Module):
 
     Inputs are (L, N, E), or (N, L, E) with `batch_first`, or (L, E). Projections of query, key and
     value are one matrix `in_proj_weight` of (3E, E), unless `kdim` or `vdim` differ from E.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, 5, 8)
+    >>> out, weights = torch.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
+    >>> out.shape, weights.shape
+    (torch.Size([2, 5, 8]), torch.Size([2, 5, 5]))
     """
 
     __constants__ = ["batch_first"]

@@ -151,7 +151,12 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalization of (N, C) or (N, C, L) (Ioffe and Szegedy, 2015)."""
+    """Batch normalization of (N, C) or (N, C, L) (Ioffe and Szegedy, 2015).
+
+    >>> import flambeau as torch
+    >>> torch.nn.BatchNorm1d(3)(torch.ones(4, 3)).shape
+    torch.Size([4, 3])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in (2, 3):
@@ -159,7 +164,15 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalization of (N, C, H, W)."""
+    """Batch normalization of (N, C, H, W).
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.BatchNorm2d(3)
+    >>> norm(torch.ones(4, 3, 8, 8)).shape
+    torch.Size([4, 3, 8, 8])
+    >>> norm.running_mean
+    tensor([0.1000, 0.1000, 0.1000])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 4:
@@ -167,7 +180,12 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalization of (N, C, D, H, W)."""
+    """Batch normalization of (N, C, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.BatchNorm3d(2)(torch.ones(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 5:
@@ -327,7 +345,12 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalization of (N, C, H, W) or (C, H, W)."""
+    """Instance normalization of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.InstanceNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 3

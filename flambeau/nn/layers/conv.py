@@ -190,7 +190,12 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """Cross-correlation over (N, C_in, L) or (C_in, L); weight (out, in / groups, k)."""
+    """Cross-correlation over (N, C_in, L) or (C_in, L); weight (out, in / groups, k).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Conv1d(4, 6, 3, padding=1)(torch.ones(2, 4, 10)).shape
+    torch.Size([2, 6, 10])
+    """
 
     _dims = 1
 
@@ -206,7 +211,12 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Cross-correlation over (N, C_in, H, W) or (C_in, H, W); weight (out, in / groups, kh, kw)."""
+    """Cross-correlation over (N, C_in, H, W) or (C_in, H, W); weight (out, in / groups, kh, kw).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Conv2d(3, 8, 3, stride=2, padding=1)(torch.ones(2, 3, 16, 16)).shape
+    torch.Size([2, 8, 8, 8])
+    """
 
     _dims = 2
 
@@ -222,7 +232,12 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Cross-correlation over (N, C_in, D, H, W) or (C_in, D, H, W)."""
+    """Cross-correlation over (N, C_in, D, H, W) or (C_in, D, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Conv3d(1, 2, 3)(torch.ones(1, 1, 5, 5, 5)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     _dims = 3
 
@@ -321,7 +336,12 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The gradient of Conv1d as a layer: (N, C_in, L) to (N, C_out, L')."""
+    """The gradient of Conv1d as a layer: (N, C_in, L) to (N, C_out, L').
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConvTranspose1d(4, 2, 2, stride=2)(torch.ones(1, 4, 5)).shape
+    torch.Size([1, 2, 10])
+    """
 
     _dims = 1
 
@@ -337,7 +357,12 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d as a layer: (N, C_in, H, W) to (N, C_out, H', W')."""
+    """The gradient of Conv2d as a layer: (N, C_in, H, W) to (N, C_out, H', W').
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConvTranspose2d(4, 2, 2, stride=2)(torch.ones(1, 4, 5, 5)).shape
+    torch.Size([1, 2, 10, 10])
+    """
 
     _dims = 2
 
@@ -353,7 +378,12 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d as a layer: (N, C_in, D, H, W) to (N, C_out, D', H', W')."""
+    """The gradient of Conv3d as a layer: (N, C_in, D, H, W) to (N, C_out, D', H', W').
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConvTranspose3d(1, 1, 2)(torch.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 1, 3, 3, 3])
+    """
 
     _dims = 3
 

@@ -8,7 +8,12 @@ from flambeau.nn.module import Module
 
 
 class PairwiseDistance(Module):
-    """The p-norm of x1 - x2 + eps over the last dim: (N, D) or (D) to (N) or ()."""
+    """The p-norm of x1 - x2 + eps over the last dim: (N, D) or (D) to (N) or ().
+
+    >>> import flambeau as torch
+    >>> torch.nn.PairwiseDistance()(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
     norm: float
@@ -26,7 +31,12 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between x1 and x2 along `dim`."""
+    """The cosine of the angle between x1 and x2 along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.CosineSimilarity()(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
 
     __constants__ = ["dim", "eps"]
     dim: int

@@ -26,7 +26,13 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zero elements with probability p and scale the others by 1 / (1 - p)."""
+    """Zero elements with probability p and scale the others by 1 / (1 - p).
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.Dropout(0.5).eval()
+    >>> layer(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)

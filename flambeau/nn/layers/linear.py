@@ -14,7 +14,12 @@ from flambeau.nn.parameter import UninitializedParameter, empty_parameter
 
 
 class Identity(Module):
-    """Returns its input; arguments are accepted and ignored."""
+    """Returns its input; arguments are accepted and ignored.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Identity()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -27,6 +32,13 @@ class Linear(Module):
     """y = x Wᵀ + b over the last dim: (*, in_features) to (*, out_features).
 
     `weight` has the shape (out_features, in_features); both start uniform on ±1/sqrt(in_features).
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.Linear(4, 3)
+    >>> layer(torch.ones(2, 5, 4)).shape
+    torch.Size([2, 5, 3])
+    >>> layer.weight.shape
+    torch.Size([3, 4])
     """
 
     __constants__ = ["in_features", "out_features"]
@@ -78,7 +90,12 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """y = x₁ᵀ A x₂ + b: (*, in1_features) and (*, in2_features) to (*, out_features)."""
+    """y = x₁ᵀ A x₂ + b: (*, in1_features) and (*, in2_features) to (*, out_features).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Bilinear(3, 4, 5)(torch.ones(2, 3), torch.ones(2, 4)).shape
+    torch.Size([2, 5])
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
     in1_features: int
@@ -126,7 +143,14 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that takes `in_features` from its first input."""
+    """A Linear that takes `in_features` from its first input.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.LazyLinear(3)
+    >>> _ = layer(torch.ones(2, 5))
+    >>> layer.weight.shape
+    torch.Size([3, 5])
+    """
 
     cls_to_become = Linear
     weight: UninitializedParameter  # type: ignore[assignment]

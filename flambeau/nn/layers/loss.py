@@ -55,7 +55,12 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """|input - target|."""
+    """|input - target|.
+
+    >>> import flambeau as torch
+    >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -64,7 +69,12 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """(input - target)²."""
+    """(input - target)².
+
+    >>> import flambeau as torch
+    >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -73,7 +83,12 @@ class MSELoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-weight[target] · input[target] for log-probabilities (N, C, *) and classes (N, *)."""
+    """-weight[target] · input[target] for log-probabilities (N, C, *) and classes (N, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.NLLLoss()(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.)
+    """
 
     __constants__ = ["ignore_index", "reduction"]
     ignore_index: int
@@ -121,7 +136,12 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """exp(input) - target · input, the Poisson likelihood of a target given its log-rate."""
+    """exp(input) - target · input, the Poisson likelihood of a target given its log-rate.
+
+    >>> import flambeau as torch
+    >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
+    tensor(1.)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -167,7 +187,13 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """target · (log target - input), the divergence of a target from log-probabilities."""
+    """target · (log target - input), the divergence of a target from log-probabilities.
+
+    >>> import flambeau as torch
+    >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.5, 0.5]]).log(),
+    ...     torch.tensor([[0.5, 0.5]]))
+    tensor(0.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -186,7 +212,12 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """-(target · log input + (1 - target) · log(1 - input)) for probabilities."""
+    """-(target · log input + (1 - target) · log(1 - input)) for probabilities.
+
+    >>> import flambeau as torch
+    >>> torch.nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
 
     __constants__ = ["reduction"]
 
@@ -195,7 +226,12 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """BCELoss of sigmoid(input), computed stably; `pos_weight` scales the positive term."""
+    """BCELoss of sigmoid(input), computed stably; `pos_weight` scales the positive term.
+
+    >>> import flambeau as torch
+    >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
 
     def __init__(
         self,
@@ -218,7 +254,12 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """d² / (2 beta) where d = |input - target| < beta, else d - beta / 2."""
+    """d² / (2 beta) where d = |input - target| < beta, else d - beta / 2.
+
+    >>> import flambeau as torch
+    >>> torch.nn.SmoothL1Loss()(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 4.0]))
+    tensor(1.8125)
+    """
 
     __constants__ = ["reduction"]
 
@@ -237,7 +278,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """d² / 2 where d = |input - target| <= delta, else delta · (d - delta / 2)."""
+    """d² / 2 where d = |input - target| <= delta, else delta · (d - delta / 2).
+
+    >>> import flambeau as torch
+    >>> torch.nn.HuberLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 4.0]))
+    tensor(1.8125)
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -252,7 +298,12 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """-log softmax(input)[target] for scores (N, C, *) and classes (N, *) or probabilities."""
+    """-log softmax(input)[target] for scores (N, C, *) and classes (N, *) or probabilities.
+
+    >>> import flambeau as torch
+    >>> torch.nn.CrossEntropyLoss()(torch.zeros(3, 4), torch.tensor([0, 1, 2]))
+    tensor(1.3863)
+    """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
     ignore_index: int

@@ -12,7 +12,12 @@ from flambeau.nn.module import Module
 
 
 class HingeEmbeddingLoss(_Loss):
-    """input where target is 1, max(0, margin - input) where it is -1."""
+    """input where target is 1, max(0, margin - input) where it is -1.
+
+    >>> import flambeau as torch
+    >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.5]), torch.tensor([-1.0]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -70,7 +75,13 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, -target · (input1 - input2) + margin) for targets ±1."""
+    """max(0, -target · (input1 - input2) + margin) for targets ±1.
+
+    >>> import flambeau as torch
+    >>> torch.nn.MarginRankingLoss()(torch.tensor([1.0]), torch.tensor([3.0]),
+    ...     torch.tensor([1.0]))
+    tensor(2.)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -127,7 +138,13 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with d the p-norm."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with d the p-norm.
+
+    >>> import flambeau as torch
+    >>> torch.nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2),
+    ...     torch.tensor([[3.0, 4.0]]))
+    tensor(0.)
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 

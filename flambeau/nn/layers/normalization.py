@@ -71,7 +71,12 @@ def _as_shape(sizes: Any) -> tuple[int, ...]:
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the trailing dims `normalized_shape`, then weight and bias."""
+    """Mean 0 and variance 1 over the trailing dims `normalized_shape`, then weight and bias.
+
+    >>> import flambeau as torch
+    >>> torch.nn.LayerNorm(4)(torch.tensor([1.0, 2.0, 3.0, 4.0])).detach()
+    tensor([-1.3416, -0.4472,  0.4472,  1.3416])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
     normalized_shape: tuple[int, ...]
@@ -117,7 +122,12 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over each group of channels of (N, C, *) (Wu and He, 2018)."""
+    """Mean 0 and variance 1 over each group of channels of (N, C, *) (Wu and He, 2018).
+
+    >>> import flambeau as torch
+    >>> torch.nn.GroupNorm(2, 4)(torch.ones(3, 4, 5)).shape
+    torch.Size([3, 4, 5])
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
     num_groups: int
@@ -168,7 +178,12 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divide by the root mean square over the trailing dims, then weight (Zhang et al., 2019)."""
+    """Divide by the root mean square over the trailing dims, then weight (Zhang et al., 2019).
+
+    >>> import flambeau as torch
+    >>> torch.nn.RMSNorm(2)(torch.tensor([3.0, 4.0])).detach()
+    tensor([0.8485, 1.1314])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
     normalized_shape: tuple[int, ...]

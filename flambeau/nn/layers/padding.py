@@ -39,7 +39,12 @@ class _CircularPadNd(_PadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Circular padding of (N, C, L) or (C, L)."""
+    """Circular padding of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _dims = 1
 
@@ -74,7 +79,12 @@ class _ConstantPadNd(_PadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Padding of the last dim with one value."""
+    """Padding of the last dim with one value.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0]]))
+    tensor([[9., 1., 2., 9.]])
+    """
 
     _dims = 1
 
@@ -102,7 +112,12 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Padding of the last two dims with zeros."""
+    """Padding of the last two dims with zeros.
+
+    >>> import flambeau as torch
+    >>> torch.nn.ZeroPad2d(1)(torch.ones(1, 2, 2)).shape
+    torch.Size([1, 4, 4])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -129,7 +144,12 @@ class _ReflectionPadNd(_PadNd):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Mirror padding of (N, C, L) or (C, L)."""
+    """Mirror padding of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReflectionPad1d(2)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     _dims = 1
 
@@ -154,7 +174,12 @@ class _ReplicationPadNd(_PadNd):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Edge padding of (N, C, L) or (C, L)."""
+    """Edge padding of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReplicationPad1d(2)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     _dims = 1
 

@@ -49,7 +49,12 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The largest value of each window of (N, C, L) or (C, L)."""
+    """The largest value of each window of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.MaxPool1d(2)(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    tensor([[5., 3.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(
@@ -64,7 +69,12 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest value of each window of (N, C, H, W) or (C, H, W)."""
+    """The largest value of each window of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.MaxPool2d(2)(torch.ones(1, 3, 8, 8)).shape
+    torch.Size([1, 3, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(
@@ -158,7 +168,12 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """The mean of each window of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[1.0, 5.0, 2.0, 4.0]]))
+    tensor([[3., 3.]])
+    """
 
     def __init__(
         self,
@@ -216,7 +231,12 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolWithDivisor):
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.AvgPool2d(2)(torch.ones(1, 3, 8, 8)).shape
+    torch.Size([1, 3, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
@@ -316,7 +336,12 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Max pooling of (N, C, H, W) or (C, H, W) to a size; None keeps a dim."""
+    """Max pooling of (N, C, H, W) or (C, H, W) to a size; None keeps a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveMaxPool2d((2, None))(torch.ones(2, 3, 7, 5)).shape
+    torch.Size([2, 3, 2, 5])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
@@ -343,14 +368,24 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Average pooling of (N, C, L) or (C, L) to a length."""
+    """Average pooling of (N, C, L) or (C, L) to a length.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveAvgPool1d(1)(torch.tensor([[1.0, 3.0]]))
+    tensor([[2.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Average pooling of (N, C, H, W) or (C, H, W) to a size; None keeps a dim."""
+    """Average pooling of (N, C, H, W) or (C, H, W) to a size; None keeps a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveAvgPool2d(1)(torch.ones(2, 3, 7, 5)).shape
+    torch.Size([2, 3, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)

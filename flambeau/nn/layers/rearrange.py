@@ -10,7 +10,12 @@ from flambeau.nn.module import Module
 
 
 class PixelShuffle(Module):
-    """(*, C·r², H, W) to (*, C, H·r, W·r) for the upscale factor r."""
+    """(*, C·r², H, W) to (*, C, H·r, W·r) for the upscale factor r.
+
+    >>> import flambeau as torch
+    >>> torch.nn.PixelShuffle(2)(torch.ones(1, 8, 3, 3)).shape
+    torch.Size([1, 2, 6, 6])
+    """
 
     __constants__ = ["upscale_factor"]
     upscale_factor: int
@@ -27,7 +32,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H·r, W·r) to (*, C·r², H, W) for the downscale factor r."""
+    """(*, C, H·r, W·r) to (*, C·r², H, W) for the downscale factor r.
+
+    >>> import flambeau as torch
+    >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 2, 6, 6)).shape
+    torch.Size([1, 8, 3, 3])
+    """
 
     __constants__ = ["downscale_factor"]
     downscale_factor: int
@@ -44,7 +54,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels in groups, interleaved: (N, C, *) to (N, C, *)."""
+    """Channels in groups, interleaved: (N, C, *) to (N, C, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     __constants__ = ["groups"]
     groups: int
@@ -61,7 +76,12 @@ class ChannelShuffle(Module):
 
 
 class Fold(Module):
-    """Add up sliding blocks: (N, C·k, L) to (N, C, *output_size)."""
+    """Add up sliding blocks: (N, C·k, L) to (N, C, *output_size).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Fold((4, 4), 2, stride=2)(torch.ones(1, 12, 4)).shape
+    torch.Size([1, 3, 4, 4])
+    """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
@@ -93,7 +113,12 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Take out sliding blocks: (N, C, *) to (N, C·k, L)."""
+    """Take out sliding blocks: (N, C, *) to (N, C·k, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.Unfold(2, stride=2)(torch.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 12, 4])
+    """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 
@@ -117,7 +142,12 @@ class Unfold(Module):
 
 
 class Flatten(Module):
-    """The dims from `start_dim` to `end_dim` as one."""
+    """The dims from `start_dim` to `end_dim` as one.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Flatten()(torch.ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
 
     __constants__ = ["start_dim", "end_dim"]
     start_dim: int
@@ -136,7 +166,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """The dim `dim` as several of the sizes `unflattened_size`."""
+    """The dim `dim` as several of the sizes `unflattened_size`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
 
     __constants__ = ["dim", "unflattened_size"]
     dim: int

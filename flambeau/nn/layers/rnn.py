@@ -366,6 +366,11 @@ class RNN(RNNBase):
 
     Arguments: input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
     batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None.
+
+    >>> import flambeau as torch
+    >>> out, last = torch.nn.RNN(3, 5, batch_first=True)(torch.ones(2, 7, 3))
+    >>> out.shape, last.shape
+    (torch.Size([2, 7, 5]), torch.Size([1, 2, 5]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -389,6 +394,11 @@ class GRU(RNNBase):
 
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None.
+
+    >>> import flambeau as torch
+    >>> out, last = torch.nn.GRU(3, 5, batch_first=True)(torch.ones(2, 7, 3))
+    >>> out.shape, last.shape
+    (torch.Size([2, 7, 5]), torch.Size([1, 2, 5]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -403,6 +413,11 @@ class LSTM(RNNBase):
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, proj_size=0, device=None, dtype=None. With `proj_size`, h is projected to
     that size (Sak et al., 2014).
+
+    >>> import flambeau as torch
+    >>> out, (h, c) = torch.nn.LSTM(3, 5, num_layers=2)(torch.ones(7, 2, 3))
+    >>> out.shape, h.shape, c.shape
+    (torch.Size([7, 2, 5]), torch.Size([2, 2, 5]), torch.Size([2, 2, 5]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -71,7 +71,12 @@ def _check_dims(what: str, value: Tensor) -> None:
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W x + b + V h + c): (N, input) or (input) to (N, hidden) or (hidden)."""
+    """h' = tanh(W x + b + V h + c): (N, input) or (input) to (N, hidden) or (hidden).
+
+    >>> import flambeau as torch
+    >>> torch.nn.RNNCell(3, 5)(torch.ones(2, 3)).shape
+    torch.Size([2, 5])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
     nonlinearity: str
@@ -108,7 +113,12 @@ class RNNCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU: (N, input) or (input) to (N, hidden) or (hidden)."""
+    """One step of a GRU: (N, input) or (input) to (N, hidden) or (hidden).
+
+    >>> import flambeau as torch
+    >>> torch.nn.GRUCell(3, 5)(torch.ones(2, 3)).shape
+    torch.Size([2, 5])
+    """
 
     def __init__(
         self,
@@ -137,7 +147,13 @@ class GRUCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM; the state, and what is returned, is (h, c)."""
+    """One step of an LSTM; the state, and what is returned, is (h, c).
+
+    >>> import flambeau as torch
+    >>> h, c = torch.nn.LSTMCell(3, 5)(torch.ones(2, 3))
+    >>> h.shape, c.shape
+    (torch.Size([2, 5]), torch.Size([2, 5]))
+    """
 
     def __init__(
         self,

@@ -62,6 +62,11 @@ class Embedding(_Table):
     """Rows of `weight` (num_embeddings, embedding_dim): indices (*) to (*, embedding_dim).
 
     `padding_idx` marks a row that gets no gradient; `max_norm` scales longer rows down in place.
+
+    >>> import flambeau as torch
+    >>> table = torch.nn.Embedding(10, 4)
+    >>> table(torch.tensor([[1, 2, 3]])).shape
+    torch.Size([1, 3, 4])
     """
 
     __constants__ = [
@@ -157,6 +162,10 @@ class EmbeddingBag(_Table):
     """Sums, means or maxima of rows of a table over bags of indices.
 
     Bags are the rows of a (B, N) input, or start at `offsets` (B) in an input (N).
+
+    >>> import flambeau as torch
+    >>> torch.nn.EmbeddingBag(10, 4)(torch.tensor([[1, 2], [3, 4]])).shape
+    torch.Size([2, 4])
     """
 
     __constants__ = [

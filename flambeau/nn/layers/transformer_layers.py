@@ -61,6 +61,10 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear maps, each with dropout, residual and layer norm.
 
     (T, N, d_model), or (N, T, d_model) with `batch_first`; `norm_first` normalizes before.
+
+    >>> import flambeau as torch
+    >>> torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)(torch.ones(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
     """
 
     def __init__(

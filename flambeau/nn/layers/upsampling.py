@@ -13,6 +13,10 @@ class Upsample(Module):
     """Interpolate (N, C, *) to `size` or by `scale_factor`.
 
     `mode`: "nearest", "linear", "bilinear", "bicubic" or "trilinear".
+
+    >>> import flambeau as torch
+    >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
+    tensor([[[1., 1., 2., 2.]]])
     """
 
     __constants__ = [

@@ -86,6 +86,14 @@ def clip_grad_norm_(
     """Scale gradients in place so that their norm as one vector is at most `max_norm`.
 
     Returns the norm before.
+
+    >>> import flambeau as torch
+    >>> w = torch.zeros(2, requires_grad=True)
+    >>> w.grad = torch.tensor([3.0, 4.0])
+    >>> torch.nn.utils.clip_grad_norm_([w], 1.0)
+    tensor(5.)
+    >>> w.grad
+    tensor([0.6000, 0.8000])
     """
     if isinstance(parameters, Tensor):
         parameters = [parameters]
@@ -123,7 +131,15 @@ def clip_grad_norm(
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Limit every element of the gradients to [-clip_value, clip_value], in place."""
+    """Limit every element of the gradients to [-clip_value, clip_value], in place.
+
+    >>> import flambeau as torch
+    >>> w = torch.zeros(2, requires_grad=True)
+    >>> w.grad = torch.tensor([3.0, -4.0])
+    >>> torch.nn.utils.clip_grad_value_([w], 1.0)
+    >>> w.grad
+    tensor([ 1., -1.])
+    """
     clip_value = float(clip_value)
     grads = _grads(parameters)
     if not grads:

@@ -9,7 +9,12 @@ from flambeau._tensor.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements, one parameter after another, as one vector."""
+    """All elements, one parameter after another, as one vector.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.parameters_to_vector(torch.nn.Linear(2, 3).parameters()).shape
+    torch.Size([9])
+    """
     return ops.cat([parameter.view(-1) for parameter in parameters])  # type: ignore[no-any-return]
 
 

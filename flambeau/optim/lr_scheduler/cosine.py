@@ -13,6 +13,19 @@ class CosineAnnealingLR(Schedule):
     """From the initial rate to `eta_min` and back along a cosine of half period `T_max`.
 
     eta_min + (initial - eta_min)·(1 + cos(π·epoch/T_max))/2
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.8536
+    0.5
+    0.1464
+    0.0
     """
 
     def __init__(
@@ -49,6 +62,19 @@ class CosineAnnealingWarmRestarts(Schedule):
     eta_min + (initial - eta_min)·(1 + cos(π·T_cur/T_i))/2, where `T_cur` is the number of epochs
     since the last restart and `T_i` the length of this run: first `T_0`, each one `T_mult` times
     as long as the one before.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.5
+    1.0
+    0.5
+    1.0
     """
 
     def __init__(

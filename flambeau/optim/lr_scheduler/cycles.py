@@ -57,6 +57,20 @@ class CyclicLR(_Cycle):
     by gamma^step ("exp_range"), or by `scale_fn` of the cycle's number, from 1, or of the step
     (`scale_mode` "cycle" or "iterations"), which takes the place of `mode`. Momentum goes the
     other way if `cycle_momentum`. Call `step()` after every batch (Smith, 2017).
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=1.0,
+    ...     step_size_up=2)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.1
+    0.55
+    1.0
+    0.55
+    0.1
     """
 
     def __init__(
@@ -172,6 +186,19 @@ class OneCycleLR(_Cycle):
     back to the initial rate, and the rest down. Momentum (or β1) goes the other way if
     `cycle_momentum` (Smith and Topin, 2018). Call `step()` after every batch; the cycle is
     `total_steps` long, or `epochs * steps_per_epoch`.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.04
+    0.9505
+    0.6113
+    0.1883
+    0.0
     """
 
     def __init__(

@@ -14,7 +14,21 @@ from flambeau.optim.optimizer import Optimizer
 
 
 class StepLR(Schedule):
-    """Rates times `gamma` every `step_size` epochs."""
+    """Rates times `gamma` every `step_size` epochs.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.1)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    1.0
+    0.1
+    0.1
+    0.01
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -34,7 +48,21 @@ class StepLR(Schedule):
 
 
 class MultiStepLR(Schedule):
-    """Rates times `gamma` at each of the epochs in `milestones`; one named twice counts twice."""
+    """Rates times `gamma` at each of the epochs in `milestones`; one named twice counts twice.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.1)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.1
+    0.1
+    0.01
+    0.01
+    """
 
     def __init__(
         self,
@@ -58,7 +86,21 @@ class MultiStepLR(Schedule):
 
 
 class ConstantLR(Schedule):
-    """Rates times `factor`, in [0, 1], until epoch `total_iters`."""
+    """Rates times `factor`, in [0, 1], until epoch `total_iters`.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.5
+    0.5
+    1.0
+    1.0
+    1.0
+    """
 
     def __init__(
         self,
@@ -87,7 +129,22 @@ class ConstantLR(Schedule):
 
 
 class LinearLR(Schedule):
-    """Rates times a factor from `start_factor` to `end_factor`, reached in `total_iters` epochs."""
+    """Rates times a factor from `start_factor` to `end_factor`, reached in `total_iters` epochs.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25,
+    ...     total_iters=3)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.25
+    0.5
+    0.75
+    1.0
+    1.0
+    """
 
     def __init__(
         self,
@@ -126,7 +183,21 @@ class LinearLR(Schedule):
 
 
 class ExponentialLR(Schedule):
-    """Rates times `gamma` every epoch."""
+    """Rates times `gamma` every epoch.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.5
+    0.25
+    0.125
+    0.0625
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -140,7 +211,21 @@ class ExponentialLR(Schedule):
 
 
 class PolynomialLR(Schedule):
-    """initial_lr · (1 - epoch/total_iters)^power until epoch `total_iters`, then 0."""
+    """initial_lr · (1 - epoch/total_iters)^power until epoch `total_iters`, then 0.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.75
+    0.5
+    0.25
+    0.0
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1

@@ -48,7 +48,21 @@ class _ByFunction(Schedule):
 
 
 class LambdaLR(_ByFunction):
-    """initial_lr · lr_lambda(epoch), with one function for all groups or a list of them."""
+    """initial_lr · lr_lambda(epoch), with one function for all groups or a list of them.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.5
+    0.3333
+    0.25
+    0.2
+    """
 
     def _next_rates(self) -> list[Rate]:
         pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
@@ -56,7 +70,21 @@ class LambdaLR(_ByFunction):
 
 
 class MultiplicativeLR(_ByFunction):
-    """The present rate times lr_lambda(epoch)."""
+    """The present rate times lr_lambda(epoch).
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(5):
+    ...     print(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0
+    0.5
+    0.25
+    0.125
+    0.0625
+    """
 
     def _check_functions(self) -> None:
         for function in self.lr_lambdas:

@@ -58,6 +58,11 @@ class DataLoader(Generic[T_co]):
 
     Raises:
         ValueError, TypeError: options that contradict each other or are out of range.
+
+    >>> import flambeau as torch
+    >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2)
+    >>> list(loader)
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
     """
 
     _complete = False

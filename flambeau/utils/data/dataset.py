@@ -65,6 +65,10 @@ class StackDataset(Dataset[Any]):
 
     Raises:
         ValueError: no dataset, both positional and named ones, or different lengths.
+
+    >>> import flambeau as torch
+    >>> torch.utils.data.StackDataset([1, 2], ["a", "b"])[1]
+    (2, 'b')
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -110,7 +114,12 @@ def _several(part: Any, indices: list[Any]) -> list[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other; negative indices count from the end."""
+    """Datasets one after the other; negative indices count from the end.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.ConcatDataset([[1, 2], [3]]))
+    [1, 2, 3]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = list(datasets)
@@ -175,6 +184,10 @@ class Subset(Dataset[T_co]):
     Raises:
         NotImplementedError: a subclass overrides `__getitem__` but not `__getitems__`, through
             which loaders fetch.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.Subset([10, 20, 30], [2, 0]))
+    [30, 10]
     """
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
@@ -215,6 +228,10 @@ def random_split(dataset: Dataset[Any], lengths: Sequence[float],
 
     Raises:
         ValueError: the lengths do not add up to the dataset's; a share is not between 0 and 1.
+
+    >>> import flambeau as torch
+    >>> [len(part) for part in torch.utils.data.random_split(range(10), [0.8, 0.2])]
+    [8, 2]
     """
     total = len(dataset)  # type: ignore[arg-type]
     counts = lengths

@@ -19,7 +19,12 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, … up to the length of the data."""
+    """0, 1, 2, … up to the length of the data.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.SequentialSampler(range(3)))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -55,6 +60,10 @@ class RandomSampler(Sampler[int]):
     Raises:
         TypeError: `replacement` is not a bool.
         ValueError: `num_samples` is not a positive integer.
+
+    >>> import flambeau as torch
+    >>> sorted(torch.utils.data.RandomSampler(range(3)))
+    [0, 1, 2]
     """
 
     def __init__(self, data_source: Sized, replacement: bool = False,
@@ -104,7 +113,12 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Some indices in random order, each once."""
+    """Some indices in random order, each once.
+
+    >>> import flambeau as torch
+    >>> sorted(torch.utils.data.SubsetRandomSampler([4, 2]))
+    [2, 4]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices = indices
@@ -127,6 +141,10 @@ class WeightedRandomSampler(Sampler[int]):
 
     Raises:
         ValueError: wrong `num_samples` or `replacement`, or weights that are no vector.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], 3))
+    [1, 1, 1]
     """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
@@ -170,6 +188,10 @@ class BatchSampler(Sampler[list[int]]):
 
     Raises:
         ValueError: `batch_size` is not a positive integer, or `drop_last` no bool.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.BatchSampler(range(5), 2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
