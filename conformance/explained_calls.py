@@ -197,10 +197,10 @@ CALLS = (
         group=r"^other value \| \.stride",
     ),
     Explained(
-        "The history of what `pad_sequence` gives",
+        "The history of what `pad_sequence` and `vander` give",
         "writes rows into new memory",
         "stacks them",
-        group=r"^name \| torch\.nn\.utils\.rnn\.pad_sequence",
+        group=r"^name \| torch\.(nn\.utils\.rnn\.pad_sequence|vander)$",
     ),
     Explained(
         "Windows where they are 0",
@@ -282,12 +282,13 @@ CALLS = (
         case=r"np\.(bool_|complex64)\(",
     ),
     Explained(
-        "`np.complex64` scalars for real parameters (`leaky_relu(x, np.complex64(1j))`)",
-        "are taken for their real part",
-        "RuntimeError, as Python's complex numbers",
+        "`np.complex64` and `np.bool_` scalars for real parameters (`leaky_relu(x, "
+        "np.complex64(1j))`, `trapezoid(y, dx=np.bool_(True))`)",
+        "are taken for floats: real parts, 1.0",
+        "RuntimeError, as Python's complex numbers and bools",
         group=r"^raises RuntimeError",
-        case=r"np\.complex64\(",
-        detail="value cannot be converted to type",
+        case=r"np\.(complex64|bool_)\(",
+        detail="value cannot be converted to type|result type Complex|dx as a real number",
     ),
     Explained(
         "`linalg.tensorsolve` of more dims on the right than on the left",
@@ -297,11 +298,12 @@ CALLS = (
         detail="std::vector larger",
     ),
     Explained(
-        "`stft(align_to_window=...)` beside an argument of a wrong type",
-        "the combination, which its Python part looks at first",
+        "`stft` and `lu`, whose first steps PyTorch writes in Python: an argument of a wrong type "
+        "beside another mistake",
+        "the other mistake",
         "the type",
-        group=r"^raises TypeError for RuntimeError.*\bstft$",
-        detail="align_to_window should only be set",
+        group=r"^raises TypeError for RuntimeError.*\.(stft|lu)$",
+        detail="align_to_window should only be set|Expected tensor with 2 or more dimensions",
     ),
     Explained(
         "`as_strided` with a negative size beside one of 0",
@@ -311,19 +313,75 @@ CALLS = (
         detail="Storage size calculation overflowed",
     ),
     Explained(
+        "`lerp` of numbers whose product overflows",
+        "one instruction for product and sum: the sum",
+        "infinite",
+        group=r"^values.*lerp_?$",
+        case="large",
+    ),
+    Explained(
+        "`matrix_exp` of large numbers",
+        "the unit matrix, once its norm is infinite",
+        "infinite",
+        group=r"^values.*matrix_exp$",
+        case="large",
+    ),
+    Explained(
+        "Complex numbers as `alpha` and `beta` of products of real matrices",
+        "RuntimeError: value cannot be converted",
+        "TypeError",
+        group=r"^raises TypeError for RuntimeError.*add(mm|mv|bmm|r)_?$|baddbmm_?$",
+        detail="value cannot be converted to type",
+    ),
+    Explained(
+        "Sizes that do not fit, in `rsub` and `binary_cross_entropy_with_logits`",
+        "in the order in which its formula has them",
+        "in the order of the arguments",
+        group=r"^words of an error.*(rsub|binary_cross_entropy_with_logits)$",
+        detail="must match the size of tensor",
+    ),
+    Explained(
+        "`fractional_max_pool2d(output_ratio=0.5)`, a number for both dims",
+        "TypeError: object of type 'float' has no len(), but of volumes",
+        "that ratio for each dim",
+        group=r"(Error|values).*fractional_max_pool2d\w*$",
+        detail=r"object of type 'float' has no len",
+    ),
+    Explained(
+        "`x.to(0.5)`, a number as another tensor",
+        "a copy of float64",
+        "TypeError",
+        group=r"^raises TypeError \| \.to$",
+    ),
+    Explained(
+        "`pairwise_distance` and `triplet_margin_loss` of integers whose `eps` is one",
+        "a distance in float32",
+        "RuntimeError, as other norms of integers",
+        group=r"^raises RuntimeError.*(pairwise_distance|triplet_margin_loss)$",
+        detail="linalg.vector_norm: Expected a floating point",
+    ),
+    Explained(
+        "Where an empty view at the end of its memory begins, for `as_strided`",
+        "at the end: RuntimeError",
+        "at the start",
+        group=r"^does not raise RuntimeError.*as_strided_?$",
+        case=r"make\(\d+, \((\d+, )*0",
+        detail="setStorage",
+    ),
+    Explained(
         "Large matrices that rounding makes singular, or not (`inverse`, `ldl_factor`)",
         "as its LAPACK rounds",
         "as ours rounds",
-        group=r"^(raises|does not raise) _LinAlgError.*(inverse|inv|ldl_factor)$",
-        case="large",
+        group=r"^(raises|does not raise) _LinAlgError.*(inverse|inv|ldl_factor(_ex)?)$",
+        case="large|special",
     ),
     Explained(
         "A device that there is not, beside another mistake",
         "says so before anything else, but for windows of `torch.signal`",
         "one of both",
         group=r"^raises \w+ for \w+|^words of an error",
-        case="meta2",
-        detail="Invalid device string",
+        case=r"meta2|device=\S*\d",
+        detail="Invalid device string|Cannot access accelerator device",
     ),
     Explained(
         "Weights of `native_batch_norm` of more elements than there are channels",
@@ -372,11 +430,12 @@ CALLS = (
         case="float16",
     ),
     Explained(
-        "`out=` whose elements share memory, in `histc`, `narrow_copy`, `matrix_rank`, variances "
-        "and `matmul` of halves; `triu_` and `tril_` of such memory",
+        "`out=` whose elements share memory, in `histc`, `narrow_copy`, `matrix_rank`, variances, "
+        "`vecdot` and `matmul` of halves; `triu_`, `tril_` and `baddbmm_` of such memory",
         "is written to, one element over the other",
         "RuntimeError, as in the other functions",
-        group=r"^raises RuntimeError.*(histc|narrow_copy|matmul|matrix_rank|var|std|tri[ul]_)$",
+        group=r"^raises RuntimeError.*(histc|narrow_copy|matmul|vecdot|matrix_rank|var|std|"
+        r"tri[ul]_|baddbmm_)$",
         detail="more than one element of the written-to tensor",
     ),
     Explained(

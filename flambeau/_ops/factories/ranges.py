@@ -167,6 +167,9 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     )
     if end is None:
         start, end = 0, start
+    for bound in (start, end, step):
+        if isinstance(bound, complex):
+            real(bound)
     numpy_dtype = options(
         of_out("range", out, dtype, layout), layout, CPU if device is None else device
     )

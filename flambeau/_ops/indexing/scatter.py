@@ -299,7 +299,8 @@ def scatter_reduce(data: np.ndarray, dim: int, index: np.ndarray, source: np.nda
     reduce = OTHER_NAMES.get(reduce, reduce)
     op = KERNELS.get(reduce, "") if include_self else ""
     if reduce not in UFUNCS:
-        _operands(data, dim, index, source, op)  # what is wrong with these comes first
+        # what is wrong with these comes first
+        _operands(data, dim, index, source, op, ranged=False)
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )

@@ -144,7 +144,7 @@ def check_targets(input: Any, target: Any, weight: Any) -> None:
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(shape) != 1 and (not target_shape or shape[0] != target_shape[0]):
-        size = target_shape[0] if target_shape else 1
+        size = target_shape[0] if target_shape else 0
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size ({size})."
         )

@@ -183,20 +183,14 @@ def native_batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.nda
     return in_format(result, is_suggested_last(input) or is_last(input)), mean, invstd
 
 
-def _check_kept(running_mean: Any, running_var: Any) -> None:
-    for name, kept in (("mean", running_mean), ("var", running_var)):
-        if kept is None:
-            raise RuntimeError(f"running_{name} must be defined in evaluation mode")
-
-
 def _batch_norm(input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None,
                 running_mean: np.ndarray | None, running_var: np.ndarray | None, training: bool,
                 momentum: float, eps: float) -> Any:  # fmt: skip
     """As `native_batch_norm`, in memory of any order."""
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if not training:
-        _check_kept(running_mean, running_var)
+    if not training and running_mean is None:
+        raise RuntimeError("running_mean must be defined in evaluation mode")
     _check_stats(input, running_mean, running_var, weight, bias)
     kernels = fused("norm", input)
     if kernels is not None and (eps or not training):
@@ -389,11 +383,22 @@ def _normalised(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
         result = ops.clone(input)
         result = result if weight is None else result * weight[0]
         return result if bias is None else result + bias[0]
-    if not training:
-        _check_kept(running_mean, running_var)
+    _check_kept(input, training, running_mean, running_var)
     return ops.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )[0]
+
+
+def _check_kept(input: Any, training: bool, running_mean: Any, running_var: Any) -> None:
+    """One statistic after the other: that it is there where it has to be, and its size."""
+    if running_mean is not None and running_var is not None:
+        return
+    channels = input._data.shape[1] if input._data.ndim > 1 else 0
+    for name, kept in (("running_mean", running_mean), ("running_var", running_var)):
+        if kept is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if kept is not None and kept._data.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {kept._data.size}")
 
 
 def _check_empty(input: Any, running_mean: Any, running_var: Any) -> None:
@@ -436,8 +441,6 @@ def _check_batch_norm(input: Any, running_mean: Any | None, running_var: Any | N
         if eps < 0:
             raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
         return
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
     _check_batch_size(input)
     if eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")

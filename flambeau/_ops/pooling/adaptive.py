@@ -124,7 +124,8 @@ def _signal_size(function: str, shape: tuple[int, ...], output_size: Any) -> tup
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` segments of a signal `(N, C, L)` or `(C, L)`."""
     output = _signal_size("adaptive_avg_pool1d", input._data.shape, output_size)
-    adaptive_pool.adaptive_output_shape("adaptive_avg_pool1d", input._data.shape, output)
+    if output[0] >= 0:  # of images, torch looks at negative sizes first
+        adaptive_pool.adaptive_output_shape("adaptive_avg_pool1d", input._data.shape, output)
     plane = ops.unsqueeze(input, -2)
     return ops.squeeze(_adaptive_average("adaptive_avg_pool2d", 2, plane, (1, *output)), -2)
 

@@ -108,11 +108,15 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     return finished(counted, data.dtype)
 
 
+def _not_edges(bins: Any, dim: int) -> Exception:
+    return RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
+                        f"{bins._data.ndim} dimensions in the bins tensor for dimension {dim}"
+                        )  # fmt: skip
+
+
 def _explicit_edges(bins: Any) -> np.ndarray:
     if bins._data.ndim != 1:
-        raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
-                           f"{bins._data.ndim} dimensions in the bins tensor for dimension "
-                           "0")  # fmt: skip
+        raise _not_edges(bins, 0)
     return numbers_under(bins._data)  # type: ignore[no-any-return]
 
 
@@ -184,6 +188,8 @@ def _check_bins(input: Any, bins: list[Any]) -> None:
             raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
                                f"same dtype, but got input with dtype {_c_name(input)} and "
                                f"bins for dimension {dim} with dtype {_c_name(each)}")  # fmt: skip
+        if each._data.ndim != 1:
+            raise _not_edges(each, dim)
 
 
 def _no_bins(bins: int, dim: int) -> Exception:
@@ -257,11 +263,13 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None,
     if len(each) != width and any(isinstance(edges, Tensor) for edges in each):
         raise RuntimeError(f"torch.histogramdd: expected {width} sequences of bin edges for a "
                            f"{width}-dimensional histogram but got {len(each)}")  # fmt: skip
+    if isinstance(each[0] if each else None, Tensor):
+        _check_bins(input, each)
+    _check_range(range, width)
+    _check_bins(input, each)
     if len(each) != width:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost "
                            "dimension of the input.")  # fmt: skip
-    _check_bins(input, each)
-    _check_range(range, width)
     refuse(data, "float", "histogramdd")
     points = data.reshape(math.prod(data.shape[:-1]), width)
     _check_weight(input, weight, data.shape)

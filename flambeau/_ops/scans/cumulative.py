@@ -322,6 +322,9 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     parts = [part for part in (prepend, input, append) if part is not None]
     result = ops.cat(parts, dim) if len(parts) > 1 else input
     if n == 0:
+        if out is not None and out.dtype is not input.dtype:
+            raise RuntimeError(f"expected scalar_type {input.dtype.scalar_name} but found "
+                               f"{out.dtype.scalar_name}")  # fmt: skip
         return write(diff, out, ops.clone(input))
     length = result._data.shape[dim]
     if n > length > 0:  # nothing is left after as many

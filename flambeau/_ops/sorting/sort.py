@@ -308,6 +308,7 @@ def _comparable(bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
     shape="zeros",
     batch="examples",
     method=False,
+    numbers="other",
 )
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Any = None, out: Any = None) -> Any:  # fmt: skip

@@ -144,6 +144,12 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer))
 
 
+def _is_one_integer(value: Any) -> bool:
+    """Whether an array or tensor of any shape is a single whole number."""
+    data = value._data if isinstance(value, Tensor) else value
+    return isinstance(data, np.ndarray) and data.size == 1 and data.dtype.kind in "iu"
+
+
 def fits_number(value: Any) -> bool:
     """Whether a value may stand for a number: also a tensor without dims, unless it learns."""
     if isinstance(value, Tensor):
@@ -163,14 +169,14 @@ def _is_real(value: Any) -> bool:
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Scalar": fits_number,
-    "int": is_integer,
+    "int": lambda v: is_integer(v) or _is_one_integer(v),
     "float": _is_real,
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
     "ScalarType": lambda v: isinstance(v, dt.dtype) or v in (float, int, bool, complex),
     "Layout": lambda v: isinstance(v, _Constant),
     "MemoryFormat": lambda v: isinstance(v, _Constant),
-    "Device": lambda v: isinstance(v, (device, str, int)),
+    "Device": lambda v: isinstance(v, (device, str, int, np.integer)),
     "Generator": lambda v: hasattr(v, "manual_seed"),
 }
 

@@ -67,6 +67,7 @@ class Op:
     """One row of the operator table."""
 
     module: str  # the module of rows that it stands in
+    home: dict[str, Any]  # that module's globals
     formula: Any = None  # of the kind `rows`: the formula over a row, see `_ops/table/rows.py`
     reduces = False  # of the kind `rows`: whether there is one result a row
     in_place: Any = None  # its in-place form, where that is no write of the result
@@ -236,6 +237,8 @@ def _no_formula(grad: Any) -> Any:
 
 REGISTRY: dict[str, Op] = {}
 """Every row, by full name."""
+NOWHERE: dict[str, Any] = {}
+"""The home of rows that no module of rows has made."""
 LISTENERS: list[Callable[[Op], None]] = []
 """Who wants to be told of each further row."""
 ALIASES: dict[str, str] = {}
@@ -276,34 +279,45 @@ def default_title(name: str) -> str:
 
 
 def register(op: Op) -> Op:
-    """Add a row to the table."""
+    """Add a row to the table. Where an import was interrupted (Ctrl-C), the rows that it had made
+    make way for those of the next try."""
     key = f"{op.namespace}.{op.full_name}" if op.namespace else op.full_name
-    if key in REGISTRY:
-        raise ValueError(f"two rows for {key}")
-    REGISTRY[key] = op
     public = f"{op.namespace}.{op.public}" if op.namespace else op.public
+    op.module, op.home = _module_of_rows()
+    before = REGISTRY.get(key)
+    if before is not None:
+        if before.module != op.module or before.home is op.home:
+            raise ValueError(f"two rows for {key}")
+        _forget(key, public)
+    REGISTRY[key] = op
     BY_NAME.setdefault(public, []).append(op)
-    op.module = _module_of_rows()
     for listener in LISTENERS:
         listener(op)
     return op
 
 
-def _module_of_rows() -> str:
-    """The module of rows that is being imported, as the index calls it."""
+def _forget(key: str, public: str) -> None:
+    op = REGISTRY.pop(key)
+    same = BY_NAME[public]
+    if op in same:
+        same.remove(op)
+
+
+def _module_of_rows() -> tuple[str, dict[str, Any]]:
+    """The module of rows that is being imported, as the index calls it, and its globals."""
     frame = sys._getframe(2)
     while frame is not None:
         name = loading.module_of_rows(frame.f_globals["__name__"])
         if name:
-            return name
+            return name, frame.f_globals
         frame = frame.f_back  # type: ignore[assignment]
-    return ""
+    return "", NOWHERE
 
 
 def alias(new: str, old: str) -> None:
     """A further public name for an operator: its function, method and in-place form."""
     ALIASES[new] = old
-    ALIAS_MODULES[new] = _module_of_rows()
+    ALIAS_MODULES[new] = _module_of_rows()[0]
     BY_NAME[new] = BY_NAME[old]
 
 

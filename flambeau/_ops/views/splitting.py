@@ -113,7 +113,10 @@ def split(input: Any = None, split_size_or_sections: Any = None, dim: int = 0, *
     wanted = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(wanted, (int, np.integer)):
         return ops._split_size(input, wanted, dim)
-    if isinstance(wanted, Tensor) and is_integer(wanted):
+    if isinstance(wanted, Tensor):
+        if wanted._data.size != 1:
+            raise TypeError("split_with_sizes(): argument 'split_sizes' (position 2) must be tuple "
+                            "of ints, not Tensor")  # fmt: skip
         return ops._split_size(input, int(wanted.item()), dim)
     return ops.split_with_sizes(input, wanted, dim)
 

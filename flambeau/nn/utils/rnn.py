@@ -139,12 +139,15 @@ def _lengths(lengths: Any) -> np.ndarray:
         values = lengths.to(dt.int64)._data  # type: ignore[attr-defined]
     else:
         values = ops.as_tensor(lengths, dtype=dt.int64, device="cpu")._data
+    return values.astype(np.int64)
+
+
+def _check_one_dim(values: np.ndarray) -> None:
     if values.ndim != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {values.ndim}D cpu Long "
             "tensor"
         )
-    return values.astype(np.int64)
 
 
 def _rows(batch_sizes: np.ndarray, batch: int) -> Tensor:
@@ -166,13 +169,16 @@ def pack_padded_sequence(
     `enforce_sorted`: lengths must decrease already; otherwise sequences are sorted.
     """
     sizes = _lengths(lengths)
-    if 0 in input.shape:
-        raise RuntimeError("Cannot pack empty tensors.")
     order = None
     if not enforce_sorted:
+        if sizes.ndim > 1:
+            raise IndexError("index_select(): Index is supposed to be a vector")
         order = _beside(wrap(np.argsort(-sizes, kind="stable")), input)
         sizes = sizes[order._data]
         input = ops.index_select(input, 0 if batch_first else 1, order)
+    if 0 in input.shape:
+        raise RuntimeError("Cannot pack empty tensors.")
+    _check_one_dim(sizes)
     if batch_first:
         input = input.transpose(0, 1)
     _check_lengths(input, sizes)
