@@ -40,6 +40,7 @@ if _os.environ.get("FLAMBEAU_EMULATE_CUDA", "0") not in ("", "0"):
     _lookup.find("cuda").emulate()
 
 globals().update(_dtype.BY_NAME)
+globals().update(_dtype.QUANTIZED)
 globals().update(_dtype.ALIASES)
 globals().update(_layout.layout.table)
 globals().update(_layout.memory_format.table)

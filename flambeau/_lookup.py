@@ -21,6 +21,7 @@ MODULES = frozenset((
     "_C", "__config__", "accelerator", "functional", "mps", "mtia", "sparse", "xpu", "debug",
     "profiler", "storage", "quasirandom", "__future__", "futures", "multiprocessing",
     "distributed", "fx", "hub", "compiler", "library", "_dynamo", "_tensor_str", "_utils",
+    "onnx", "ao",
 ))  # fmt: skip
 """Submodules that `import torch` alone makes usable."""
 
@@ -86,6 +87,12 @@ HOME = {name: file for file, names in FILES.items() for name in names.split()}
 
 SYMBOLS = ("SymBool", "SymFloat", "SymInt")
 """Classes of sizes that are symbols, of which there are none."""
+TYPES = frozenset(
+    f"{name}Type"
+    for name in "Any Bool Class Complex DeviceObj Dict Enum Float Future Int Interface List None "
+    "Number Optional PyObject StreamObj String Tensor Tuple Union".split()
+)
+"""Classes of TorchScript's types, which libraries name in annotations; ours are in `jit.ir`."""
 
 
 def find(name: str) -> Any:
@@ -103,7 +110,7 @@ def find(name: str) -> Any:
         return importlib.import_module(f"flambeau.{name}")
     if name == "compile":  # libraries take it before they know whether they will call it
         return importlib.import_module("flambeau.compiler").compile
-    if name in SYMBOLS:
+    if name in SYMBOLS or name in TYPES:
         return absent_class(f"torch.{name}")
     absent = find_absent(f"flambeau.{name}")
     if absent is not None:

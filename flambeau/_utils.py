@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
 from collections.abc import Sequence
@@ -97,6 +98,30 @@ def _element_size(dtype: Any) -> int:
 def _is_privateuse1_backend_available() -> bool:
     """Whether a device from outside is registered: there are none."""
     return False
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that there is; None without one."""
+    return "cuda" if _device_module("cuda").is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device: `torch.cpu` for "cpu".
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    try:
+        return _device_module(device_type)
+    except ImportError:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        ) from None
+
+
+def _device_module(device_type: str) -> Any:
+    return importlib.import_module(f"{__package__}.{device_type}")
 
 
 def __getattr__(name: str) -> Any:

@@ -74,6 +74,12 @@ ALLOWED: dict[tuple[str, str], str] = {
         "cuda/graphed_callables.py",
         "utils._pytree",
     ): "arguments and results of what becomes a graph are trees",
+    ("utils/benchmark/utils/timer.py", ""): "statements that are measured see the name torch",
+    (
+        "utils/flop_counter/formulas.py",
+        "library.overloads",
+    ): "formulas are filed by operator; loaded when a program counts",
+    ("utils/module_tracker.py", "nn.module_hooks"): "it follows the calls of modules",
     ("cuda/amp/__init__.py", "amp.old_names"): "torch.cuda.amp is an old name of torch.amp",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._core.absent import absent_function
 from flambeau._core.missing import missing
 from flambeau._tensor.examples import Example
 from flambeau._tensor.tensor import Tensor
@@ -30,6 +31,10 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
     if not is_batchedtensor(tensor):
         raise RuntimeError("No wrappers present!")
     return data.value  # type: ignore[no-any-return]
+
+
+_add_batch_dim = absent_function("torch._C._functorch._add_batch_dim")
+_remove_batch_dim = absent_function("torch._C._functorch._remove_batch_dim")
 
 
 def __getattr__(name: str) -> Any:

@@ -56,8 +56,28 @@ class dtype:
         return self
 
 
+class QuantizedType(dtype):
+    """A type of quantized tensors, of which there are none: libraries name it in their tables."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, scalar_name: str, itemsize: int) -> None:
+        self.name, self.scalar_name, self.itemsize = name, scalar_name, itemsize
+        self.is_floating_point = self.is_complex = False
+        self.is_signed = not name.startswith("quint")
+
+    @property
+    def numpy_dtype(self) -> Any:  # type: ignore[override]
+        """No array has it.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"{self}: there are no quantized tensors")
+
+
 def _by_name(name: str) -> dtype:
-    return BY_NAME[name]
+    return BY_NAME.get(name) or QUANTIZED[name]
 
 
 bool_ = dtype("bool", "Bool", np.bool_, "bool")
@@ -95,6 +115,14 @@ BY_NAME = {entry.name: entry for entry in ALL}
 BY_NUMPY = {entry.numpy_dtype: entry for entry in ALL}
 COMPLEX_OF = {float32: complex64, float64: complex128, bfloat16: complex64, float16: complex32}
 REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
+
+QUANTIZED = {
+    name: QuantizedType(name, scalar_name, itemsize)
+    for name, scalar_name, itemsize in (
+        ("qint8", "QInt8", 1), ("quint8", "QUInt8", 1), ("qint32", "QInt32", 4),
+        ("quint4x2", "QUInt4x2", 1), ("quint2x4", "QUInt2x4", 1),
+    )
+}  # fmt: skip
 
 INTEGERS = frozenset(entry for entry in ALL[1:9])
 HALVES = frozenset((float16, bfloat16))

@@ -119,6 +119,6 @@ def _learning(values: tuple[Any, ...]) -> list[Tensor]:
 def _turned(jacobian: np.ndarray, x: Tensor) -> Tensor:
     """A Jacobian whose rows are outputs and whose columns are real parts of an input."""
     rows = jacobian.T
-    if stored(x).dtype.kind == "c":
+    if stored(x).dtype.kind in "cW":
         rows = rows[::2] + 1j * rows[1::2]
     return wrap(np.ascontiguousarray(rows, stored(x).dtype))

@@ -88,7 +88,7 @@ MODULES = {
     "pipelining": "PipelineStage Pipe SplitPoint pipe_split pipeline",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor": TENSORS,
-    "tensor._utils": "",
+    "tensor._utils": "compute_local_shape_and_global_offset",
     "tensor.device_mesh": "DeviceMesh init_device_mesh",
     "tensor.experimental": "implicit_replication local_map",
     "tensor.parallel": PARALLEL,

@@ -28,9 +28,15 @@ from flambeau.utils.checkpoint_devices import (
 )
 from flambeau.utils.recomputation import CheckpointError, GraphExecGroup, Recomputation
 from flambeau.utils.recomputation_log import RecomputationLog
+from flambeau.utils.selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
-__all__ = ["CheckpointError", "CheckpointFunction", "DefaultDeviceType", "GraphExecGroup",
-           "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable",
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+           "GraphExecGroup", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
+           "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable",
            "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
            "set_checkpoint_early_stop", "set_device_states"]  # fmt: skip
 

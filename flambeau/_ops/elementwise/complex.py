@@ -214,7 +214,7 @@ def conj(input: Tensor) -> Any:
 def _is_complex(input: Tensor) -> bool:
     """`input.is_complex()`, without the calls for most: `x.conj()` is nothing but a view."""
     if input.__class__ is Tensor:
-        return input._data.dtype.kind == "c"
+        return input._data.dtype.kind in "cW"
     return input.is_complex()  # type: ignore[attr-defined, no-any-return]
 
 

@@ -78,6 +78,18 @@ def through(
     return result if taken else before(*args, **kwargs)
 
 
+def one_by_one(
+    function: Callable[..., Any],
+    before: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """As `through`, for `einsum`: who takes it over gets a list of operands one by one."""
+    if len(args) == 2 and isinstance(args[1], (list, tuple)):  # noqa: PLR2004
+        args = (args[0], *args[1])
+    return through(function, before, args, kwargs)
+
+
 def declining(call: Callable[..., Any], *given: Any) -> Any:
     """`through` or `by_mode` for one of Python's operators, which may leave it to the other
     operand."""
@@ -97,6 +109,8 @@ def _guard(name: str, function: Any) -> None:
     holder, _, own = name.rpartition(".")
     if holder == "Tensor":
         _guard_method(own, function)
+    elif name == "einsum":
+        _composites.add(function, partial(one_by_one, function), unless=PLAIN)
     elif not (own.startswith("_") and own.endswith("_")):
         _composites.add(function, partial(through, function), unless=PLAIN)
 
