@@ -1,8 +1,9 @@
-"""Modules of `torch.distributed` for more than one process, which libraries import all the same."""
+"""Modules of `torch.distributed` that are missing, which libraries import all the same."""
 
 from __future__ import annotations
 
 from flambeau._core.absent import absent_module
+from flambeau.distributed import placements
 
 FSDP = (
     "FullyShardedDataParallel FSDPModule MixedPrecision MixedPrecisionPolicy CPUOffload "
@@ -18,8 +19,8 @@ FSDP_CHOICES = {
     "OptimStateKeyType": "PARAM_NAME PARAM_ID",
 }
 TENSORS = (
-    "DTensor Placement Partial Replicate Shard _StridedShard DeviceMesh distribute_tensor "
-    "distribute_module empty full ones rand randn zeros init_device_mesh"
+    "DTensor _StridedShard DeviceMesh distribute_tensor distribute_module empty full ones rand "
+    "randn zeros init_device_mesh"
 )
 PARALLEL = (
     "ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput "
@@ -47,7 +48,7 @@ MODULES = {
     "_tensor.placement_types": TENSORS,
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": (
-        "ActivationWrapper CheckpointWrapper OffloadWrapper checkpoint_wrapper "
+        "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper checkpoint_wrapper "
         "apply_activation_checkpointing offload_wrapper"
     ),
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
@@ -62,6 +63,7 @@ MODULES = {
         "DefaultLoadPlanner DefaultSavePlanner CheckpointException async_save load load_state_dict "
         "save save_state_dict load_sharded_optimizer_state_dict"
     ),
+    "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
     "checkpoint._fsspec_filesystem": "FsspecReader FsspecWriter",
     "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
     "checkpoint.filesystem": "FileSystemReader FileSystemWriter",
@@ -69,6 +71,7 @@ MODULES = {
         "DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save "
         "torch_save_to_dcp"
     ),
+    "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
     "checkpoint.metadata": "Metadata BytesStorageMetadata TensorStorageMetadata",
     "checkpoint.optimizer": "load_sharded_optimizer_state_dict",
     "checkpoint.planner": "LoadPlan LoadPlanner SavePlan SavePlanner",
@@ -84,19 +87,23 @@ MODULES = {
         "CustomPolicy ModuleWrapPolicy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy "
         "size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _Policy"
     ),
+    "launcher.api": "LaunchConfig elastic_launch",
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
-    "pipelining": "PipelineStage Pipe SplitPoint pipe_split pipeline",
+    "pipelining": "PipelineStage Pipe ScheduleGPipe SplitPoint pipe_split pipeline",
     "rpc": "RRef init_rpc rpc_async rpc_sync shutdown remote",
     "tensor": TENSORS,
     "tensor._utils": "compute_local_shape_and_global_offset",
     "tensor.device_mesh": "DeviceMesh init_device_mesh",
-    "tensor.experimental": "implicit_replication local_map",
+    "tensor.experimental": "context_parallel implicit_replication local_map",
+    "tensor.experimental._attention": "context_parallel set_rotate_method",
     "tensor.parallel": PARALLEL,
     "tensor.placement_types": TENSORS,
     "utils": "_sync_module_states _verify_param_shape_across_processes _to_kwargs",
 }
 """Module below `torch.distributed`, and the names that libraries import from it."""
 
+PLACEMENTS = (placements.Placement, placements.Shard, placements.Replicate, placements.Partial)
+"""What is there of the modules of distributed tensors."""
 FSDP_MODULES = ("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel")
 
 
@@ -105,6 +112,9 @@ def make_modules() -> None:
     for name in sorted((*MODULES, *FSDP_MODULES)):
         names = MODULES.get(name, FSDP)
         choices = FSDP_CHOICES if name in FSDP_MODULES else None
-        absent_module(f"flambeau.distributed.{name}", names, choices)
+        module = absent_module(f"flambeau.distributed.{name}", names, choices)
+        if names is TENSORS:
+            for placement in PLACEMENTS:
+                setattr(module, placement.__name__, placement)
     rpc = absent_module("flambeau.distributed.rpc", MODULES["rpc"])
     vars(rpc)["is_available"] = lambda: False
