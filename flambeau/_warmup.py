@@ -236,7 +236,7 @@ def optimizers(dtype: Any) -> None:
         optimizer = make([weight])
         for _ in range(2):
             optimizer.zero_grad()
-            _backward(weight * weight)
+            _backward(torch.mul(weight, weight))
             torch.nn.utils.clip_grad_norm_([weight], 1.0)
             optimizer.step()
 

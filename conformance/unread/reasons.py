@@ -46,6 +46,13 @@ REASONS = (
         r"distributed\.(ProcessGroup\.__init__|is_backend_available)\.)\w+",
     ),
     Reason(
+        "`torch.distributed`: `device`, `device_id`, `device_ids`, `use_batch`, `pg_options`; "
+        "`group_name` of `init_process_group`, `check_reduction` of `DistributedDataParallel`",
+        "hints for GPUs and for NCCL, which are not there; PyTorch ignores the last two as well",
+        r"torch\.(distributed|nn\.parallel)\.\w+\.(__init__\.)?(device|device_ids?|use_batch|"
+        r"pg_options|group_name|check_reduction)",
+    ),
+    Reason(
         "`_stacklevel`, `allow_override` of `register_fake`; `keys` of `OpOverload.redispatch`",
         "no line is told, a later one takes the place in any case, and there are no keys to skip",
         r"torch\.(library|ops|_ops)\.(\w+\.)*(_stacklevel|allow_override|keys|args|kwargs)",

@@ -293,12 +293,22 @@ def new_subgroups(group_size: int | None = None, group: Any = None,
     """Groups of `group_size` neighbours each: the one of this process, and all.
 
     Raises:
-        ValueError: the processes cannot be divided like this.
+        ValueError: the processes cannot be divided like this; without GPUs a size has to be given.
+        NotImplementedError: a `group` that is not that of all processes is to be divided.
     """
-    size = get_world_size()
-    length = group_size or size
+    if group is not None and group is not GroupMember.WORLD:
+        raise NotImplementedError("new_subgroups(group=...) of a part is not implemented")
+    if group_size is None:
+        raise ValueError(
+            "Default group size only takes effect when CUDA is available."
+            "If your subgroup using a backend that does not depend on CUDA,"
+            "please pass in 'group_size' correctly."
+        )
+    size, length = get_world_size(), group_size
+    if length <= 0:
+        raise ValueError(f"The arg 'group_size' ({length}) must be positive")
     if length > size:
-        raise ValueError("The arg 'group_size' must not exceed the world size")
+        raise ValueError(f"The arg 'group_size' ({length}) must not exceed the world size ({size})")
     if size % length:
         raise ValueError(f"The world size ({size}) must be divisible by '{length}'")
     lists = [list(range(start, start + length)) for start in range(0, size, length)]

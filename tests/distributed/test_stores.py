@@ -234,3 +234,15 @@ def test_time_of_an_answer():
     with pytest.raises(DistStoreError):
         master.wait(["never"], timedelta(milliseconds=50))
     assert time.monotonic() - start < 5
+
+
+def test_masters_of_a_process_share_a_port_if_they_say_so() -> None:
+    first = TCPStore("127.0.0.1", 0, is_master=True, multi_tenant=True, wait_for_workers=False)
+    second = TCPStore(
+        "127.0.0.1", first.port, is_master=True, multi_tenant=True, wait_for_workers=False
+    )
+    first.set("key", "value")
+    assert second.get("key") == b"value"
+    del first
+    assert second.get("key") == b"value"
+    del second

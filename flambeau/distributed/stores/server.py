@@ -48,7 +48,7 @@ class StoreServer:
     def __init__(self, host: str, port: int) -> None:
         self._listener = listen(host, port)
         self._listener.setblocking(False)
-        self.port: int = self._listener.getsockname()[1]
+        self.host, self.port = host, int(self._listener.getsockname()[1])
         self._table = Table()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)

@@ -19,6 +19,32 @@ GRACE = 10.0
 """Seconds that an answer may take longer than the server was asked to wait."""
 
 
+SHARED: dict[StoreServer, int] = {}
+"""Servers that masters of this process share, and how many each has."""
+SHARING = threading.Lock()
+
+
+def _server(host: str, port: int, shared: bool) -> StoreServer:
+    """The server of a new master; one that is there already if both may share it."""
+    if not shared:
+        return StoreServer(host, port)
+    with SHARING:
+        found = next((each for each in SHARED if (each.host, each.port) == (host, port)), None)
+        server = found or StoreServer(host, port)
+        SHARED[server] = SHARED.get(server, 0) + 1
+        return server
+
+
+def _leave(server: StoreServer) -> None:
+    """A master ends, and its server with the last one."""
+    with SHARING:
+        SHARED[server] = SHARED.get(server, 1) - 1
+        if SHARED[server]:
+            return
+        del SHARED[server]
+    server.close()
+
+
 class TCPStore(Store):
     """A store whose keys are in the process that is its master.
 
@@ -31,7 +57,7 @@ class TCPStore(Store):
         is_master: whether this process has the keys.
         timeout: for connecting, and for `get` and `wait`.
         wait_for_workers: whether the master waits until `world_size` processes have connected.
-        multi_tenant: whether several masters of one process share a port: not supported.
+        multi_tenant: whether masters of one process on the same port share their keys.
         master_listen_fd: not supported.
         use_libuv: without meaning here.
 
@@ -51,7 +77,7 @@ class TCPStore(Store):
             raise NotImplementedError("TCPStore(master_listen_fd=...) is not implemented")
         self._timeout = timeout
         self.host, self.libuvBackend = host_name, use_libuv
-        self._server = StoreServer(host_name, port) if is_master else None
+        self._server = _server(host_name, port, multi_tenant) if is_master else None
         self.port = self._server.port if self._server else port
         self._lock = threading.Lock()
         try:
@@ -127,7 +153,7 @@ class TCPStore(Store):
         if connection is not None:
             connection.close()
         if self._server is not None:
-            self._server.close()
+            _leave(self._server)
 
     def __repr__(self) -> str:
         kind = "master" if self._server else "client"
