@@ -29,7 +29,8 @@ framework starts takes `flambeau provide-torch`.
 
 ## Deploying
 
-**In a container.** flambeau is one wheel for all platforms; with NumPy and LLVM it takes a tenth of the room of PyTorch.
+**In a container.** flambeau is one wheel for all platforms. With NumPy and LLVM it takes some 260 MB, without LLVM 90; PyTorch for CPUs
+takes 750 and needs NumPy as well.
 
 ```dockerfile
 FROM python:3.12-slim
