@@ -46,6 +46,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 @pytest.mark.parametrize(("name", "given"), CASES, ids=str)
 def test_types_of_results_and_gradients(name: str, given: torch.dtype) -> None:
     need_kernels(name)
