@@ -84,8 +84,7 @@ class FlopCounterMode:
 
     def get_table(self, depth: int | None = None) -> str:
         """The counts as text, to so many levels of modules."""
-        depth = self.depth if depth is None else depth
-        depth = 999999 if depth is None else depth
+        levels = self.depth if depth is None else depth
         total = self.get_total_flops()
         suffix = get_suffix_str(total)
 
@@ -100,7 +99,7 @@ class FlopCounterMode:
             ]  # fmt: skip
 
         inner = [name for name in sorted(self.flop_counts) if name != TOTAL]
-        shown = [name for name in inner if name.count(".") + 1 <= depth]
+        shown = [name for name in inner if levels is None or name.count(".") < levels]
         is_one = any(sum(self.flop_counts[name].values()) == total for name in inner)
         if not (total and is_one):
             shown = [TOTAL, *shown]
@@ -109,7 +108,7 @@ class FlopCounterMode:
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
-        self.mode = _FlopCounterMode(self)
+        self.mode = _Watching(self)
         self.mode.__enter__()
         return self
 
@@ -120,24 +119,24 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table(self.depth))
 
-    def _count_flops(self, packet: Any, result: Any, args: Any, kwargs: Any) -> Any:
-        """Add a call to the counts of all modules that it is in."""
-        formula = self.flop_registry.get(packet)
-        if formula is not None:
-            count = formula(*args, **kwargs, out_val=result)
-            for name in set(self.mod_tracker.parents):
-                self.flop_counts[name][packet] += count
-        return result
+    def add(self, operator: Any, flops: int) -> None:
+        """Count operations of an operator in every module that is being called."""
+        for module in set(self.mod_tracker.parents):
+            self.flop_counts[module][operator] += flops
 
 
-class _FlopCounterMode(TorchDispatchMode):
-    """What shows the calls to a counter."""
+class _Watching(TorchDispatchMode):
+    """Tells a counter what the calls below autograd cost."""
 
     def __init__(self, counter: FlopCounterMode) -> None:
         super().__init__()
         self.counter = counter
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        return self.counter._count_flops(func.overloadpacket, result, args, kwargs)
+        named = kwargs or {}
+        result = func(*args, **named)
+        operator = func.overloadpacket
+        if operator in self.counter.flop_registry:
+            formula = self.counter.flop_registry[operator]
+            self.counter.add(operator, formula(*args, **named, out_val=result))
+        return result
