@@ -310,9 +310,11 @@ AUTOGRAD = (
         case=r"( @ |matmul\().*grad_fn\.register",
     ),
     Explained(
-        "Whether results of `torch._foreach_*` require grad, where only some of the list do",
-        "all or none: one node for the list",
-        "each as its operand",
-        group=r"^requires_grad \| (\w+, )*_foreach_",
+        "Histories of what `torch._foreach_*` gives: what requires grad, what hooks are told, what "
+        "is freed together",
+        "one node for the list",
+        "one for each tensor of it",
+        group=r"^(requires_grad|number of values|does not raise RuntimeError)",
+        case="_foreach_",
     ),
 )

@@ -1,7 +1,11 @@
-"""Collectives in 2 and 4 processes: every rank sees what it sees under PyTorch's gloo."""
+"""Collectives in 2 and 4 processes: every rank sees what it sees under PyTorch's gloo.
+
+In 4 processes some of the programs, others in each run; FLAMBEAU_EVERY_PROGRAM=1: all of them.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ from tests.random_seeds import generator
 
 pytest.importorskip("torch")
 
+EVERY = os.environ.get("FLAMBEAU_EVERY_PROGRAM") == "1"
 PROGRAMS = (
     "reductions movements splits messages objects groups asynchronous errors data_parallel unused "
     "hooks gradients"
@@ -42,10 +47,15 @@ def is_meant(name: str, theirs: Any, ours: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_program(program: str, size: int):
-    compare(program, size)
+def test_two_processes(program: str):
+    compare(program, 2)
+
+
+@pytest.mark.parametrize("place", range(len(PROGRAMS) if EVERY else 2))
+def test_four_processes(place: int):
+    order = generator("four processes").sample(PROGRAMS, len(PROGRAMS))
+    compare(order[place], 4)
 
 
 @pytest.mark.parametrize("size", [2, 4])

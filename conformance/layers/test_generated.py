@@ -21,7 +21,7 @@ from .generated.__main__ import FOREIGN, JUDGE
 from .generated.words import LayerWords
 
 SECONDS = float(os.environ.get("FLAMBEAU_LAYERS_SECONDS", "40"))
-RARE = 100
+RARE = 500
 """Of so many calls one may differ (all are printed): one in 400 does, mostly by strides where sizes
 of 1 leave the order open, and by words of errors."""
 
@@ -39,7 +39,7 @@ def test_new_calls(capsys: pytest.CaptureFixture[str]) -> None:
     """As many as there is time for."""
     total, seed = new_ones("calls of layers", SECONDS, JUDGE, FOREIGN, capsys)
     assert total.counts["programs"] > 10 * total.counts["undetermined"]
-    found = sum(total.groups.values())
+    found = sum(total.unexplained.values())
     assert found <= 2 + total.counts["programs"] / RARE, f"seed {seed}"
 
 

@@ -37,7 +37,7 @@ def test_new_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """As many as there is time for."""
     total, seed = new_ones("programs of modules", SECONDS, JUDGE, FOREIGN, capsys)
     assert total.counts["programs"] > 10 * total.counts["undetermined"]
-    found = sum(total.groups.values())
+    found = sum(total.unexplained.values())
     assert found <= 2 + total.counts["programs"] / RARE, f"seed {seed}"
 
 

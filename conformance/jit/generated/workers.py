@@ -20,6 +20,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TextIO
 
+from conformance.explained import explanation
+
 LIMIT = 20.0
 """Seconds for one program, in Python; a process that takes three times as long is ended."""
 IMPORT = 300.0
@@ -55,6 +57,8 @@ class Total:
 
     counts: Counter[str] = field(default_factory=Counter)
     groups: Counter[str] = field(default_factory=Counter)
+    unexplained: Counter[str] = field(default_factory=Counter)
+    """Those of the groups that `conformance.explained` has no entry for."""
     examples: dict[str, dict[str, Any]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
@@ -194,6 +198,8 @@ def _note(told: dict[str, Any], total: Total, output: TextIO | None) -> None:
     total.counts.update(told["counts"])
     for found in told["found"]:
         total.groups[found["group"]] += 1
+        if explanation(found) is None:
+            total.unexplained[found["group"]] += 1
         known = total.examples.get(found["group"])
         if known is None or len(found.get("case", "")) < len(known.get("case", "")):
             total.examples[found["group"]] = found
