@@ -28,7 +28,7 @@ REASONS = {
         "which library is asked whether there is a GPU; here it is the driver in any case",
     "`TORCH_CUDNN_*`": "of PyTorch's own store of cuDNN's plans",
     "`TORCH_NCCL_*`, `NCCL_*`, `TORCH_DISTRIBUTED_DEBUG`":
-        "several processes that work together; there is one",
+        "NCCL, which is not there, and what PyTorch logs of processes",
     "`PYTORCH_MPS_*`, `PYTORCH_DEBUG_MPS_ALLOCATOR`, `PYTORCH_ENABLE_MPS_FALLBACK`":
         "hints for Apple's GPUs, which are not there",
     "`PYTORCH_TUNABLEOP_*`, `PYTORCH_ROCM_ARCH`, `HIP_VISIBLE_DEVICES`":
