@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -121,3 +122,12 @@ def test_links_outside():
     assert without_links("see [R](../benchmarks/R.md), [e](engine.md)") == (
         "see `benchmarks/R.md`, [e](engine.md)"
     )
+
+
+def test_every_page_is_in_the_contents():
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    listed = set()
+    for path in (ROOT / "docs").glob("*.md"):
+        for block in re.findall(r"```\{toctree\}(.*?)```", path.read_text("utf-8"), re.DOTALL):
+            listed |= {line.rpartition("<")[2].strip("> ") for line in block.splitlines()}
+    assert pages - listed == {"index"}
