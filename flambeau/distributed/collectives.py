@@ -292,13 +292,12 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
 
 def _list_of_root(group: ProcessGroup, root: int, given: list[Tensor] | None,
                   name: str) -> list[Tensor] | None:  # fmt: skip
+    where = "destination" if name == "gather_list" else "source"
     if group.rank() == root:
         if not given:
-            where = "destination" if name == "gather_list" else "source"
             raise ValueError(f"Argument ``{name}`` must be specified on {where} rank.")
         return given
     if given:
-        where = "destination" if name == "gather_list" else "source"
         raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{where} ranks.")
     return None
 
