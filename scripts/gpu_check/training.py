@@ -3,15 +3,18 @@
     python scripts/gpu_check/training.py --out FILE.json [--quick] [--only REGEX]
 
 Each line: milliseconds of a step here and under PyTorch (medians between events), the losses of the
-first steps of both, and which rows the host computed. `--quick` takes small sizes.
+first steps of both, and which rows the host computed. `--quick` takes small sizes. `--profile FOLDER`
+writes for each case which functions of Python its steps here spend their time in.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import faulthandler
 import json
 import os
+import pstats
 import re
 import statistics
 import sys
@@ -230,12 +233,29 @@ def measured(torch, step, seconds):
             "first 3 steps s": first}  # fmt: skip
 
 
+def profiled(torch, step, path, steps=5):
+    """Writes which functions the host's time of some steps goes to."""
+    profile = cProfile.Profile()
+    torch.cuda.synchronize()
+    profile.enable()
+    for _ in range(steps):
+        step()
+    profile.disable()
+    torch.cuda.synchronize()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as text:
+        statistics_of = pstats.Stats(profile, stream=text)
+        statistics_of.sort_stats("tottime").print_stats(60)
+        statistics_of.sort_stats("cumulative").print_stats(60)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default=os.devnull)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--profile", metavar="FOLDER")
     options = parser.parse_args()
     try:
         import torch
@@ -268,6 +288,9 @@ def tried(name, library, options):
         if name in GRAPHS:
             step = captured(library, step)
         found = measured(library, step, 0.01 if options.quick else options.seconds)
+        if options.profile and library is flambeau:
+            name = re.sub(r"\W+", "_", name)
+            profiled(library, step, Path(options.profile) / f"{name}.txt")
         del step
         library.cuda.empty_cache()
         return found
