@@ -6,9 +6,11 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau
+from conformance.side_by_side import attempt, compare
 
 torch = pytest.importorskip("torch")
 
@@ -123,3 +125,32 @@ def test_files() -> None:
         writer.save({"x": names(writer)["x"]}, file)
         file.seek(0)
         assert reader.load(file)["x"].tolist() == VALUES
+
+
+POWERS = (0, 1, 2, True, 1.0, 0.5, -0.5, -1, 1 + 0j, 2 + 0j, 0j)
+
+
+@pytest.mark.parametrize("number", POWERS)
+@pytest.mark.parametrize("kind", ["complex32", "float16", "bfloat16"])
+def test_powers(kind: str, number: Any):
+    """Those that are filled in or copied are there, no others."""
+
+    def scenario(library: Any) -> Any:
+        def made() -> Any:
+            return library.tensor([2.0, 3.0]).to(getattr(library, kind))
+
+        calls = [
+            lambda: made() ** number, lambda: number ** made(),
+            lambda: made().pow_(number.real if isinstance(number, complex) else number),
+            lambda: made() ** library.tensor(number), lambda: library.square(made()),
+            lambda: np.array(number, "complex128")[()] ** made(),
+        ]  # fmt: skip
+        if kind == "complex32":
+            calls.append(lambda: library.pow(made(), number, out=made()))
+        return [attempt(lambda call=call: told(library, call())) for call in calls]
+
+    def told(library: Any, tensor: Any) -> Any:
+        parts = library.view_as_real(tensor.to(library.complex128))
+        return str(tensor.dtype), parts.tolist()
+
+    compare(scenario, warned_once="ComplexHalf support is experimental")

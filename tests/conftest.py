@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
@@ -33,8 +34,16 @@ def pytest_report_header() -> list[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """At the end of a run without a head (-q)."""
-    for line in random_seeds.told():
+    for line in random_seeds.told() + random_seeds.findings(
+        terminalreporter.stats.get("passed", [])
+    ):
         terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """A test that fails on what it drew may draw once more."""
+    return (yield from random_seeds.called(pyfuncitem))
 
 
 def pytest_collection_finish() -> None:

@@ -2,6 +2,10 @@
 
 One seed, printed by pytest, stands for all that a run draws: Hypothesis's examples and what
 `generator` gives. `--hypothesis-seed=N` sets it. Workers of pytest-xdist are told the same seed.
+
+With `FLAMBEAU_DRAW_AGAIN=1`, as in CI, a test that fails on what it drew draws again. It fails if
+it fails again; else the run's summary names it with its seed, as something found that is to be
+looked at. So a change is not refused for a rarity that was there before it, and none is lost.
 """
 
 from __future__ import annotations
@@ -9,13 +13,15 @@ from __future__ import annotations
 import os
 import random
 import secrets
+from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 WORD = "flambeau_random_seed"
+FOUND = "found by a draw"
 
 
 class Run:
@@ -25,6 +31,8 @@ class Run:
 
     seed = 0
     is_shown = False
+    generators = 0
+    """How many were asked for."""
 
 
 def load_profile() -> None:
@@ -71,4 +79,43 @@ def told() -> list[str]:
 
 def generator(*what: Any) -> random.Random:
     """Random numbers for a test, by its parameters: others in every run."""
+    Run.generators += 1
     return random.Random(repr((Run.seed, *what)))
+
+
+def called(item: pytest.Function) -> Generator[None, Any, Any]:
+    """Around the call of a test: draws a second time where the first one fails (see above)."""
+    before = Run.generators
+    try:
+        return (yield)
+    except (Exception, pytest.fail.Exception) as error:
+        drew = Run.generators > before or is_hypothesis_test(item.obj)
+        if not (drew and os.environ.get("FLAMBEAU_DRAW_AGAIN")):
+            raise
+        _once_more(item)
+        words = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+        item.user_properties.append((FOUND, f"--hypothesis-seed={Run.seed} {words}"))
+        return True
+
+
+def _once_more(item: pytest.Function) -> None:
+    """Calls a test with another seed."""
+    seeds = Run.seed, core.global_force_seed
+    Run.seed = secrets.randbelow(1 << 32)
+    if seeds[1] is not None:
+        core.global_force_seed = Run.seed
+    try:
+        names = item._fixtureinfo.argnames
+        item.obj(**{name: item.funcargs[name] for name in names})
+    finally:
+        Run.seed, core.global_force_seed = seeds
+
+
+def findings(passed: list[Any]) -> list[str]:
+    """A line for each test that failed on its first draw alone."""
+    return [
+        f"found by a draw: {report.nodeid} {text}"
+        for report in passed
+        for name, text in report.user_properties
+        if name == FOUND
+    ]

@@ -203,6 +203,16 @@ class Drawn:
     case: Case
     arrays: dict[str, np.ndarray]
     batch: tuple[int, ...]
+    shorter: frozenset[str] = frozenset()
+    """Parameters without the first dim of the batch."""
+
+    def whole(self) -> Drawn:
+        """The same numbers, repeated where a parameter lacks a dim."""
+        arrays = {
+            name: np.repeat(array[None], self.batch[0], 0) if name in self.shorter else array
+            for name, array in self.arrays.items()
+        }
+        return Drawn(self.case, arrays, self.batch)
 
     def parameters(self, library: Any) -> dict[str, Any]:
         """As leaves of the library."""
@@ -223,9 +233,11 @@ def draw(
     """Parameters of a drawn batch shape; some have fewer dims, and are broadcast."""
     if batch is None:
         batch = BATCHES[rng.integers(len(BATCHES))]
-    arrays = {}
+    arrays, shortened = {}, set()
     for number, (name, sample) in enumerate(case.parameters.items()):
-        shorter = number > 0 and case.vary and rng.random() < 0.3
+        shorter = number > 0 and case.vary and rng.random() < 0.3 and bool(batch)
         array = np.asarray(sample(rng, batch[1:] if shorter else batch))
         arrays[name] = array.astype(dtype) if array.dtype.kind == "f" else array
-    return Drawn(case, arrays, batch)
+        if shorter:
+            shortened.add(name)
+    return Drawn(case, arrays, batch, frozenset(shortened))

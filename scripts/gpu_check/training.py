@@ -3,8 +3,8 @@
     python scripts/gpu_check/training.py --out FILE.json [--quick] [--only REGEX]
 
 Each line: milliseconds of a step here and under PyTorch (medians between events), the losses of the
-first steps of both, and which rows the host computed. `--quick` takes small sizes. `--profile FOLDER`
-writes for each case which functions of Python its steps here spend their time in.
+first steps of both, and which rows the host computed. `--quick` takes small sizes; `--profile F`
+writes into the folder F for each case which functions of Python its steps here take their time in.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def profiled(torch, step, path, steps=5):
     profile.disable()
     torch.cuda.synchronize()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as text:
+    with path.open("w", encoding="utf-8") as text:
         statistics_of = pstats.Stats(profile, stream=text)
         statistics_of.sort_stats("tottime").print_stats(60)
         statistics_of.sort_stats("cumulative").print_stats(60)

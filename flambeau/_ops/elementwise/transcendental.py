@@ -12,6 +12,7 @@ from flambeau._compiler.primitives import add_primitive
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._ops.elementwise.arithmetic import conj
+from flambeau._ops.launching import precision
 from flambeau._ops.reductions.adding import complex_logaddexp
 from flambeau._ops.table.binder import require_tensor
 from flambeau._ops.table.namespace import ops
@@ -276,8 +277,28 @@ add_primitive("number_power", _number_power)
 
 def _check_exponent(operands: list[Any]) -> None:
     base, exponent = operands
-    if base._data.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0:
+    kind = base._data.dtype.kind
+    if kind in "iu" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if (kind == "W" or isinstance(exponent, complex)) and exponent not in (0, 1):
+        _no_complex_halves(operands, _POWER_LABELS.get(exponent, "pow"))
+
+
+def _check_base(operands: list[Any]) -> None:
+    base, exponent = operands
+    if (exponent._data.dtype.kind == "W" or isinstance(base, complex)) and (
+        base != 1 or base is True
+    ):
+        _no_complex_halves(operands, "pow")
+
+
+_POWER_LABELS = {0.5: "sqrt_vml_cpu", -0.5: "rsqrt_cpu", -1: "reciprocal_cpu"}
+
+
+def _no_complex_halves(operands: list[Any], label: str) -> None:
+    """complex32 has the powers 0 and 1, and those of 1, which are filled or copied."""
+    if common_dtype(operands) is dt.complex32:
+        raise precision.refuse(label, dt.complex32.numpy_dtype)
 
 
 def _power_grad(grad: Any, self: Any, exponent: Any) -> Any:
@@ -357,7 +378,7 @@ def pow_tensor(self: Any, exponent: Any) -> Any:
 
 @pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
            autocast="cuda=float32", order=2, inplace=False, exact_number=False,
-           dtypes="int float complex", method=False, node="PowBackward2",
+           dtypes="int float complex", method=False, node="PowBackward2", check=_check_base,
            backward={"exponent": _power_grad_of_number})  # fmt: skip
 def pow_of_number(self: Any, exponent: Any) -> Any:
     """A number to the power of each element."""

@@ -362,7 +362,7 @@ class Path:
             return
         with cpu.quiet():
             data = self.kernels[plan.compute.numpy_dtype](*plan.arrays(operands), out=...)
-        if data.dtype.kind not in "cb" and plan.result.is_complex:
+        if data.dtype.kind not in "cWb" and plan.result.is_complex:
             raise RuntimeError(f"In-place {self.op.name} is not supported for complex tensors.")
         outputs.inplace_array(target, data)
 
