@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="conformance compares with PyTorch itself")
 
 import flambeau  # noqa: E402
+from conformance.side_by_side import attempt, compare  # noqa: E402
 
 NAMES = (
     "bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float16 float32 float64 "
@@ -52,3 +53,15 @@ def test_copies() -> None:
         y = flambeau.from_dlpack(x, copy=True)
         x.zero_()
         assert y.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_interface_of_gpus():
+    """Memory of the CPU has none."""
+
+    def scenario(library: Any) -> Any:
+        tensors = [library.ones(2), library.ones(2, dtype=library.int8), library.eye(2).to_sparse(),
+                   library.ones(2, device="meta"), library.ones(2, requires_grad=True)]  # fmt: skip
+        words = [attempt(getattr, tensor, "__cuda_array_interface__") for tensor in tensors]
+        return words, hasattr(tensors[0], "__cuda_array_interface__")
+
+    compare(scenario)

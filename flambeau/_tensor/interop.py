@@ -15,7 +15,7 @@ from flambeau._runtime.cpu import address, element_strides, over
 from flambeau._tensor import meta
 from flambeau._tensor.attributes import FIELDS, fields_of, put_in_slots, slots_of
 from flambeau._tensor.conversion import from_numpy
-from flambeau._tensor.device_array import class_of, from_host
+from flambeau._tensor.device_array import from_host
 from flambeau._tensor.storage import UntypedStorage
 from flambeau._tensor.tensor import Tensor, constructors, method, new, storage_of
 
@@ -193,9 +193,9 @@ def _on_gpu(source: Any) -> Tensor | None:
     array: Any = np.asarray(_Writable(np.from_dlpack(Capsule(capsule))))
     if dtype is not None:
         array = array.view(dtype.numpy_dtype)
-    result = new(Tensor)
-    result._data = np.ndarray.view(array, class_of(index))
-    return result  # type: ignore[no-any-return]
+    from flambeau._tensor.cuda_arrays import over_foreign
+
+    return over_foreign(array, index)
 
 
 def _source(ext_tensor: Any, device: Any, copy: bool | None) -> Any:

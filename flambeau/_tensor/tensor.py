@@ -144,6 +144,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return isinstance(self._data, DeviceArray)
 
     @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The description of a GPU's memory for other libraries."""
+        from flambeau._tensor import cuda_arrays
+
+        return cuda_arrays.described(self)
+
+    @property
     def layout(self) -> _Constant:
         """`torch.strided`; sparse tensors are of a class of their own: see `sparse`."""
         return strided

@@ -52,6 +52,34 @@ def what_torch_cuda_answers() -> None:
     assert message(AssertionError, lambda: torch.cuda.get_device_name(7)) == "Invalid device id"
 
 
+def memory_of_others_is_described_and_taken() -> None:
+    """The CUDA array interface and DLPack: one memory, kept by whoever uses it."""
+
+    class Other:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor, self.__cuda_array_interface__ = tensor, tensor.__cuda_array_interface__
+
+    x = torch.arange(6.0, device="cuda").view(2, 3)
+    assert x.__cuda_array_interface__ == {
+        "typestr": "<f4", "shape": (2, 3), "strides": None, "data": (x.data_ptr(), False),
+        "version": 2,
+    }  # fmt: skip
+    assert x.t().__cuda_array_interface__["strides"] == (4, 12)
+    other = Other(x.t())
+    shared = [torch.as_tensor(other), torch.asarray(other), torch.from_dlpack(x.t())]
+    for y in shared:
+        assert (y.data_ptr(), y.stride()) == (x.data_ptr(), (1, 3)) and y.is_cuda
+    assert torch.as_tensor(other, dtype=torch.half).tolist() == x.t().tolist()
+    assert torch.asarray(other, device="cpu").is_cpu
+    shared[0].add_(1)
+    assert x[1, 2] == 6 and shared[2].half()[2, 1] == 6
+    del x, other, y
+    assert shared.pop().mul(2).sum() == 42
+    learning = torch.ones(2, device="cuda", requires_grad=True)
+    wrong = message(RuntimeError, lambda: learning.__cuda_array_interface__)
+    assert wrong.startswith("Can't get __cuda_array_interface__ on Variable that requires grad.")
+
+
 def results_lie_where_their_operands_lie() -> None:
     x = torch.arange(6.0, device="cuda").reshape(2, 3)
     assert devices(x, x + 1, 2 - x, x[0], x.T, x.sum(), x.max(1)[1], x.detach(), x.data) == {

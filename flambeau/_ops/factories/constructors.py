@@ -32,6 +32,22 @@ def _shares(data: Any) -> bool:
     return isinstance(data, np.ndarray) or hasattr(data, "__array_interface__")
 
 
+PLAIN = frozenset((list, tuple, int, float, bool, np.ndarray, Tensor))
+
+
+def _is_of_gpu(data: Any) -> bool:
+    """Whether it is another library's memory of a GPU."""
+    return not isinstance(data, Tensor) and hasattr(data, "__cuda_array_interface__")
+
+
+def _over_gpu(data: Any) -> Tensor:
+    """A tensor over another library's memory of a GPU."""
+    check_available("cuda")
+    from flambeau._tensor import cuda_arrays
+
+    return cuda_arrays.tensor_over(data)
+
+
 @composite(
     "as_tensor(Scalar data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", method=False
 )
@@ -43,6 +59,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     tensor([1, 2])
     """
     place = check_available(device)
+    if data.__class__ not in PLAIN and _is_of_gpu(data):
+        data = _over_gpu(data)
+        device = place = data.device if device is None else place
     if place is not CPU and not (isinstance(data, Tensor) and device is None):
         given: Any = data if isinstance(data, Tensor) else as_tensor.body(data, dtype, CPU)
         return given.to(place, dtype)
@@ -71,6 +90,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     `copy=True` always copies; `copy=False` raises where sharing is impossible.
     """
     place = check_available(device)
+    if obj.__class__ not in PLAIN and _is_of_gpu(obj):
+        obj = _over_gpu(obj)
+        device = place = obj.device if device is None else place
     if place is not CPU or (device is not None and isinstance(obj, Tensor) and not obj.is_cpu):
         return _as_array_on(place, obj, dtype, device, copy, requires_grad)
     if copy is False and isinstance(obj, np.generic):
