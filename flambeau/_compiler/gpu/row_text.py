@@ -54,6 +54,10 @@ class GroupWriter(Writer):
         body.known.update(self.values)
         for node in self.plan.constants(stage):
             self.values[node] = body.term(node)
+        self.write_rows(stage, place)
+
+    def write_rows(self, stage: int, place: str) -> None:
+        """The results of rows that are known now."""
         for k, node in self.plan.of_rows(stage):
             with self.block("if (t == 0) & there:"):
                 self.line(f"out{k}[{place}] = OUT{k}({self.values[node]})")
@@ -88,28 +92,36 @@ class GroupWriter(Writer):
 
 
 class LoopWriter(GroupWriter):
-    """Every pass goes through memory, U elements of a thread at a time."""
+    """Every pass goes through memory, U vectors of V elements of a thread at a time. The lanes of a
+    vector are neighbours in the row, or neighbouring rows (`beside`): then a unit is V rows."""
 
     sizes = ("rows", "inner", "outer_step", "inner_step", "segments", "n", "n_magic", "n_shift",
              "segment_step", "step", "parts", "share")  # fmt: skip
-    extra = ("U", "ACROSS", "CELLS", "SEGMENTS", "INNER", "PARTS", "BIG")
+    extra = ("U", "V", "CELLS", "SEGMENTS", "INNER", "PARTS", "BIG")
+
+    def __init__(self, plan: Plan, beside: bool) -> None:
+        super().__init__(plan)
+        self.beside = beside
 
     def write(self, name: str) -> str:
         """The text of the kernel."""
         for text in (
             "length = A(segments * n)",
-            "local = thread() % ROWS if ACROSS else thread() // G",
-            "t = thread() // ROWS if ACROSS else thread() % G",
+            "local = thread() % ROWS" if self.beside else "local = thread() // G",
+            "t = thread() // ROWS" if self.beside else "t = thread() % G",
             "unit = block() * ROWS + local",
             "there = unit < rows * parts",
             "item = unit if there else 0",
-            "row = item // parts if PARTS else item",
-            "start = item % parts * share if PARTS else i64(0)",
+            "which = item // parts if PARTS else item",
+            "row = which * V" if self.beside else "row = which",
+            "begin = item % parts * share if PARTS else i64(0)",
+            "start = smaller(begin, segments * n) if PARTS else begin",
             "last = smaller(start + share, segments * n) if PARTS else segments * n",
             "stop = select(there, last, start)",  # no test inside of loops: it would part the loads
             "base = row // inner * outer_step + row % inner * inner_step if INNER "
             "else row * outer_step",
-            "whole = start + (stop - start) // (G * U) * (G * U)",
+            "LANES = 1" if self.beside else "LANES = V",
+            "whole = start + (stop - start) // (G * U * LANES) * (G * U * LANES)",
         ):
             self.line(text)
         for stage in range(self.last_stage() + 1):
@@ -122,32 +134,50 @@ class LoopWriter(GroupWriter):
         """The loops of a pass, and what its reductions come to."""
         reductions = self.plan.reductions(stage)
         for r in reductions:
-            self.line(f"r{r.number} = registers(A, U, {FIRST[r.op]})")
+            self.line(f"lanes{r.number} = registers(vector(A, V), U, {FIRST[r.op]})")
         with (
-            self.block("for chunk in range(start, whole, G * U):"),
+            self.block("for chunk in range(start, whole, G * U * LANES):"),
             self.block("for u in unroll(U):"),
         ):
-            self.element(stage, "chunk + u * G + t", "u")
-        with self.block("for i in range(whole + t, stop, G):"):
+            self.element(stage, "chunk + (u * G + t) * LANES", "u")
+        with self.block("for i in range(whole + t * LANES, stop, G * LANES):"):
             self.element(stage, "i", "0")
         for r in reductions:
             with self.block("for u in unroll(1, U):"):
-                joined = JOIN[r.op].format(f"r{r.number}[0]", f"r{r.number}[u]")
-                self.line(f"r{r.number}[0] = {joined}")
-        if reductions:
-            self.line("if ACROSS:")
-            self.depth += 1
-            slots = self.slots
-            self.join(reductions, True)
-            self.depth -= 1
-            self.slots = slots
-            self.line("else:")
-            self.depth += 1
-            self.join(reductions, False)
-            self.depth -= 1
+                joined = JOIN[r.op].format(f"lanes{r.number}[0]", f"lanes{r.number}[u]")
+                self.line(f"lanes{r.number}[0] = {joined}")
+            size = "vector(A, V)" if self.beside else "A"
+            of_lanes = f"lanes{r.number}[0]" if self.beside else (
+                f"joined_lanes(lanes{r.number}[0], join_{r.op}, V)")  # fmt: skip
+            self.line(f"r{r.number} = registers({size}, 1)")
+            self.line(f"r{r.number}[0] = {of_lanes}")
+        self.join(reductions, self.beside)
+
+    def constant_leaf(self, node: Node) -> str | None:
+        """As of all; of rows beside each other, the numbers of all of them."""
+        if self.beside and self.kind(node) in ("row", "index"):
+            return f"A({self.vector_of(node.name, 'row')})"
+        return super().constant_leaf(node)
+
+    def write_rows(self, stage: int, place: str) -> None:
+        """Results of rows beside each other lie so too, or those of their parts."""
+        if not self.beside:
+            super().write_rows(stage, place)
+            return
+        for k, node in self.plan.of_rows(stage):
+            value = f"spread(OUT{k}({self.values[node]}), V)"
+            with self.block("if (t == 0) & there:"):
+                self.line("if PARTS:")
+                self.line(f"    scattered(out{k} + (row * parts + item % parts), parts, {value}, V)")
+                self.line("else:")
+                self.line(f"    store(out{k} + row, {value}, align=min(V * OUT{k}.size, 16))")
+
+    def vector_of(self, name: str, place: str) -> str:
+        """V elements of an array that follow each other."""
+        return f"load({name} + {place}, V, align=min(V * T_{name}.size, 16))"
 
     def element(self, stage: int, place: str, u: str) -> None:
-        """All that a pass does for one element."""
+        """All that a pass does for the V elements from one place on."""
         name = self.name()
         i, at = f"i{name}", f"at{name}"
         segment = f"seg{name}"
@@ -155,22 +185,25 @@ class LoopWriter(GroupWriter):
         self.line(f"{segment} = divided({i}, n, n_magic, n_shift, BIG) if SEGMENTS else i64(0)")
         self.line(f"{at} = base + ({segment} * segment_step + ({i} - {segment} * n) * step "
                   f"if SEGMENTS else {i} * step)")  # fmt: skip
+        position = f"numbered(A({i} if BIG else i32({i})), A, LANES)"
 
         def leaf(node: Node) -> str | None:
             of_segment = f"A({node.name}[row % period * segments + {segment}])"
-            return self.at_place(node, {"full": f"A({node.name}[{at}])", "position": f"A({i})",
-                                        "along": f"A({node.name}[{i}])",
+            along = f"{node.name}[{i}]" if self.beside else self.vector_of(node.name, i)
+            return self.at_place(node, {"full": f"A({self.vector_of(node.name, at)})",
+                                        "position": position, "along": f"A({along})",
                                         "segment": of_segment})  # fmt: skip
 
         body = Body(self, leaf)
         for r in self.plan.reductions(stage):
             value = body.term(r.args[0])
             if r.op == "first":
-                value = f"select({value}, A({i}), A(HIGH))"
-            here = f"r{r.number}[{u}]"
+                value = f"select({value}, spread({position}, V), splat(A(HIGH), V))"
+            here = f"lanes{r.number}[{u}]"
             self.line(f"{here} = {JOIN[r.op].format(here, f'A({value})')}")
         for k, node in self.plan.written(stage):
-            self.line(f"out{k}[{at}] = OUT{k}({body.term(node)})")
+            value = f"spread(OUT{k}({body.term(node)}), V)"
+            self.line(f"store(out{k} + {at}, {value}, align=min(V * OUT{k}.size, 16))")
 
 
 # ---- rows in registers
@@ -216,7 +249,7 @@ class RegisterWriter(GroupWriter):
             place = f"{name} + (row * n + p{k})" if full else f"{name} + p{k}"
             self.line(f"got_{name}_{k} = registers(vector(T_{name}, V), 1)")
             with self.block(f"if {self.inside(k)}:"):
-                self.line(f"got_{name}_{k}[0] = load({place}, V, align=V * T_{name}.size)")
+                self.line(f"got_{name}_{k}[0] = load({place}, V, align=min(V * T_{name}.size, 16))")
             self.line(f"{name}_{k} = got_{name}_{k}[0]")
 
     def inside(self, k: int) -> str:
@@ -246,7 +279,7 @@ class RegisterWriter(GroupWriter):
         for r in self.plan.reductions(stage):
             value = body.term(r.args[0])
             if r.op == "first":
-                value = f"select({value}, A(lanes(i64, V) + p{k}), splat(A(HIGH), V))"
+                value = f"select({value}, numbered(A(i32(p{k})), A, V), splat(A(HIGH), V))"
             elif not value.isidentifier():
                 value = f"A({value})"
             if k == self.vectors - 1:
@@ -257,9 +290,9 @@ class RegisterWriter(GroupWriter):
             value = body.term(node)
             with self.block(f"if {self.inside(k)}:"):
                 self.line(f"store(out{number} + (row * n + p{k}), spread(OUT{number}({value}), V), "
-                          f"align=V * OUT{number}.size)")  # fmt: skip
+                          f"align=min(V * OUT{number}.size, 16))")  # fmt: skip
 
     def leaf(self, node: Node, k: int) -> str | None:
         """What is loaded for a vector, or known for the row."""
-        loaded, position = f"A({node.name}_{k})", f"A(lanes(i64, V) + p{k})"
+        loaded, position = f"A({node.name}_{k})", f"numbered(A(i32(p{k})), A, V)"
         return self.at_place(node, {"full": loaded, "along": loaded, "position": position})

@@ -52,7 +52,7 @@ def sums(
     like = arrays[0]
     compute = rows.compute_type(like.dtype)
     kept = working(like.dtype)
-    parts = rows.parts_for(view)
+    parts = rows.parts_for(view, like.itemsize)
     if parts == 1:
         out = [fills.new((view.count,), None, dtype, like) for _ in range(count)]
         rows.run(formula, compute, arrays, tuple(out), view)

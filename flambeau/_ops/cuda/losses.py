@@ -217,6 +217,12 @@ def mean_that_counts(loss: Any, counts: Any) -> Any:
     return total(loss) / total(counts)
 
 
+@formula(loss="full", counts="full")
+def two_sums(loss: Any, counts: Any) -> Any:
+    """Both sums of such a mean."""
+    return total(loss), total(counts)
+
+
 @formula(counts="full", ignored="number")
 def how_many(counts: Any, ignored: Any) -> Any:
     """How many targets are not to be ignored."""
@@ -244,23 +250,62 @@ def _plain_classes(scores: Any, target: Any, weight: Any) -> bool:
         target.dtype.kind in "iu" and _floats(scores.dtype))  # fmt: skip
 
 
-ONE_PASS = 1 << 12
-"""Classes from which on scores are read once, and the sum is scaled as the largest grows."""
-
-
 def _in_one_pass(scores: Any, target: Any, ignored: int, results: Any, view: rows.Rows) -> None:
+    """A launch that reads all scores once: the sum is scaled as the largest grows."""
     vector = 16 // scores.itemsize
     if view.n % vector or address(scores) % 16:
         vector = 1
-    form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "target"))
+    group, several = _shares(view.n, vector)
+    count = max(1, ONLINE_THREADS // group)
+    form = Shape(threads=group * count, aligned=vector > 1, reads=("x", "target"))
     made = kernel(
         class_loss_online, form, T=OF_NUMPY[NAMES[scores.dtype]], I=OF_NUMPY[NAMES[target.dtype]],
-        V=vector, U=4 if vector > 1 else 8, THREADS=ONLINE_THREADS,
+        V=vector, U=several, G=group, ROWS=count,
     )  # fmt: skip
-    made(view.count, scores, target, *results, view.n, ignored)
+    made(-(-view.count // count), scores, target, *results, view.count, view.n, ignored)
 
 
-ONLINE_THREADS = 512
+ONLINE_THREADS = 256
+EACH = 2
+"""Vectors of a row's threads at least, where it has as many."""
+
+
+def _shares(n: int, vector: int) -> tuple[int, int]:
+    """(threads of a row of n scores, vectors that each has under way)."""
+    several = 4 if vector > 1 else 8
+    vectors = -(-n // vector)
+    group = min(1 << (max(vectors // EACH, 1) - 1).bit_length(), ONLINE_THREADS)
+    needed = -(-vectors // group)
+    return group, min(several, needed)
+
+
+class Closing(NamedTuple):
+    """What becomes of the numbers of all rows: `begin` of a part of them, `end` of what all parts
+    gave, or `whole` at once."""
+
+    whole: Formula
+    begin: Formula
+    end: Formula
+    results: int = 1
+    """Numbers that `begin` gives."""
+
+    def run(self, compute: Any, given: tuple[Any, ...], out: Any) -> None:
+        """Launch it for arrays of one length."""
+        count = given[0].size
+        parts = min(count // CLOSING_PART, CLOSING_PARTS)
+        if parts < 2:  # noqa: PLR2004
+            rows.run(self.whole, compute, given, (out,), rows.matrix(1, count))
+            return
+        pieces = fills.new((self.results, parts), None, working(out.dtype), out)
+        found = tuple(pieces[k] for k in range(self.results))
+        rows.run(self.begin, compute, given, found, rows.matrix(1, count), parts=parts)
+        rows.run(self.end, rows.compute_type(pieces.dtype), found, (out,), rows.matrix(1, parts))
+
+
+CLOSING_PART, CLOSING_PARTS = 1 << 12, 256
+SUM = Closing(shared.sum_of, shared.sum_of, shared.sum_of)
+COUNTED_MEAN = Closing(mean_that_counts, two_sums, mean_that_counts, 2)
+COUNT = Closing(how_many, how_many, shared.sum_of)
 
 
 @on_gpu("_cross_entropy", "_cross_entropy2d")
@@ -278,7 +323,7 @@ def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored
     row_data = fills.new((2, *positions), None, kept, scores)
     losses = fills.new((2, view.count), None, kept, scores)
     results = losses[0], row_data[0], row_data[1], losses[1]
-    if view.is_plain and view.n > ONE_PASS and kept.itemsize == 4:  # noqa: PLR2004
+    if view.is_plain and kept.itemsize == 4:  # noqa: PLR2004
         _in_one_pass(scores, target, ignored, results, view)
     else:
         rows.run(class_loss, compute, (scores, target, float(ignored)), results, view)
@@ -286,11 +331,10 @@ def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored
         out = fills.new(shape, None, dtype, scores)
         return out if fills.copy(out, losses[0].reshape(shape)) else NotImplemented, row_data
     out = fills.new((), None, dtype, scores)
-    line = rows.matrix(1, view.count)
     if reduction == MEAN:
-        rows.run(mean_that_counts, compute, (losses[0], losses[1]), (out,), line)
+        COUNTED_MEAN.run(compute, (losses[0], losses[1]), out)
     else:
-        rows.run(shared.sum_of, compute, (losses[0],), (out,), line)
+        SUM.run(compute, (losses[0],), out)
     return out, row_data
 
 
@@ -345,11 +389,10 @@ def nll_loss(scores: Any, target: Any, weight: Any = None, reduction: int = MEAN
         out = fills.new(shape, None, dtype, scores)
         return fills.done(fills.copy(out, found[0].reshape(shape)), out)
     out = fills.new((), None, dtype, scores)
-    line = rows.matrix(1, view.count)
     if reduction == MEAN:
-        rows.run(mean_that_counts, compute, (found[0], found[1]), (out,), line)
+        COUNTED_MEAN.run(compute, (found[0], found[1]), out)
     else:
-        rows.run(shared.sum_of, compute, (found[0],), (out,), line)
+        SUM.run(compute, (found[0],), out)
     return out
 
 
@@ -376,8 +419,7 @@ def _factors(target: Any, grad: Any, reduction: int, ignored: int, view: rows.Ro
     count: Any = 1.0
     if reduction == MEAN:
         count = fills.new((), None, kept, grad)
-        rows.run(how_many, rows.compute_type(target.dtype), (target, ignored), (count,),
-                 rows.matrix(1, view.count))  # fmt: skip
+        COUNT.run(rows.compute_type(target.dtype), (target, ignored), count)
     grad = fills.plain(grad).reshape(-1) if grad.ndim else grad
     factor = fills.new((view.count,), None, kept, grad)
     return apply(row_factor, (target.reshape(-1), grad, count, float(ignored)), factor)

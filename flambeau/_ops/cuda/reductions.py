@@ -98,7 +98,7 @@ def reduce(data: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any, whole: F
     out = _like(data, shape_of(data, axes, keepdim), dtype)
     data, view = _in_order(data, axes)
     computed = compute or rows.compute_type(data.dtype)
-    parts = rows.parts_for(view) if begin is not None and end is not None else 1
+    parts = rows.parts_for(view, data.itemsize) if begin is not None and end is not None else 1
     short = rows.shorter(view, data) if parts > 1 else 0
     if parts == 1:
         rows.run(whole, computed, (data, *given), (out,), view)
@@ -223,7 +223,7 @@ def _with_place(data: DeviceArray, dim: Any, keepdim: bool, largest: bool) -> An
     shape, compute = shape_of(data, axes, keepdim), rows.compute_type(data.dtype)
     place = _like(data, shape, INT64)
     ordered, view = _in_order(data, axes)
-    parts = rows.parts_for(view)
+    parts = rows.parts_for(view, data.itemsize)
     if parts == 1:
         found = _like(data, shape, data.dtype)
         formula = shared.largest_place if largest else shared.smallest_place
@@ -333,7 +333,7 @@ def _moments(data: DeviceArray, dim: Any, correction: Any, keepdim: bool, root: 
                     formulas.mean_of, given=(float(count),), last=(float(count),))  # fmt: skip
     out = _like(data, shape_of(data, axes, keepdim), data.dtype)
     data, view = _in_order(data, axes)
-    parts = rows.parts_for(view)
+    parts = rows.parts_for(view, data.itemsize)
     if parts == 1:
         formula = formulas.deviation_about if root else formulas.variance_about
         rows.run(formula, compute, (data, middle, float(freedom)), (out,), view)

@@ -15,7 +15,7 @@ import numpy as np
 
 from flambeau._compiler import fuse
 from flambeau._compiler.gpu import fast
-from flambeau._compiler.gpu.pointwise_text import divided, divisor
+from flambeau._compiler.gpu.pointwise_text import divided, divisor, scattered
 from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.gpu.row_text import LoopWriter, RegisterWriter
 from flambeau._compiler.gpu.words import WORDS
@@ -40,12 +40,15 @@ PART = 1 << 14
 PART_ACROSS = 1 << 8
 """The same of rows that lie side by side."""
 MOST_PARTS = 1056
+SHORTER = (8192, 4096, 16384, 2048)
+"""Lengths of parts of a long row that registers hold, the best first."""
 BLOCKS = 1056
 """Blocks that keep a GPU busy (8 for each of 132 processors): with fewer, long rows are split."""
 BUSY = 1 << 18
 """Threads that do so."""
 SCOPE = {**WORDS, **{name: value for name, value in vars(joining).items() if name[:1] != "_"},
-         "INF": math.inf, "NAN": math.nan, "divided": divided}  # fmt: skip
+         "INF": math.inf, "NAN": math.nan, "divided": divided,
+         "scattered": scattered}  # fmt: skip
 COMPUTED = {"f32": f32, "f64": f64, "i64": i64}
 LOW = {"f": -math.inf, "i": -(1 << 63)}
 HIGH = {"f": math.inf, "i": (1 << 63) - 1}
@@ -78,7 +81,8 @@ class Rows:
     @property
     def is_plain(self) -> bool:
         """Whether all is one row-major matrix."""
-        return (self.inner, self.segments, self.step) == (1, 1, 1) and self.outer_step == self.n
+        follow = self.outer_step == self.n or self.outer == 1
+        return (self.inner, self.segments, self.step) == (1, 1, 1) and follow
 
 
 def matrix(count: int, n: int) -> Rows:
@@ -213,25 +217,56 @@ def _in_registers(making: Making, width: int) -> Ready:
 
 def _in_loops(making: Making) -> Ready:
     rows, parts = making.rows, making.parts
-    share = -(-rows.length // parts)
-    across = is_across(rows)
-    if across:
+    beside = is_across(rows)
+    width = _wide(making, beside)
+    share, units = -(-rows.length // parts), rows.count
+    if beside:
+        units = rows.count // width
         few = 32 if share > FEW_PLACES else THREADS
-        count = max(min(1 << (rows.inner - 1).bit_length(), few), 8)
+        count = max(min(1 << (rows.inner // width - 1).bit_length(), few), 8)
         group = min(THREADS // count, 32)
     else:
-        group = min(max(1 << (-(-share // FEW_PLACES) - 1).bit_length(), 1), THREADS)
+        share = -(-share // width) * width
+        each = max(FEW_PLACES, 2 * width)
+        group = min(max(1 << (-(-share // each) - 1).bit_length(), 1), THREADS)
         count = THREADS // group
     threads = group * count
     made = making.kernel(
-        _native(making, "loops", 0), threads, G=group, ROWS=count, ACROSS=across,
-        U=2 * UNROLL if making.halves else UNROLL,
-        CELLS=threads if across else max(threads // 32, 1), INNER=rows.inner > 1, PARTS=parts > 1,
-        SEGMENTS=rows.segments > 1 or making.segmented, BIG=rows.length >= 1 << 31,
+        _native(making, "beside" if beside else "loops", 0), threads, G=group, ROWS=count,
+        V=width, U=_unrolled(making, width),
+        CELLS=threads * width if beside else max(threads // 32, 1), INNER=rows.inner > 1,
+        PARTS=parts > 1, SEGMENTS=rows.segments > 1 or making.segmented,
+        BIG=rows.length >= 1 << 31,
     )  # fmt: skip
-    sizes = (rows.count, rows.inner, rows.outer_step, rows.inner_step, rows.segments,
+    sizes = (units, rows.inner, rows.outer_step, rows.inner_step, rows.segments,
              *divisor(max(rows.n, 1)), rows.segment_step, rows.step, parts, share)  # fmt: skip
-    return Ready(made, -(-rows.count * parts // count), sizes, making.segmented)
+    return Ready(made, -(-units * parts // count), sizes, making.segmented)
+
+
+def _wide(making: Making, beside: bool) -> int:
+    """Elements of an access in loops: neighbours of a row, or of rows that lie beside each other;
+    1 where they do not begin at multiples of an access."""
+    rows = making.rows
+    width = WIDEST // making.widest if making.aligned else 1
+    steps = [rows.outer_step] if rows.outer > 1 else []
+    steps += [rows.segment_step] if rows.segments > 1 else []
+    if beside:
+        steps += [rows.inner, rows.step]
+        along = rows.inner_step == 1 and not making.segmented
+    else:
+        steps += [rows.n] + ([rows.inner_step] if rows.inner > 1 else [])
+        along = rows.step == 1
+    while width > 1 and not (along and all(step % width == 0 for step in steps)):
+        width //= 2
+    return width
+
+
+def _unrolled(making: Making, width: int) -> int:
+    """Vectors of a thread at a time: as many as keep memory busy, fewer of formulas that read
+    several arrays."""
+    if width == 1:
+        return 2 * UNROLL if making.halves else UNROLL
+    return UNROLL if len(making.read) == 1 else UNROLL // 2
 
 
 NATIVES: dict[Any, Any] = {}
@@ -244,7 +279,8 @@ def _native(making: Making, form: str, vectors: int) -> Any:
     found = NATIVES.get(key)
     if found is None:
         name = f"{formula.name}_{form}"
-        writer = LoopWriter(plan) if form == "loops" else RegisterWriter(plan, vectors)
+        writer = RegisterWriter(plan, vectors) if form == "registers" else LoopWriter(
+            plan, form == "beside")  # fmt: skip
         functions = {f"math_{f}": _function(f, halves) for f in functions_of(plan)}
         found = NATIVES[key] = from_source(name, writer.write(name), {**SCOPE, **functions})
     return found
@@ -263,10 +299,12 @@ def is_across(rows: Rows) -> bool:
     return rows.inner > 1 and rows.inner_step < max(rows.step, 1)
 
 
-def parts_for(rows: Rows) -> int:
+def parts_for(rows: Rows, itemsize: int = WIDEST) -> int:
     """Into how many parts rows are split that are few and long."""
-    wanted, least = (BUSY // (8 * rows.count), PART_ACROSS) if is_across(rows) else (
-        BLOCKS // rows.count, PART)  # fmt: skip
+    wanted, least = BLOCKS // rows.count, PART
+    if is_across(rows):
+        wide = WIDEST // itemsize if rows.inner_step == 1 else 1
+        wanted, least = BUSY * wide // (8 * rows.count), PART_ACROSS
     return max(1, min(rows.length // least, wanted, MOST_PARTS))
 
 
@@ -274,7 +312,7 @@ def shorter(rows: Rows, data: Any) -> int:
     """The length of parts of long rows that are rows themselves, which registers hold; 0: none."""
     if not rows.is_plain or address(data) % WIDEST:
         return 0
-    return next((n for n in (16384, 8192, 4096, 2048) if rows.n % n == 0), 0)
+    return next((n for n in SHORTER if rows.n % n == 0), 0)
 
 
 def in_registers(rows: Rows, data: Any) -> bool:

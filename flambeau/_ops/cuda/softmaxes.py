@@ -47,7 +47,9 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
 
 
 ONLINE = ("softmax.int", "log_softmax.int")
-ONLINE_THREADS = 512
+ONLINE_THREADS = 1024
+KEPT = 8
+"""Vectors of a thread that it keeps in its registers."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -59,6 +61,7 @@ def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
     made = kernel(
         softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
         U=4 if vector > 1 else 8, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
+        KEPT=KEPT if vector > 1 else 2 * KEPT,
     )  # fmt: skip
     made(view.count, data, out, view.n)
 

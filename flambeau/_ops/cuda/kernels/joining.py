@@ -52,6 +52,12 @@ def spread(value, W: static):
 
 
 @native
+def numbered(first, A: static, V: static):
+    """first, first + 1, ... in V lanes: places, which all types hold that they are counted in."""
+    return splat(first, V) + A(lanes(i32, V))
+
+
+@native
 def joined_lanes(value, JOIN: static, V: static):
     """All lanes of a vector, by halves."""
     if V == 1:
@@ -83,13 +89,14 @@ def joined_along(value, FIRST, JOIN: static, cells, t: i64, local: i64, G: stati
 
 @native
 def joined_across(value, FIRST, JOIN: static, cells, t: i64, local: i64, G: static, ROWS: static):
-    """What G threads have that lie ROWS apart, by shared memory: room for a number of each."""
+    """What G threads have that lie ROWS apart, by shared memory: room for the numbers of each."""
+    V = value.width
     found = registers(value.type, 1)
     found[0] = value
     if G > 1:
-        cells[t * ROWS + local] = value
+        store(cells + (t * ROWS + local) * V, value)
         barrier()
-        found[0] = FIRST
-        for k in unroll(G):
-            found[0] = JOIN(found[0], cells[k * ROWS + local])
+        found[0] = load(cells + local * V, V)
+        for k in unroll(1, G):
+            found[0] = JOIN(found[0], load(cells + (k * ROWS + local) * V, V))
     return found[0]

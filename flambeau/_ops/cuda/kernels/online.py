@@ -6,9 +6,10 @@ from __future__ import annotations
 from flambeau._compiler.gpu.words import *
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
+from flambeau._compiler.vector_math import log
+from flambeau._ops.cuda.kernels.joining import join_amax, join_total, joined_lanes
 
 LOG2E = 1.4426950408889634
-LN2 = 0.6931471805599453
 LOWEST = -float("inf")
 
 
@@ -40,13 +41,116 @@ def over_warp(peak, sum, WIDTH: static):
 
 
 @native
-def online(row, n: i64, T: static, V: static, U: static, THREADS: static):
+def over_row(peak, sum, t: i64, local: i64, G: static, ROWS: static):
+    """What the G threads of a row have, merged: over warps by memory of the block."""
+    p = registers(f32, 1)
+    s = registers(f32, 1)
+    warp_peak, warp_sum = over_warp(peak, sum, min(G, WARP))
+    p[0] = warp_peak
+    s[0] = warp_sum
+    if G > WARP:
+        WARPS = G // WARP
+        cells = shared(f32, 2 * ROWS * WARPS)
+        mine = local * WARPS
+        if t % WARP == 0:
+            cells[mine + t // WARP] = warp_peak
+            cells[ROWS * WARPS + mine + t // WARP] = warp_sum
+        barrier()
+        other = mine + t % WARPS
+        row_peak, row_sum = over_warp(cells[other], cells[ROWS * WARPS + other], WARPS)
+        p[0] = row_peak
+        s[0] = row_sum
+    return p[0], s[0]
+
+
+@native
+def shift_below(peak):
+    """What exponents are moved by: 0 where there is no score yet."""
+    return select(peak == LOWEST, f32(0), peak * LOG2E)
+
+
+@native
+def online(row, n: i64, there, t: i64, local: i64, T: static, V: static, U: static, G: static,
+           ROWS: static):  # fmt: skip
     """The largest score of a row of n elements, and the sum of exponentials below it, told to all
-    threads of the block that reads it. The row begins at a multiple of V elements."""
+    of its G threads. The row begins at a multiple of V elements, and is `there` or not."""
     peak = registers(f32, 1, LOWEST)
     sum = registers(f32, 1)
-    for start in range(0, n, THREADS * V * U):
-        place = start + thread() * V
+    length = select(there, n, i64(0))
+    for start in range(0, length, G * V * U):
+        place = start + t * V
+        got = registers(vector(T, V), U, LOWEST)
+        for u in unroll(U):
+            if place + u * (G * V) < n:
+                got[u] = load(row + (place + u * (G * V)), V, align=V * T.size)
+        many = registers(vector(f32, V), 1, LOWEST)
+        for u in unroll(U):
+            many[0] = top(many[0], f32(got[u]))
+        new = top(peak[0], joined_lanes(many[0], join_amax, V))
+        shift = shift_below(new)
+        parts = registers(vector(f32, V), 1)
+        for u in unroll(U):
+            parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
+        sum[0] = scale_down(sum[0], peak[0], new) + joined_lanes(parts[0], join_total, V)
+        peak[0] = new
+    return over_row(peak[0], sum[0], t, local, G, ROWS)
+
+
+@native
+def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
+                      sums: pointer(f32), counts: pointer(f32), rows: i64, n: i64, ignored: i64,
+                      T: static, I: static, V: static, U: static, G: static,
+                      ROWS: static):  # fmt: skip
+    """G threads a row: its loss, its largest score, sum of exponentials, and whether it counts."""
+    local = thread() // G
+    t = thread() % G
+    which = block() * ROWS + local
+    there = which < rows
+    number = select(there, which, i64(0))
+    row = x + number * n
+    label = i64(target[number])
+    score = registers(f32, 1)
+    if (t == 0) & (label >= 0) & (label < n):
+        score[0] = f32(row[label])
+    peak, sum = online(row, n, there, t, local, T, V, U, G, ROWS)
+    if (t == 0) & there:
+        found = log(sum) + (peak - score[0])
+        counting = label != ignored
+        loss[which] = select(counting, found, f32(0))
+        counts[which] = select(counting, f32(1), f32(0))
+        peaks[which] = peak
+        sums[which] = sum
+
+
+@native
+def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: static, V: static,
+                   U: static, LOG: static, THREADS: static, KEPT: static):  # fmt: skip
+    """Softmax of a long row, or its logarithm, by a block: KEPT vectors of a thread stay in its
+    registers; what lies behind them is read a second time, backwards, from what the cache still
+    has. Blocks have as many threads as a multiprocessor takes of such, so that the rows under way
+    fit into the cache."""
+    row = x + block() * n
+    target = out + block() * n
+    t = thread()
+    held = registers(vector(T, V), KEPT, LOWEST)
+    peak = registers(f32, 1, LOWEST)
+    sum = registers(f32, 1)
+    for k in unroll(KEPT):
+        if (k * THREADS + t) * V < n:
+            held[k] = load(row + (k * THREADS + t) * V, V, align=V * T.size)
+    many = registers(vector(f32, V), 1, LOWEST)
+    for k in unroll(KEPT):
+        many[0] = top(many[0], f32(held[k]))
+    peak[0] = joined_lanes(many[0], join_amax, V)
+    above = shift_below(peak[0])
+    parts = registers(vector(f32, V), 1)
+    for k in unroll(KEPT):
+        parts[0] += fast_exp2(fma(f32(held[k]), LOG2E, -above))
+    sum[0] = joined_lanes(parts[0], join_total, V)
+    TILE = THREADS * V * U
+    FIRST = KEPT * THREADS * V
+    for start in range(FIRST, n, TILE):
+        place = start + t * V
         got = registers(vector(T, V), U, LOWEST)
         for u in unroll(U):
             if place + u * (THREADS * V) < n:
@@ -54,67 +158,37 @@ def online(row, n: i64, T: static, V: static, U: static, THREADS: static):
         many = registers(vector(f32, V), 1, LOWEST)
         for u in unroll(U):
             many[0] = top(many[0], f32(got[u]))
-        new = top(peak[0], reduce_max(many[0]))
-        shift = select(new == LOWEST, f32(0), new * LOG2E)
+        new = top(peak[0], joined_lanes(many[0], join_amax, V))
+        shift = shift_below(new)
         parts = registers(vector(f32, V), 1)
         for u in unroll(U):
             parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
-        sum[0] = scale_down(sum[0], peak[0], new) + reduce_add(parts[0])
+        sum[0] = scale_down(sum[0], peak[0], new) + joined_lanes(parts[0], join_total, V)
         peak[0] = new
-    cells = shared(f32, 64)
-    warp_peak, warp_sum = over_warp(peak[0], sum[0], WARP)
-    if thread() % WARP == 0:
-        cells[thread() // WARP] = warp_peak
-        cells[32 + thread() // WARP] = warp_sum
-    barrier()
-    lane = thread() % (THREADS // WARP)
-    all_peak, all_sum = over_warp(cells[lane], cells[32 + lane], THREADS // WARP)
-    return all_peak, all_sum
-
-
-@native
-def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
-                      sums: pointer(f32), counts: pointer(f32), n: i64, ignored: i64, T: static,
-                      I: static, V: static, U: static, THREADS: static):  # fmt: skip
-    """A row a block: its loss, its largest score, sum of exponentials, and whether it counts."""
-    row = x + block() * n
-    peak, sum = online(row, n, T, V, U, THREADS)
-    if thread() == 0:
-        label = i64(target[block()])
-        score = registers(f32, 1)
-        if (label >= 0) & (label < n):
-            score[0] = f32(row[label])
-        found = fast_log2(sum) * LN2 + (peak - score[0])
-        counting = label != ignored
-        loss[block()] = select(counting, found, f32(0))
-        counts[block()] = select(counting, f32(1), f32(0))
-        peaks[block()] = peak
-        sums[block()] = sum
-
-
-@native
-def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: static, V: static,
-                   U: static, LOG: static, THREADS: static):  # fmt: skip
-    """Softmax of a long row, or its logarithm, in two passes: the second goes backwards, from what
-    the cache still has."""
-    row = x + block() * n
-    target = out + block() * n
-    peak, sum = online(row, n, T, V, U, THREADS)
-    TILE = THREADS * V * U
-    shift = peak * LOG2E
-    factor = 1.0 / sum
-    level = peak + fast_log2(sum) * LN2
-    last = (n - 1) // TILE * TILE
-    for back in range(0, n, TILE):
-        place = last - back + thread() * V
+    row_peak, row_sum = over_row(peak[0], sum[0], t, i64(0), THREADS, 1)
+    shift = row_peak * LOG2E
+    factor = 1.0 / row_sum
+    level = row_peak + log(row_sum)
+    last = (n - 1 - FIRST) // TILE * TILE + FIRST
+    for back in range(0, n - FIRST, TILE):
+        place = last - back + t * V
         got = registers(vector(T, V), U)
         for u in unroll(U):
             if place + u * (THREADS * V) < n:
                 got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
         for u in unroll(U):
-            if LOG:
-                value = f32(got[u]) - level
-            else:
-                value = fast_exp2(fma(f32(got[u]), LOG2E, -shift)) * factor
             if place + u * (THREADS * V) < n:
+                value = share_of(f32(got[u]), level, shift, factor, LOG)
                 store(target + (place + u * (THREADS * V)), OUT(value), align=V * OUT.size)
+    for k in unroll(KEPT):
+        if (k * THREADS + t) * V < n:
+            value = share_of(f32(held[k]), level, shift, factor, LOG)
+            store(target + (k * THREADS + t) * V, OUT(value), align=V * OUT.size)
+
+
+@native
+def share_of(x, level, shift, factor, LOG: static):
+    """An element of softmax, or its logarithm."""
+    if LOG:
+        return x - level
+    return fast_exp2(fma(x, LOG2E, -shift)) * factor
