@@ -127,7 +127,7 @@ def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: sta
                    U: static, LOG: static, THREADS: static, KEPT: static):  # fmt: skip
     """Softmax of a long row, or its logarithm, by a block: KEPT vectors of a thread stay in its
     registers; what lies behind them is read a second time, backwards, from what the cache still
-    has. Blocks have as many threads as a multiprocessor takes of such, so that the rows under way
+    has. Blocks have as highest threads as a multiprocessor takes of such, so that the rows under way
     fit into the cache."""
     row = x + block() * n
     target = out + block() * n
@@ -138,15 +138,15 @@ def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: sta
     for k in unroll(KEPT):
         if (k * THREADS + t) * V < n:
             held[k] = load(row + (k * THREADS + t) * V, V, align=V * T.size)
-    many = registers(vector(f32, V), 1, LOWEST)
+    highest = registers(vector(f32, V), 1, LOWEST)
     for k in unroll(KEPT):
-        many[0] = top(many[0], f32(held[k]))
-    peak[0] = joined_lanes(many[0], join_amax, V)
+        highest[0] = top(highest[0], f32(held[k]))
+    peak[0] = joined_lanes(highest[0], join_amax, V)
     above = shift_below(peak[0])
-    parts = registers(vector(f32, V), 1)
+    powers = registers(vector(f32, V), 1)
     for k in unroll(KEPT):
-        parts[0] += fast_exp2(fma(f32(held[k]), LOG2E, -above))
-    sum[0] = joined_lanes(parts[0], join_total, V)
+        powers[0] += fast_exp2(fma(f32(held[k]), LOG2E, -above))
+    sum[0] = joined_lanes(powers[0], join_total, V)
     TILE = THREADS * V * U
     FIRST = KEPT * THREADS * V
     for start in range(FIRST, n, TILE):
