@@ -229,11 +229,10 @@ class RegisterWriter(GroupWriter):
             self.line(text)
         for k in range(self.vectors):
             self.line(f"p{k} = ({k} * G + t) * V")
-        leaves = list(self.plan.nodes.values())
-        self.late = [n for n in leaves if self.kind(n) == "along"]
-        for node in leaves:
+        for node in self.plan.nodes.values():
             if self.kind(node) == "full":
-                self.fetch(node)
+                for k in range(self.vectors):
+                    self.fetch(node, k)
         known: list[dict[Node, str]] = [{} for _ in range(self.vectors)]
         for stage in range(self.last_stage() + 1):
             self.constants(stage, "row")
@@ -241,16 +240,14 @@ class RegisterWriter(GroupWriter):
                 self.one_pass(stage, known)
         return self.text(name)
 
-    def fetch(self, node: Node) -> None:
-        """Load what a thread has of an array: weights, which come from the cache, when they are
-        needed; loaded first, they would take registers."""
-        name, full = node.name, self.kind(node) == "full"
-        for k in range(self.vectors):
-            place = f"{name} + (row * n + p{k})" if full else f"{name} + p{k}"
-            self.line(f"got_{name}_{k} = registers(vector(T_{name}, V), 1)")
-            with self.block(f"if {self.inside(k)}:"):
-                self.line(f"got_{name}_{k}[0] = load({place}, V, align=min(V * T_{name}.size, 16))")
-            self.line(f"{name}_{k} = got_{name}_{k}[0]")
+    def fetch(self, node: Node, k: int) -> None:
+        """Load vector k of what a thread has of an array."""
+        name = node.name
+        place = f"{name} + (row * n + p{k})" if self.kind(node) == "full" else f"{name} + p{k}"
+        self.line(f"got_{name}_{k} = registers(vector(T_{name}, V), 1)")
+        with self.block(f"if {self.inside(k)}:"):
+            self.line(f"got_{name}_{k}[0] = load({place}, V, align=min(V * T_{name}.size, 16))")
+        self.line(f"{name}_{k} = got_{name}_{k}[0]")
 
     def inside(self, k: int) -> str:
         """Whether a vector lies in a row that is there."""
@@ -258,10 +255,6 @@ class RegisterWriter(GroupWriter):
 
     def one_pass(self, stage: int, known: list[dict[Node, str]]) -> None:
         """A pass over registers."""
-        needed = self.plan.needed(stage)
-        for node in [n for n in self.late if n in needed]:
-            self.fetch(node)
-            self.late.remove(node)
         reductions = self.plan.reductions(stage)
         for r in reductions:
             self.line(f"lanes{r.number} = registers(vector(A, V), 1, {FIRST[r.op]})")
@@ -273,9 +266,13 @@ class RegisterWriter(GroupWriter):
         self.join(reductions, False)
 
     def one_vector(self, stage: int, k: int, known: dict[Node, str]) -> None:
-        """All that a pass does for one vector."""
+        """All that a pass does for one vector. Weights, which come from the cache, are loaded when
+        they are needed: loaded first, they would take registers."""
         body = Body(self, lambda node: self.leaf(node, k))
         body.known = known
+        for node in self.plan.needed(stage):
+            if self.kind(node) == "along" and node not in known:
+                self.fetch(node, k)
         for r in self.plan.reductions(stage):
             value = body.term(r.args[0])
             if r.op == "first":

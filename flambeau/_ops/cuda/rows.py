@@ -203,8 +203,7 @@ def _width(making: Making) -> int:
 
 def _in_registers(making: Making, width: int) -> Ready:
     rows = making.rows
-    # weights take registers that further blocks need: 16 elements a thread there
-    each = 32 if making.halves and "along" not in making.plan.kinds.values() else 16
+    each = elements_each(making)
     group = min(max(1 << (-(-rows.n // each) - 1).bit_length(), 1), 512)
     while group * width > max(rows.n, 1) * 2 and group > 1:
         group //= 2
@@ -213,6 +212,11 @@ def _in_registers(making: Making, width: int) -> Ready:
     threads = group * count
     made = making.kernel(native, threads, V=width, G=group, ROWS=count, CELLS=max(threads // 32, 1))
     return Ready(made, -(-rows.count // count), (rows.count, rows.n), False)
+
+
+def elements_each(making: Making) -> int:
+    """Elements of a row that a thread holds: 64 bytes of one array, 32 of each of two."""
+    return (32 if making.halves else 16) // max(len(making.full) if making.halves else 1, 1)
 
 
 def _in_loops(making: Making) -> Ready:
@@ -266,7 +270,8 @@ def _unrolled(making: Making, width: int) -> int:
     several arrays."""
     if width == 1:
         return 2 * UNROLL if making.halves else UNROLL
-    return UNROLL if len(making.read) == 1 else UNROLL // 2
+    many = len(making.read) > 1 or (width > WIDEST // f32.size and is_across(making.rows))
+    return UNROLL // 2 if many else UNROLL
 
 
 NATIVES: dict[Any, Any] = {}

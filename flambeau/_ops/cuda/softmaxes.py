@@ -11,6 +11,7 @@ from flambeau._compiler.gpu.ptx import Shape
 from flambeau._compiler.types import NAMES, OF_NUMPY, f32
 from flambeau._ops.activations import softmax as _rows  # noqa: F401  (their formulas)
 from flambeau._ops.cuda import fills, formulas, rows
+from flambeau._ops.cuda.kernels.long_norms import layer_norm_long
 from flambeau._ops.cuda.kernels.online import softmax_online
 from flambeau._ops.cuda.repeating import repeated
 from flambeau._ops.cuda.table import checked, on_gpu
@@ -48,8 +49,8 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
 
 ONLINE = ("softmax.int", "log_softmax.int")
 ONLINE_THREADS = 1024
-KEPT = 8
-"""Vectors of a thread that it keeps in its registers."""
+KEPT = 32
+"""Elements of a thread that it keeps in its registers."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -60,8 +61,8 @@ def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
     made = kernel(
         softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
-        U=4 if vector > 1 else 8, LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
-        KEPT=KEPT if vector > 1 else 2 * KEPT,
+        U=16 // max(vector, 2), LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
+        KEPT=KEPT // vector,
     )  # fmt: skip
     made(view.count, data, out, view.n)
 
@@ -122,10 +123,34 @@ def layer_norm(data: DeviceArray, shape: Any, weight: Any, bias: Any, eps: float
     out = fills.new(data.shape, None, data.dtype, data)
     mean, rstd = (fills.new(stats, None, kept, data) for _ in range(2))
     n = math.prod(shape)
-    given = (data, _flat(weight), _flat(bias), eps)
-    rows.run(shared.layer_norm, rows.compute_type(data.dtype), given,
-             (out, mean, rstd), rows.matrix(data.size // n, n))  # fmt: skip
+    view, compute = rows.matrix(data.size // n, n), rows.compute_type(data.dtype)
+    given = (data, _flat(weight), _flat(bias))
+    if compute is f32 and n < COUNTED and not rows.in_registers(view, data):
+        _norm_in_two_passes(given, (out, mean, rstd), view, eps)
+    else:
+        rows.run(shared.layer_norm, compute, (*given, eps), (out, mean, rstd), view)
     return out, mean, rstd
+
+
+COUNTED = 1 << 24
+"""Elements that numbers of f32 count."""
+
+
+def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -> None:
+    """Rows that are too long for registers."""
+    arrays = [a for a in (*given, results[0]) if a is not None]
+    vector = 16 // given[0].itemsize
+    if view.n % vector or any(address(a) % 16 for a in arrays):
+        vector = 1
+    data, weight, bias = given
+    form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "weight", "bias"))
+    types = {name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
+             for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))}
+    made = kernel(
+        layer_norm_long, form, **types, V=vector, U=max(8 // vector, 2), THREADS=ONLINE_THREADS,
+        KEPT=KEPT // vector, WEIGHT=weight is not None, BIAS=bias is not None,
+    )  # fmt: skip
+    made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)
 
 
 def _down(formula: Any, arrays: tuple[Any, ...], n: int, like: Any, kept: Any, count: int) -> Any:
