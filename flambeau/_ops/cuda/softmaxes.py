@@ -50,7 +50,8 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
 ONLINE = ("softmax.int", "log_softmax.int")
 ONLINE_THREADS = 1024
 KEPT = 32
-"""Elements of a thread that it keeps in its registers."""
+KEPT_NORM = 24
+"""Elements of a thread that it keeps in its registers: of softmax, of layer norm."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -147,8 +148,8 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     types = {name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
              for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))}
     made = kernel(
-        layer_norm_long, form, **types, V=vector, U=max(8 // vector, 2), THREADS=ONLINE_THREADS,
-        KEPT=KEPT // vector, WEIGHT=weight is not None, BIAS=bias is not None,
+        layer_norm_long, form, **types, V=vector, U=max(8 // vector, 2) if vector > 1 else 4, THREADS=ONLINE_THREADS,
+        KEPT=KEPT_NORM // vector, WEIGHT=weight is not None, BIAS=bias is not None,
     )  # fmt: skip
     made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)
 
