@@ -30,9 +30,11 @@ from flambeau._tensor.device_array import DeviceArray
 THREADS = 256
 INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 LOOKED_AT = 1 << 28
-"""Pairs of a row and an index up to which sums of rows are made in order rather than by atomics."""
+"""Pairs of indices up to which sums of rows are made in order rather than by atomics."""
 ATOMIC = ("float32", "float64", "int32", "int64")
 COLUMNS = 4
+TAKEN = 2
+"""Vectors of a thread that copies rows of a table."""
 
 
 def _three(data: DeviceArray, dim: int) -> tuple[int, int, int]:
@@ -76,9 +78,9 @@ def take(data: DeviceArray, dim: int, index: DeviceArray, shape: tuple[int, ...]
     form = Shape(threads=THREADS, aligned=vector > 1, reads=("x", "index"))
     raw = OF_NUMPY[NAMES[source.dtype]]
     made = kernel(kernels.take_rows, form, T=raw, I=OF_NUMPY[NAMES[index.dtype]], V=vector,
-                  THREADS=THREADS, BIG=units >= SHORT)  # fmt: skip
-    made(_blocks(units), source, index, out.view(source.dtype), units, size, *divisor(width),
-         *divisor(count))  # fmt: skip
+                  U=TAKEN, THREADS=THREADS, BIG=units >= SHORT)  # fmt: skip
+    made(_blocks(-(-units // TAKEN)), source, index, out.view(source.dtype), units, size,
+         *divisor(width), *divisor(count))  # fmt: skip
     return out
 
 
@@ -123,8 +125,10 @@ def summed(rows: DeviceArray, index: DeviceArray, count: int, skipped: int = -1)
     if not index.size or not out.size:
         return out if fills.fill(out, 0) else NotImplemented
     settled = settings.are_deterministic_algorithms_enabled()
-    if settled or index.size * count <= LOOKED_AT:
-        return _in_order(out, rows, index)
+    if settled or index.size * index.size <= LOOKED_AT:
+        if not fills.fill(out, 0):
+            return NotImplemented
+        return _in_order(out, rows, index, skipped)
     compute = f64 if rows.dtype.itemsize == 8 else f32  # noqa: PLR2004
     wide = np.dtype(np.float64 if compute is f64 else np.float32)
     total = out if out.dtype == wide else fills.new(out.shape, None, wide, rows)
@@ -135,7 +139,7 @@ def summed(rows: DeviceArray, index: DeviceArray, count: int, skipped: int = -1)
     return out
 
 
-def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray) -> Any:
+def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray, skipped: int) -> Any:
     count, width = out.shape
     compute = f64 if rows.dtype.itemsize == 8 else f32  # noqa: PLR2004
     form = Shape(threads=THREADS, aligned=False, reads=("index", "source"))
@@ -143,8 +147,8 @@ def _in_order(out: DeviceArray, rows: DeviceArray, index: DeviceArray) -> Any:
                   I=OF_NUMPY[NAMES[index.dtype]], A=compute, OUT=OF_NUMPY[NAMES[out.dtype]],
                   C=COLUMNS,
                   THREADS=THREADS)  # fmt: skip
-    jobs = count * -(-width // (COLUMNS * 32))
-    made(-(-jobs // (THREADS // 32)), out, index, rows, count, width, index.size, -1)
+    jobs = index.size * -(-width // (COLUMNS * 32))
+    made(-(-jobs // (THREADS // 32)), out, index, rows, count, width, index.size, skipped)
     return out
 
 

@@ -253,19 +253,22 @@ def _plain_classes(scores: Any, target: Any, weight: Any) -> bool:
 def _in_one_pass(scores: Any, target: Any, ignored: int, results: Any, view: rows.Rows) -> None:
     """A launch that reads all scores once: the sum is scaled as the largest grows."""
     vector = 16 // scores.itemsize
-    if view.n % vector or address(scores) % 16:
-        vector = 1
+    peel = view.n % vector != 0
+    if address(scores) % 16 or (peel and view.n < PEELED):
+        vector, peel = 1, False
     group, several = _shares(view.n, vector)
     count = max(1, ONLINE_THREADS // group)
     form = Shape(threads=group * count, aligned=vector > 1, reads=("x", "target"))
     made = kernel(
         class_loss_online, form, T=OF_NUMPY[NAMES[scores.dtype]], I=OF_NUMPY[NAMES[target.dtype]],
-        V=vector, U=several, G=group, ROWS=count,
+        V=vector, U=several, G=group, ROWS=count, PEEL=peel,
     )  # fmt: skip
     made(-(-view.count // count), scores, target, *results, view.count, view.n, ignored)
 
 
 ONLINE_THREADS = 256
+PEELED = 1 << 12
+"""Scores of a row from which on those before and behind whole vectors are looked at apart."""
 EACH = 2
 """Vectors of a row's threads at least, where it has as many."""
 

@@ -49,21 +49,21 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
 
 ONLINE = ("softmax.int", "log_softmax.int")
 ONLINE_THREADS = 1024
-KEPT = 32
+KEPT = {4: 32, 2: 24}
 KEPT_NORM = 24
-"""Elements of a thread that it keeps in its registers: of softmax, of layer norm."""
+"""Elements of a thread that it keeps in its registers: of softmax, by their bytes; of layer norm."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
     """Rows that are too long for registers."""
     vector = 16 // max(data.itemsize, out.itemsize)
-    if view.n % vector or any(address(a) % 16 for a in (data, out)):
+    if any(address(a) % 16 for a in (data, out)) or data.itemsize != out.itemsize:
         vector = 1
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x",))
     made = kernel(
         softmax_online, form, T=OF_NUMPY[data.dtype.name], OUT=OF_NUMPY[out.dtype.name], V=vector,
         U=16 // max(vector, 2), LOG=name == ONLINE[1], THREADS=ONLINE_THREADS,
-        KEPT=KEPT // vector,
+        KEPT=KEPT[data.itemsize] // vector, PEEL=view.n % vector != 0,
     )  # fmt: skip
     made(view.count, data, out, view.n)
 
@@ -141,15 +141,17 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     """Rows that are too long for registers."""
     arrays = [a for a in (*given, results[0]) if a is not None]
     vector = 16 // given[0].itemsize
-    if view.n % vector or any(address(a) % 16 for a in arrays):
+    if any(address(a) % 16 for a in arrays):
         vector = 1
     data, weight, bias = given
+    peel = view.n % vector != 0
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "weight", "bias"))
     types = {name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
              for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))}
     made = kernel(
         layer_norm_long, form, **types, V=vector, U=max(8 // vector, 2) if vector > 1 else 4, THREADS=ONLINE_THREADS,
-        KEPT=KEPT_NORM // vector, WEIGHT=weight is not None, BIAS=bias is not None,
+        KEPT=KEPT_NORM // vector - peel, WEIGHT=weight is not None, BIAS=bias is not None,
+        PEEL=peel,
     )  # fmt: skip
     made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)
 

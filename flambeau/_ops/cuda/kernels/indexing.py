@@ -20,18 +20,27 @@ def inside(place: i64, size: i64):
 @native
 def take_rows(x: pointer(T), index: pointer(I), out: pointer(T), units: i64, size: i64, width: i64,
               width_magic: i64, width_shift: i64, count: i64, count_magic: i64, count_shift: i64,
-              T: static, I: static, V: static, THREADS: static, BIG: static):  # fmt: skip
-    """out[o][i] = x[o][index[i]]: rows of `width` vectors of V elements, `size` of them in x."""
-    unit = block() * THREADS + thread()
-    if unit < units:
-        row = divided(unit, width, width_magic, width_shift, BIG)
-        outer = divided(row, count, count_magic, count_shift, BIG)
-        place = i64(index[row - outer * count])
-        got = registers(vector(T, V), 1)
-        if inside(place, size):
-            source = (outer * size + place) * width + (unit - row * width)
-            got[0] = load(x + source * V, V, align=V * T.size)
-        store(out + unit * V, got[0], align=V * T.size)
+              T: static, I: static, V: static, U: static, THREADS: static,
+              BIG: static):  # fmt: skip
+    """out[o][i] = x[o][index[i]]: rows of `width` vectors of V elements, `size` of them in x. A
+    thread has U vectors, whose places it reads before it reads any of them."""
+    first = block() * (THREADS * U) + thread()
+    sources = registers(i64, U, -1)
+    for u in unroll(U):
+        unit = first + u * THREADS
+        if unit < units:
+            row = divided(unit, width, width_magic, width_shift, BIG)
+            outer = divided(row, count, count_magic, count_shift, BIG)
+            place = i64(index[row - outer * count])
+            if inside(place, size):
+                sources[u] = (outer * size + place) * width + (unit - row * width)
+    got = registers(vector(T, V), U)
+    for u in unroll(U):
+        if sources[u] >= 0:
+            got[u] = load(x + sources[u] * V, V, align=V * T.size)
+    for u in unroll(U):
+        if first + u * THREADS < units:
+            store(out + (first + u * THREADS) * V, got[u], align=V * T.size)
 
 
 @native
@@ -93,28 +102,38 @@ def sum_rows(out: pointer(OUT), index: pointer(I), source: pointer(T), size: i64
              count: i64, skipped: i64, T: static, I: static, A: static, OUT: static, C: static,
              THREADS: static):  # fmt: skip
     """out[p] = the sum of source[i] with index[i] == p, in the order of i: the same in every run. A
-    warp has a row and 32 C columns of it; 32 indices are looked at at once."""
+    warp has an index and 32 C columns; it goes on where no index before is the same, and looks at
+    32 of those behind at once. Rows of places without an index are left alone."""
     lane = thread() % WARP
     job = block() * (THREADS // WARP) + thread() // WARP
     across = (width + C * WARP - 1) // (C * WARP)
-    place = job // across
-    first = job % across * (C * WARP)
-    sums = registers(A, C)
-    if place < size:
-        for at in range(0, count, WARP):
+    own = job // across
+    begin = job % across * (C * WARP)
+    place = i64(index[select(own < count, own, i64(0))])
+    first = (own < count) & inside(place, size) & (place != skipped)
+    before = i64(0)
+    while first & (before < own):
+        same = False
+        if before + lane < own:
+            same = i64(index[before + lane]) == place
+        first = ballot(same) == 0
+        before = before + WARP
+    if first:
+        sums = registers(A, C)
+        for at in range(own // WARP * WARP, count, WARP):
             mine = False
             if at + lane < count:
                 mine = i64(index[at + lane]) == place
-            votes = ballot(mine & (place != skipped))
+            votes = ballot(mine)
             while votes != 0:
                 row = at + i64(count_trailing_zeros(votes))
                 votes = votes & (votes - 1)
                 for c in unroll(C):
-                    column = first + c * WARP + lane
+                    column = begin + c * WARP + lane
                     if column < width:
                         sums[c] = sums[c] + A(source[row * width + column])
         for c in unroll(C):
-            column = first + c * WARP + lane
+            column = begin + c * WARP + lane
             if column < width:
                 out[place * width + column] = OUT(sums[c])
 

@@ -7,6 +7,7 @@ from flambeau._compiler.gpu.words import *
 from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._ops.cuda.kernels.joining import join_total, joined_lanes
+from flambeau._ops.cuda.kernels.online import edge_place, edges
 
 
 @native
@@ -53,14 +54,18 @@ def over_block(count, mean, squares, THREADS: static):
 
 
 @native
-def scaled(x, mean, rstd, weight, bias, place: i64, V: static, WEIGHT: static, BIAS: static):
+def scaled(x, mean, rstd, weight, bias, place: i64, V: static, WEIGHT: static, BIAS: static,
+           PEEL: static):  # fmt: skip
     """Elements, normalised, scaled and shifted by what lies at a place of weights."""
     found = registers(vector(f32, V), 1)
     found[0] = (x - mean) * rstd
+    WHOLE = 1 if PEEL else V
     if WEIGHT:
-        found[0] = found[0] * f32(load(weight + place, V, align=min(V * weight.type.element.size, 16)))
+        of_weight = load(weight + place, V, align=min(WHOLE * weight.type.element.size, 16))
+        found[0] = found[0] * f32(of_weight)
     if BIAS:
-        found[0] = found[0] + f32(load(bias + place, V, align=min(V * bias.type.element.size, 16)))
+        of_bias = load(bias + place, V, align=min(WHOLE * bias.type.element.size, 16))
+        found[0] = found[0] + f32(of_bias)
     return found[0]
 
 
@@ -68,17 +73,25 @@ def scaled(x, mean, rstd, weight, bias, place: i64, V: static, WEIGHT: static, B
 def layer_norm_long(x: pointer(T), weight: pointer(TW), bias: pointer(TB), out: pointer(T),
                     means: pointer(TK), roots: pointer(TK), n: i64, eps: f32, T: static,
                     TW: static, TB: static, TK: static, V: static, U: static, THREADS: static,
-                    KEPT: static, WEIGHT: static, BIAS: static):  # fmt: skip
+                    KEPT: static, WEIGHT: static, BIAS: static,
+                    PEEL: static):  # fmt: skip
     """A row a block. KEPT vectors of a thread stay in its registers; the others are read a second
     time, backwards, from what the cache still has."""
-    row = x + block() * n
-    target = out + block() * n
     t = thread()
+    begin = block() * n
+    head, body = edges(block(), n, V, PEEL)
+    row = x + (begin + head)
+    target = out + (begin + head)
+    edge = registers(f32, 1)
+    corner = edge_place(t, head, body)
+    if PEEL:
+        if t < n - body:
+            edge[0] = f32(x[begin + corner])
     held = registers(vector(T, V), KEPT)
     total = registers(vector(f32, V), 1)
     many = registers(f32, 1)
     for k in unroll(KEPT):
-        if (k * THREADS + t) * V < n:
+        if (k * THREADS + t) * V < body:
             held[k] = load(row + (k * THREADS + t) * V, V, align=V * T.size)
             many[0] = many[0] + V
     for k in unroll(KEPT):
@@ -90,18 +103,18 @@ def layer_norm_long(x: pointer(T), weight: pointer(TW), bias: pointer(TB), out: 
     mean[0] = joined_lanes(total[0], join_total, V) / larger(many[0], 1.0)
     gaps = registers(vector(f32, V), 1)
     for k in unroll(KEPT):
-        if (k * THREADS + t) * V < n:
+        if (k * THREADS + t) * V < body:
             gap = f32(held[k]) - mean[0]
             gaps[0] += gap * gap
     squares[0] = joined_lanes(gaps[0], join_total, V)
     TILE = THREADS * V * U
     FIRST = KEPT * THREADS * V
-    for start in range(FIRST, n, TILE):
+    for start in range(FIRST, body, TILE):
         place = start + t * V
         got = registers(vector(T, V), U)
         more = registers(f32, 1)
         for u in unroll(U):
-            if place + u * (THREADS * V) < n:
+            if place + u * (THREADS * V) < body:
                 got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
                 more[0] = more[0] + V
         sum = registers(vector(f32, V), 1)
@@ -112,9 +125,15 @@ def layer_norm_long(x: pointer(T), weight: pointer(TW), bias: pointer(TB), out: 
         for u in unroll(U):
             apart = f32(got[u]) - middle
             square = apart * apart
-            around[0] += select(place + u * (THREADS * V) < n, square, splat(f32(0), V))
+            around[0] += select(place + u * (THREADS * V) < body, square, splat(f32(0), V))
         c, m, s = both(count[0], mean[0], squares[0], more[0], middle,
                        joined_lanes(around[0], join_total, V))  # fmt: skip
+        count[0] = c
+        mean[0] = m
+        squares[0] = s
+    if PEEL:
+        has = select(t < n - body, f32(1), f32(0))
+        c, m, s = both(count[0], mean[0], squares[0], has, edge[0], f32(0))
         count[0] = c
         mean[0] = m
         squares[0] = s
@@ -123,20 +142,26 @@ def layer_norm_long(x: pointer(T), weight: pointer(TW), bias: pointer(TB), out: 
     if t == 0:
         means[block()] = TK(center)
         roots[block()] = TK(rstd)
-    last = (n - 1 - FIRST) // TILE * TILE + FIRST
-    for back in range(0, n - FIRST, TILE):
+    last = (body - 1 - FIRST) // TILE * TILE + FIRST
+    for back in range(0, body - FIRST, TILE):
         place = last - back + t * V
         got = registers(vector(T, V), U)
         for u in unroll(U):
-            if place + u * (THREADS * V) < n:
+            if place + u * (THREADS * V) < body:
                 got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
         for u in unroll(U):
             at = place + u * (THREADS * V)
-            if at < n:
-                value = scaled(f32(got[u]), center, rstd, weight, bias, at, V, WEIGHT, BIAS)
+            if at < body:
+                value = scaled(f32(got[u]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS,
+                               PEEL)
                 store(target + at, T(value), align=V * T.size)
     for k in unroll(KEPT):
         at = (k * THREADS + t) * V
-        if at < n:
-            value = scaled(f32(held[k]), center, rstd, weight, bias, at, V, WEIGHT, BIAS)
+        if at < body:
+            value = scaled(f32(held[k]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS,
+                               PEEL)
             store(target + at, T(value), align=V * T.size)
+    if PEEL:
+        if t < n - body:
+            single = scaled(edge[0], center, rstd, weight, bias, corner, 1, WEIGHT, BIAS, True)
+            out[begin + corner] = T(single)

@@ -70,12 +70,30 @@ def shift_below(peak):
 
 
 @native
-def online(row, n: i64, there, t: i64, local: i64, T: static, V: static, U: static, G: static,
-           ROWS: static):  # fmt: skip
-    """The largest score of a row of n elements, and the sum of exponentials below it, told to all
-    of its G threads. The row begins at a multiple of V elements, and is `there` or not."""
-    peak = registers(f32, 1, LOWEST)
+def edges(number: i64, n: i64, V: static, PEEL: static):
+    """(head, body): row `number` of a matrix has its first multiple of V elements behind `head`
+    elements, and from there on `body` of them in whole vectors."""
+    if PEEL:
+        head = (V - number * n % V) % V
+        return head, (n - head) // V * V
+    return i64(0), n
+
+
+@native
+def edge_place(t: i64, head: i64, body: i64):
+    """The place of element t of those before and behind whole vectors."""
+    return select(t < head, t, body + t)
+
+
+@native
+def online(row, n: i64, there, t: i64, local: i64, first, T: static, V: static, U: static,
+           G: static, ROWS: static):  # fmt: skip
+    """The largest of a row of n scores and of `first`, and the sum of exponentials below it, told
+    to all of its G threads. The row begins at a multiple of V elements, and is `there` or not."""
+    peak = registers(f32, 1)
     sum = registers(f32, 1)
+    peak[0] = first
+    sum[0] = select(first == LOWEST, f32(0), fast_exp2(first - first))
     length = select(there, n, i64(0))
     for start in range(0, length, G * V * U):
         place = start + t * V
@@ -93,14 +111,14 @@ def online(row, n: i64, there, t: i64, local: i64, T: static, V: static, U: stat
             parts[0] += fast_exp2(fma(f32(got[u]), LOG2E, -shift))
         sum[0] = scale_down(sum[0], peak[0], new) + joined_lanes(parts[0], join_total, V)
         peak[0] = new
-    return over_row(peak[0], sum[0], t, local, G, ROWS)
+    return peak[0], sum[0]
 
 
 @native
 def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), peaks: pointer(f32),
                       sums: pointer(f32), counts: pointer(f32), rows: i64, n: i64, ignored: i64,
-                      T: static, I: static, V: static, U: static, G: static,
-                      ROWS: static):  # fmt: skip
+                      T: static, I: static, V: static, U: static, G: static, ROWS: static,
+                      PEEL: static):  # fmt: skip
     """G threads a row: its loss, its largest score, sum of exponentials, and whether it counts."""
     local = thread() // G
     t = thread() % G
@@ -112,7 +130,13 @@ def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), pea
     score = registers(f32, 1)
     if (t == 0) & (label >= 0) & (label < n):
         score[0] = f32(row[label])
-    peak, sum = online(row, n, there, t, local, T, V, U, G, ROWS)
+    head, body = edges(number, n, V, PEEL)
+    edge = registers(f32, 1, LOWEST)
+    if PEEL:
+        if t < n - body:
+            edge[0] = f32(row[edge_place(t, head, body)])
+    own_peak, own_sum = online(row + head, body, there, t, local, edge[0], T, V, U, G, ROWS)
+    peak, sum = over_row(own_peak, own_sum, t, local, G, ROWS)
     if (t == 0) & there:
         found = log(sum) + (peak - score[0])
         counting = label != ignored
@@ -124,36 +148,44 @@ def class_loss_online(x: pointer(T), target: pointer(I), loss: pointer(f32), pea
 
 @native
 def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: static, V: static,
-                   U: static, LOG: static, THREADS: static, KEPT: static):  # fmt: skip
+                   U: static, LOG: static, THREADS: static, KEPT: static,
+                   PEEL: static):  # fmt: skip
     """Softmax of a long row, or its logarithm, by a block: KEPT vectors of a thread stay in its
     registers; what lies behind them is read a second time, backwards, from what the cache still
-    has. Blocks have as highest threads as a multiprocessor takes of such, so that the rows under way
+    has. Blocks have as many threads as a multiprocessor takes of such, so that the rows under way
     fit into the cache."""
-    row = x + block() * n
-    target = out + block() * n
     t = thread()
+    begin = block() * n
+    head, body = edges(block(), n, V, PEEL)
+    row = x + (begin + head)
+    target = out + (begin + head)
+    edge = registers(f32, 1, LOWEST)
+    corner = begin + edge_place(t, head, body)
+    if PEEL:
+        if t < n - body:
+            edge[0] = f32(x[corner])
     held = registers(vector(T, V), KEPT, LOWEST)
-    peak = registers(f32, 1, LOWEST)
+    peak = registers(f32, 1)
     sum = registers(f32, 1)
     for k in unroll(KEPT):
-        if (k * THREADS + t) * V < n:
+        if (k * THREADS + t) * V < body:
             held[k] = load(row + (k * THREADS + t) * V, V, align=V * T.size)
     highest = registers(vector(f32, V), 1, LOWEST)
     for k in unroll(KEPT):
         highest[0] = top(highest[0], f32(held[k]))
-    peak[0] = joined_lanes(highest[0], join_amax, V)
+    peak[0] = top(joined_lanes(highest[0], join_amax, V), edge[0])
     above = shift_below(peak[0])
     powers = registers(vector(f32, V), 1)
     for k in unroll(KEPT):
         powers[0] += fast_exp2(fma(f32(held[k]), LOG2E, -above))
-    sum[0] = joined_lanes(powers[0], join_total, V)
+    sum[0] = joined_lanes(powers[0], join_total, V) + fast_exp2(fma(edge[0], LOG2E, -above))
     TILE = THREADS * V * U
     FIRST = KEPT * THREADS * V
-    for start in range(FIRST, n, TILE):
+    for start in range(FIRST, body, TILE):
         place = start + t * V
         got = registers(vector(T, V), U, LOWEST)
         for u in unroll(U):
-            if place + u * (THREADS * V) < n:
+            if place + u * (THREADS * V) < body:
                 got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
         many = registers(vector(f32, V), 1, LOWEST)
         for u in unroll(U):
@@ -169,21 +201,24 @@ def softmax_online(x: pointer(T), out: pointer(OUT), n: i64, T: static, OUT: sta
     shift = row_peak * LOG2E
     factor = 1.0 / row_sum
     level = row_peak + log(row_sum)
-    last = (n - 1 - FIRST) // TILE * TILE + FIRST
-    for back in range(0, n - FIRST, TILE):
+    last = (body - 1 - FIRST) // TILE * TILE + FIRST
+    for back in range(0, body - FIRST, TILE):
         place = last - back + t * V
         got = registers(vector(T, V), U)
         for u in unroll(U):
-            if place + u * (THREADS * V) < n:
+            if place + u * (THREADS * V) < body:
                 got[u] = load(row + (place + u * (THREADS * V)), V, align=V * T.size)
         for u in unroll(U):
-            if place + u * (THREADS * V) < n:
+            if place + u * (THREADS * V) < body:
                 value = share_of(f32(got[u]), level, shift, factor, LOG)
                 store(target + (place + u * (THREADS * V)), OUT(value), align=V * OUT.size)
     for k in unroll(KEPT):
-        if (k * THREADS + t) * V < n:
+        if (k * THREADS + t) * V < body:
             value = share_of(f32(held[k]), level, shift, factor, LOG)
             store(target + (k * THREADS + t) * V, OUT(value), align=V * OUT.size)
+    if PEEL:
+        if t < n - body:
+            out[corner] = OUT(share_of(edge[0], level, shift, factor, LOG))
 
 
 @native
