@@ -155,9 +155,13 @@ class Lines:
                     return self._line(text, operands, common, result)
         return self._call(op, operands, common)
 
+    def function(self, op: str) -> Any:
+        """The function that computes a primitive; None if there is none."""
+        return functions().get(op)
+
     def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
         op = op.removeprefix("special_")
-        function = functions().get(op)
+        function = self.function(op)
         if function is None or common not in (f32, f64):
             raise NoForm(op)
         self.cost += MATH_COST

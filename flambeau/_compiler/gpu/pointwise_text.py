@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from flambeau._compiler.expr import Expr
 from flambeau._compiler.gpu import fast
 from flambeau._compiler.gpu.words import WORDS
-from flambeau._compiler.kernel_source import Lines
+from flambeau._compiler.kernel_source import Lines, Term
 from flambeau._compiler.loops import INFINITY, Loop, Operand, _parameters, loaded, stored
 from flambeau._compiler.native import Native, from_source
-from flambeau._compiler.types import Scalar, bf16
+from flambeau._compiler.types import Scalar, bf16, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,49 @@ def build(work: Pointwise) -> tuple[Native, int]:
 # ---- one vector
 
 
+class ShortLines(Lines):
+    """Lines for bfloat16, with the short forms of `fast`."""
+
+    def term(self, node: Any) -> Term:
+        """Some expressions are one function."""
+        op, operands = _as_one(node)
+        if not op:
+            return super().term(node)
+        found = self.of_expressions.get(id(node))
+        if found is None:
+            terms = [self.term(operand) for operand in operands]
+            found = self.of_expressions[id(node)] = node, self._call(op, terms, f32)
+        return found[1]
+
+    def apply(self, op: str, operands: list[Term]) -> Term:
+        """A primitive of these operands."""
+        if op == "sigmoid":
+            return self._call(op, operands, f32)
+        return super().apply(op, operands)
+
+    def function(self, op: str) -> Any:
+        """The short form of a function, or the only one."""
+        return fast.SHORT.get(op) or super().function(op)
+
+
+def _as_one(node: Any) -> tuple[str, list[Any]]:
+    """x / (1 + exp(y)) as over_power(x, y), 1 + erf(y) as one_and_erf(y)."""
+    if isinstance(node, Expr) and node.op == "divide":
+        power = _beside_one(node.args[1], "exp")
+        if power is not None:
+            return "over_power", [node.args[0], power]
+    error = _beside_one(node, "erf")
+    return ("", []) if error is None else ("one_and_erf", [error])
+
+
+def _beside_one(node: Any, op: str) -> Any:
+    """y of 1 + op(y); None of others."""
+    if not isinstance(node, Expr) or node.op != "add" or 1 not in node.args:
+        return None
+    found = next((a for a in node.args if isinstance(a, Expr) and a.op == op), None)
+    return None if found is None else found.args[0]
+
+
 def _part(work: Pointwise) -> tuple[Native, int]:
     inputs = tuple(
         o if o.layout != "N" else Operand(o.name, o.type, "S", condition=o.condition)
@@ -80,7 +124,7 @@ def _part(work: Pointwise) -> tuple[Native, int]:
     known = _parameters(
         Loop(work.title, work.results, work.names, work.compute, inputs, work.outputs)
     )
-    lines = Lines(work.compute, known)
+    lines = (ShortLines if work.compute is bf16 else Lines)(work.compute, known)
     results = [lines.term(result) for result in work.results]
     text = [f"def part({_signature(work)}, W: static):"]
     for operand in work.inputs:
@@ -90,10 +134,7 @@ def _part(work: Pointwise) -> tuple[Native, int]:
     for operand, term in zip(work.outputs, results, strict=True):
         value = stored(operand, term)
         text += _write(operand, value if term.wide else f"splat({value}, W)")
-    used = lines.used
-    if work.compute is bf16:
-        used = {name: fast.SAME_BITS.get(name, function) for name, function in used.items()}
-    scope = {**WORDS, **used, "INF": INFINITY, "NAN": float("nan"), "strided": strided,
+    scope = {**WORDS, **lines.used, "INF": INFINITY, "NAN": float("nan"), "strided": strided,
              "scattered": scattered}  # fmt: skip
     return from_source("part", "\n".join(text) + "\n", scope), lines.cost
 

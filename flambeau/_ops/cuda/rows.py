@@ -296,7 +296,7 @@ def _function(name: str, halves: bool) -> Any:
     """A function of numbers; half types round away what the quick exponential loses."""
     from flambeau._compiler.vector_math import VECTOR_MATH
 
-    return fast.exp if halves and name == "exp" else VECTOR_MATH[name]
+    return fast.row_exp if halves and name == "exp" else VECTOR_MATH[name]
 
 
 def is_across(rows: Rows) -> bool:

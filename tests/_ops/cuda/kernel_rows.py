@@ -89,7 +89,8 @@ def functions_have_the_bits_of_the_cpu() -> None:
         for name in names.split():
             same(getattr(torch, name), x, exact=True)
         for function in (F.gelu, F.silu, F.softplus, F.elu, F.hardswish, F.mish, F.leaky_relu):
-            same(function, x, exact=True)
+            short = function is F.gelu and dtype is torch.bfloat16
+            same(function, x, exact=not short)
 
 
 def operands_of_all_types_meet() -> None:
