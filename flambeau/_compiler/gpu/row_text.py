@@ -168,7 +168,9 @@ class LoopWriter(GroupWriter):
             value = f"spread(OUT{k}({self.values[node]}), V)"
             with self.block("if (t == 0) & there:"):
                 self.line("if PARTS:")
-                self.line(f"    scattered(out{k} + (row * parts + item % parts), parts, {value}, V)")
+                self.line(
+                    f"    scattered(out{k} + (row * parts + item % parts), parts, {value}, V)"
+                )
                 self.line("else:")
                 self.line(f"    store(out{k} + row, {value}, align=min(V * OUT{k}.size, 16))")
 

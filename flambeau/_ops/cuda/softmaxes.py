@@ -51,7 +51,7 @@ ONLINE = ("softmax.int", "log_softmax.int")
 ONLINE_THREADS = 1024
 KEPT = {4: 32, 2: 24}
 KEPT_NORM = 24
-"""Elements of a thread that it keeps in its registers: of softmax, by their bytes; of layer norm."""
+"""Elements that a thread keeps in its registers: for softmax, by their bytes; for layer norm."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -146,10 +146,13 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     data, weight, bias = given
     peel = view.n % vector != 0
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "weight", "bias"))
-    types = {name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
-             for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))}
+    several = max(8 // vector, 2) if vector > 1 else 4
+    types = {
+        name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
+        for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))
+    }
     made = kernel(
-        layer_norm_long, form, **types, V=vector, U=max(8 // vector, 2) if vector > 1 else 4, THREADS=ONLINE_THREADS,
+        layer_norm_long, form, **types, V=vector, U=several, THREADS=ONLINE_THREADS,
         KEPT=KEPT_NORM // vector - peel, WEIGHT=weight is not None, BIAS=bias is not None,
         PEEL=peel,
     )  # fmt: skip

@@ -152,14 +152,16 @@ def layer_norm_long(x: pointer(T), weight: pointer(TW), bias: pointer(TB), out: 
         for u in unroll(U):
             at = place + u * (THREADS * V)
             if at < body:
-                value = scaled(f32(got[u]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS,
-                               PEEL)
+                value = scaled(
+                    f32(got[u]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS, PEEL
+                )
                 store(target + at, T(value), align=V * T.size)
     for k in unroll(KEPT):
         at = (k * THREADS + t) * V
         if at < body:
-            value = scaled(f32(held[k]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS,
-                               PEEL)
+            value = scaled(
+                f32(held[k]), center, rstd, weight, bias, head + at, V, WEIGHT, BIAS, PEEL
+            )
             store(target + at, T(value), align=V * T.size)
     if PEEL:
         if t < n - body:
