@@ -110,7 +110,9 @@ def _as_one(node: Any) -> tuple[str, list[Any]]:
 
 def _beside_one(node: Any, op: str) -> Any:
     """y of 1 + op(y); None of others."""
-    if not isinstance(node, Expr) or node.op != "add" or 1 not in node.args:
+    if not isinstance(node, Expr) or node.op != "add":
+        return None
+    if not any(a == 1 for a in node.args if not isinstance(a, Expr)):
         return None
     found = next((a for a in node.args if isinstance(a, Expr) and a.op == op), None)
     return None if found is None else found.args[0]
