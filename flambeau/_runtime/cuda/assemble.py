@@ -51,10 +51,14 @@ def architecture(capability: tuple[int, int]) -> str:
 
 @cache_once
 def ptxas() -> str | None:
-    """Where the assembler is: FLAMBEAU_PTXAS, among the programs, or in a wheel of NVIDIA's."""
+    """Where the assembler is: FLAMBEAU_PTXAS, among the programs, in CUDA_HOME, or in a wheel of
+    NVIDIA's."""
     given = os.environ.get("FLAMBEAU_PTXAS") or shutil.which("ptxas")
     if given:
         return given
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    if home and Path(home, "bin", "ptxas").is_file():
+        return str(Path(home, "bin", "ptxas"))
     wheels = (Path(folder, wheel) for folder in sys.path for wheel in WHEELS)
     return next((str(path) for path in wheels if path.is_file()), None)
 
