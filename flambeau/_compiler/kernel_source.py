@@ -155,14 +155,14 @@ class Lines:
                     return self._line(text, operands, common, result)
         return self._call(op, operands, common)
 
-    def function(self, op: str) -> Any:
-        """The function that computes a primitive; None if there is none."""
-        return functions().get(op)
+    def function(self, op: str, type: Scalar) -> Any:
+        """The function that computes a primitive in a type; None if there is none."""
+        return functions().get(op) if type in (f32, f64) else None
 
     def _call(self, op: str, operands: list[Term], common: Scalar) -> Term:
         op = op.removeprefix("special_")
-        function = self.function(op)
-        if function is None or common not in (f32, f64):
+        function = self.function(op, common)
+        if function is None:
             raise NoForm(op)
         self.cost += MATH_COST
         self.used[f"math_{op}"] = function
@@ -229,13 +229,15 @@ def fitted(term: Term, type: Scalar) -> Term:
     return term
 
 
-def has_form(expression: Any, names: list[str], compute: Scalar) -> bool:
+def has_form(
+    expression: Any, names: list[str], compute: Scalar, writer: type[Lines] = Lines
+) -> bool:
     """Whether an expression of these parameters can be computed in a type."""
     wide = f32 if compute in HALVES else boolean if compute is b8 else compute
     fixed = static_parameters(expression)
     terms = {name: constant(2) if name in fixed else Term(name, wide) for name in names}
     try:
-        Lines(compute, terms).term(expression)
+        writer(compute, terms).term(expression)
     except NoForm:
         return False
     return True

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau._compiler.expr import Expr
-from flambeau._compiler.gpu import fast
+from flambeau._compiler.gpu import fast, whole
 from flambeau._compiler.gpu.words import WORDS
 from flambeau._compiler.kernel_source import Lines, Term
 from flambeau._compiler.loops import INFINITY, Loop, Operand, _parameters, loaded, stored
 from flambeau._compiler.native import Native, from_source
-from flambeau._compiler.types import Scalar, bf16, f32
+from flambeau._compiler.types import Scalar, bf16, boolean, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,17 @@ def build(work: Pointwise) -> tuple[Native, int]:
 # ---- one vector
 
 
-class ShortLines(Lines):
+class DeviceLines(Lines):
+    """Lines for GPUs, where integers are divided too."""
+
+    def function(self, op: str, type: Scalar) -> Any:
+        """The function that computes a primitive in a type; None if there is none."""
+        if not type.is_float and type is not boolean:
+            return whole.WHOLE.get(op)
+        return super().function(op, type)
+
+
+class ShortLines(DeviceLines):
     """Lines for bfloat16, with the short forms of `fast`."""
 
     def term(self, node: Any) -> Term:
@@ -93,9 +103,9 @@ class ShortLines(Lines):
             return self._call(op, operands, f32)
         return super().apply(op, operands)
 
-    def function(self, op: str) -> Any:
+    def function(self, op: str, type: Scalar) -> Any:
         """The short form of a function, or the only one."""
-        return fast.SHORT.get(op) or super().function(op)
+        return fast.SHORT.get(op) or super().function(op, type)
 
 
 def _as_one(node: Any) -> tuple[str, list[Any]]:
@@ -126,7 +136,7 @@ def _part(work: Pointwise) -> tuple[Native, int]:
     known = _parameters(
         Loop(work.title, work.results, work.names, work.compute, inputs, work.outputs)
     )
-    lines = (ShortLines if work.compute is bf16 else Lines)(work.compute, known)
+    lines = (ShortLines if work.compute is bf16 else DeviceLines)(work.compute, known)
     results = [lines.term(result) for result in work.results]
     text = [f"def part({_signature(work)}, W: static):"]
     for operand in work.inputs:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._compiler.expr import parameter, trace
+from flambeau._compiler.gpu.pointwise_text import DeviceLines
 from flambeau._compiler.kernel_source import has_form, static_parameters
 from flambeau._compiler.types import OF_NUMPY
 from flambeau._core import dtype as dt
@@ -177,7 +178,7 @@ class Row:
             *first, last = [parameter(name) for name in names]
             expression = self.op.body(*first, last * parameter("alpha"))
             names = [*names, "alpha"]
-        if not has_form(expression, names, computed):
+        if not has_form(expression, names, computed, DeviceLines):
             return None
         rounds = [self.op.rounds[k] for k in self.places] + [False] * factor
         return Fusion(self.op.full_name, [expression], names, compute, rounds)
