@@ -267,11 +267,12 @@ def _wide(making: Making, beside: bool) -> int:
 
 def _unrolled(making: Making, width: int) -> int:
     """Vectors of a thread at a time: as many as keep memory busy, fewer of formulas that read
-    several arrays."""
+    several arrays, or that keep much for each lane."""
     if width == 1:
         return 2 * UNROLL if making.halves else UNROLL
-    many = len(making.read) > 1 or (width > WIDEST // f32.size and is_across(making.rows))
-    return UNROLL // 2 if many else UNROLL
+    halved = len(making.full) > 1, width > WIDEST // f32.size and (
+        is_across(making.rows) or making.rows.segments > 1)  # fmt: skip
+    return UNROLL >> sum(halved)
 
 
 NATIVES: dict[Any, Any] = {}

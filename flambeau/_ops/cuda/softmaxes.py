@@ -50,8 +50,8 @@ def _formula_along(name: str, arrays: tuple[Any, ...], dim: int, result: Any) ->
 ONLINE = ("softmax.int", "log_softmax.int")
 ONLINE_THREADS = 1024
 KEPT = {4: 32, 2: 24}
-KEPT_NORM = 24
-"""Elements that a thread keeps in its registers: for softmax, by their bytes; for layer norm."""
+KEPT_NORM = {4: 24, 2: 16}
+"""Elements that a thread keeps in its registers, by their bytes."""
 
 
 def _in_two_passes(name: str, data: Any, out: Any, view: rows.Rows) -> None:
@@ -153,7 +153,7 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     }
     made = kernel(
         layer_norm_long, form, **types, V=vector, U=several, THREADS=ONLINE_THREADS,
-        KEPT=KEPT_NORM // vector - peel, WEIGHT=weight is not None, BIAS=bias is not None,
+        KEPT=KEPT_NORM[data.itemsize] // vector - peel, WEIGHT=weight is not None, BIAS=bias is not None,
         PEEL=peel,
     )  # fmt: skip
     made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)
