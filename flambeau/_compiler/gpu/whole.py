@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from flambeau._compiler.language import *
+from flambeau._compiler.language import select, splat
 from flambeau._compiler.native import native
 
 

@@ -147,13 +147,14 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     peel = view.n % vector != 0
     form = Shape(threads=ONLINE_THREADS, aligned=vector > 1, reads=("x", "weight", "bias"))
     several = max(8 // vector, 2) if vector > 1 else 4
+    kept = KEPT_NORM[data.itemsize] // vector - peel
     types = {
         name: OF_NUMPY[NAMES[(data if a is None else a).dtype]]
         for name, a in (("T", data), ("TW", weight), ("TB", bias), ("TK", results[1]))
     }
     made = kernel(
         layer_norm_long, form, **types, V=vector, U=several, THREADS=ONLINE_THREADS,
-        KEPT=KEPT_NORM[data.itemsize] // vector - peel, WEIGHT=weight is not None, BIAS=bias is not None,
+        KEPT=kept, WEIGHT=weight is not None, BIAS=bias is not None,
         PEEL=peel,
     )  # fmt: skip
     made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)

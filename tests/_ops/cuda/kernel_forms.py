@@ -2,8 +2,8 @@
 
     FLAMBEAU_EMULATE_CUDA=1 python tests/_ops/cuda/kernel_forms.py sm_90a [--table] [--sample]
 
-`--sample`: a tenth of them. Nothing is launched: calls with large tensors tell which kernels they would launch. Registers and
-spills are known where there is ptxas.
+`--sample`: a tenth of them. Nothing is launched: calls with large tensors tell which kernels they
+would launch. Registers and spills are known where there is ptxas.
 """
 
 from __future__ import annotations
