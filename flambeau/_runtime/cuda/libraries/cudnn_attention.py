@@ -3,6 +3,7 @@ the scores on the chip; its gradients as another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import addressof, c_float
 from dataclasses import dataclass
 from functools import lru_cache
@@ -124,8 +125,8 @@ class Backward:
     def __init__(self, plan: Plan, causal: bool) -> None:
         self.plan, self.causal = plan, causal
 
-    def run(self, query: int, key: int, value: int, out: int, log_sums: int, grad: int,
-            along: int, sums: int, results: tuple[int, int, int], scale: float) -> None:  # fmt: skip
+    def run(self, query: int, key: int, value: int, out: int, log_sums: int, grad: int, along: int,
+            sums: int, results: Sequence[int], scale: float) -> None:  # fmt: skip
         """Run on addresses of the current device.
 
         Args:
