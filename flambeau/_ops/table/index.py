@@ -189,9 +189,9 @@ nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional
 nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
 """,
     "losses.classes": """
-_cross_entropy _cross_entropy2d _cross_entropy_backward cross_entropy_loss nll_loss nll_loss2d
-nll_loss2d_forward nll_loss_backward nll_loss_forward nll_loss_nd nn.functional.cross_entropy
-nn.functional.nll_loss
+_cross_entropy _cross_entropy2d _cross_entropy_backward _cross_entropy_of_halves
+cross_entropy_loss nll_loss nll_loss2d nll_loss2d_forward nll_loss_backward nll_loss_forward
+nll_loss_nd nn.functional.cross_entropy nn.functional.nll_loss
 """,
     "losses.ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
     "losses.distance": """

@@ -238,6 +238,8 @@ def backward(asked: Slopes, wishes: Wishes) -> Backward:
     """
     made = SlopesGraph(asked)
     version = made.graph.dnn.version
-    if version < EARLIEST or (version < RAGGED and asked.attention.key.shape[2] % TILE):
+    keys = asked.attention.key.shape[2]
+    ragged = keys == 1 or (version < RAGGED and keys % TILE)
+    if version < EARLIEST or ragged:
         raise Unsupported(f"cuDNN {version} has no gradient of attention for these sizes")
     return Backward(made.made().plan(wishes), asked.attention.causal)
