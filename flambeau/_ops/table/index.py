@@ -256,6 +256,10 @@ linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
 """,
+    "products.linear_halves": """
+_linear_of_halves _linear_of_halves_backward _linear_of_halves_nd _linear_of_halves_nd_no_bias
+_linear_of_halves_no_bias
+""",
     "products.matmul": """
 _adjoint_times _matmul _matmul_as_mv _matmul_dot _matmul_mv _times_adjoint _times_row
 _transposed_mv _vector_times bmm dot linalg.matmul matmul mm mv vdot

@@ -11,6 +11,7 @@ import operator
 import traceback
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import product
 from typing import Any
 
 import flambeau as torch
@@ -249,6 +250,49 @@ def flags_of_cudnn_act() -> None:
     torch.backends.cudnn.enabled = True
     with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False):
         assert error() < 1e-4
+
+
+def gradients_of_linear_maps_under_autocast() -> None:
+    """Those of float32 parameters and inputs come out of products of half types as they are."""
+    for dtype in (torch.float16, torch.bfloat16):
+        for shape in ((5, 8), (2, 3, 8), (8,)):
+            for biased, kind in product((True, False), (torch.float32, dtype)):
+                layer = torch.nn.Linear(8, 16, bias=biased, device="cuda")
+                x = drawn(kind, *shape).cuda().requires_grad_()
+                with torch.autocast("cuda", dtype=dtype):
+                    y = layer(x)
+                grad = drawn(dtype, *y.shape).cuda()
+                y.backward(grad)
+                assert y.dtype == dtype and x.grad.dtype == kind
+                flat = x.detach().to(dtype).double().reshape(-1, 8)
+                slope = grad.double().reshape(-1, 16)
+                w = layer.weight.detach().to(dtype).double()
+                close(x.grad.reshape(-1, 8), slope @ w, 1e-5 if kind != dtype else 1e-2)
+                close(layer.weight.grad, slope.T @ flat, 1e-5)
+                if biased:
+                    close(layer.bias.grad, slope.sum(0), 1e-5)
+
+
+def close(found: Any, wanted: Any, tolerance: float) -> None:
+    error = (found.double() - wanted).abs().max()
+    assert error <= tolerance * max(1.0, wanted.abs().max()), error
+
+
+def further_gradients_of_linear_maps_under_autocast() -> None:
+    """They go by way of the casts, and hooks see what flows through the map."""
+    weight = drawn(torch.float32, 4, 8).cuda().requires_grad_()
+    x = drawn(torch.float32, 3, 8).cuda().requires_grad_()
+    seen = []
+    weight.register_hook(lambda grad: seen.append(grad.dtype))
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        y = F.linear(x, weight)
+    (of_x,) = torch.autograd.grad((y.float() ** 2).sum(), x, create_graph=True)
+    assert of_x.dtype == torch.float32
+    (of_x.sum() + y.float().sum()).backward()
+    assert seen == [torch.float32]
+    w, rows = weight.detach(), torch.ones(3, 4, device="cuda")
+    wanted = 2 * (x.detach().sum(0) * w.sum(1)[:, None] + (x.detach() @ w.T).sum(0)[:, None])
+    close(weight.grad, (wanted + rows.T @ x.detach()).double(), 5e-2)
 
 
 # ---- attention
