@@ -151,6 +151,48 @@ def convnet(torch, small):
     return model, optimizer, lambda: functional.cross_entropy(model(x), y)
 
 
+def resnet(torch, small):
+    """ResNet-50 (He et al. 2015) on images of 224 x 224."""
+    nn, functional = torch.nn, torch.nn.functional
+    width, batch, size, depths = (4, 2, 32, (1, 1)) if small else (64, 32, 224, (3, 4, 6, 3))
+
+    class Bottleneck(nn.Module):
+        def __init__(self, before, inner, stride):
+            super().__init__()
+            self.convs = nn.ModuleList([
+                nn.Conv2d(before, inner, 1, bias=False),
+                nn.Conv2d(inner, inner, 3, stride, 1, bias=False),
+                nn.Conv2d(inner, 4 * inner, 1, bias=False),
+            ])  # fmt: skip
+            self.norms = nn.ModuleList([nn.BatchNorm2d(n) for n in (inner, inner, 4 * inner)])
+            self.other = None
+            if stride != 1 or before != 4 * inner:
+                self.other = nn.Sequential(nn.Conv2d(before, 4 * inner, 1, stride, bias=False),
+                                           nn.BatchNorm2d(4 * inner))  # fmt: skip
+
+        def forward(self, x):
+            y = functional.relu(self.norms[0](self.convs[0](x)))
+            y = functional.relu(self.norms[1](self.convs[1](y)))
+            y = self.norms[2](self.convs[2](y))
+            return functional.relu(y + (x if self.other is None else self.other(x)))
+
+    layers = [nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+              nn.MaxPool2d(3, 2, 1)]  # fmt: skip
+    before = width
+    for stage, depth in enumerate(depths):
+        for block in range(depth):
+            stride = 2 if stage and not block else 1
+            layers.append(Bottleneck(before, width << stage, stride))
+            before = 4 * (width << stage)
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 1000)]
+    model = filled(torch, nn.Sequential(*layers), 8)
+    rng = np.random.default_rng(9)
+    x = torch.from_numpy(rng.standard_normal((batch, 3, size, size), dtype=np.float32)).cuda()
+    y = torch.from_numpy(rng.integers(0, 1000, batch)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    return model, optimizer, lambda: functional.cross_entropy(model(x), y)
+
+
 CASES = {
     "mlp": (mlp, None),
     "gpt 4x128": (gpt(4, 128, 4, 8, 128, 512), None),
@@ -159,19 +201,22 @@ CASES = {
     "convnet 32x32": (convnet, None),
     "gpt 12x768 bfloat16": (gpt(12, 768, 12, 8, 512, 50304), "bfloat16"),
     "gpt 12x768 float32": (gpt(12, 768, 12, 8, 512, 50304), None),
+    "resnet 50 float32": (resnet, None),
+    "resnet 50 float16": (resnet, "float16"),
 }
 
 
-GRAPHS = {f"{name}, graph": CASES[name] for name in ("mlp", "gpt 4x128", "convnet 32x32")}
+GRAPHS = {f"{name}, graph": CASES[name] for name in CASES}
 CASES |= GRAPHS
 
 
 def stepper(torch, case, kind, small, graph=False):
-    """A function that makes one training step and gives the loss."""
+    """A function that makes one training step and gives the loss. Graphs have no scaler: its steps
+    ask the host whether to be made."""
     model, optimizer, loss_of = case(torch, small)
     if graph:  # numbers of its steps do not change
         optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    scaler = torch.amp.GradScaler("cuda") if kind == "float16" else None
+    scaler = torch.amp.GradScaler("cuda") if kind == "float16" and not graph else None
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -44,6 +44,11 @@ def with_pairs(matrix: Any, *_: Any) -> Any:
     return matrix, values[..., -1:], vectors[..., -1:]
 
 
+def with_casts(*operands: Any) -> Any:
+    """The first half of them, twice: what operands are cast to is what they are."""
+    return operands[: len(operands) // 2] * 2
+
+
 def definite(matrix: Any) -> Any:
     """Equal to its adjoint, with positive eigenvalues."""
     return matrix @ matrix.mH + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
@@ -231,6 +236,10 @@ LINES: list[tuple[str, list[Any]]] = [
     ("baddbmm", [call(R(2, 2), R(2, 2, 3), R(2, 3, 2), beta=0.5, alpha=1.5)]),
     ("_linear", [[R(2, 3), R(2, 3), R(2)]]),
     ("_linear_nd", [[R(2, 2, 3), R(2, 3), R(2)]]),
+    ("_linear_of_halves", [call(*[R(2, 3), R(2, 3), R(2)] * 2, before=with_casts)]),
+    ("_linear_of_halves_nd", [call(*[R(2, 2, 3), R(2, 3), R(2)] * 2, before=with_casts)]),
+    ("_linear_of_halves_no_bias", [call(*[R(2, 3), R(2, 3), None] * 2, before=with_casts)]),
+    ("_linear_of_halves_nd_no_bias", [call(*[R(2, 2, 3), R(2, 3), None] * 2, before=with_casts)]),
     ("_linear_no_bias", [[R(2, 3), R(2, 3)]]),
     ("_linear_nd_no_bias", [[R(2, 2, 3), R(2, 3)]]),
     ("linear_backward", [[R(2, 3), R(2, 2), R(2, 3), [True, True, True]]]),
@@ -305,6 +314,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("soft_margin_loss", [[R(2, 3), N(R(2, 3))], [R(2, 3), N(R(2, 3)), 0]]),
     ("_cross_entropy", [[R(2, 3), I([0, 2]), None, 1, -100],
                         [R(2, 3), I([0, -100]), N(P(3)), 0, -100]]),
+    ("_cross_entropy_of_halves", [[R(2, 3), I([0, 2]), 1, -100], [R(2, 3), I([0, -100]), 0, -100]]),
     ("_cross_entropy2d", [[R(1, 2, 2, 1), I([[[0], [1]]]), N(P(2)), 1, -100]]),
     ("nll_loss", [[R(2, 3), I([0, 2])], [R(2, 3), I([0, 2]), N(P(3)), 0, 2]]),
     ("nll_loss2d", [[R(1, 2, 2, 1), I([[[0], [1]]])]]),

@@ -2,7 +2,7 @@
 chip; else products through cuBLASLt, with the rows of the scores between them.
 
 Scores are float32 (float64 for that type), whatever the type of queries and keys is. The backward
-pass computes them again.
+pass computes them again, in both ways.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 from flambeau._core import dtype as dt
 from flambeau._core.attention_backends import Permitted
 from flambeau._core.cudnn_settings import Cudnn
+from flambeau._core.layout import is_dense
+from flambeau._core.settings import Determinism
 from flambeau._ops.cuda.products import FLOAT32, LEFT, RIGHT, as_array, multiply
 from flambeau._ops.cuda.table import on_gpu
 from flambeau._ops.launching.memory_formats import are_in_rows
@@ -21,8 +23,16 @@ from flambeau._ops.table.namespace import ops
 from flambeau._runtime.cpu import address, preserved_strides
 from flambeau._runtime.cuda.libraries.cublaslt import Unsupported
 from flambeau._runtime.cuda.libraries.cudnn import Wishes
-from flambeau._runtime.cuda.libraries.cudnn_attention import Attention, Forward, forward
+from flambeau._runtime.cuda.libraries.cudnn_attention import (
+    Attention,
+    Backward,
+    Forward,
+    Slopes,
+    backward,
+    forward,
+)
 from flambeau._runtime.cuda.libraries.finding import MissingLibrary
+from flambeau._runtime.cuda.libraries.foreign import LibraryError
 from flambeau._runtime.cuda.libraries.matrices import Array, contiguous
 from flambeau._runtime.cuda.libraries.workspaces import capturing
 from flambeau._runtime.cuda.memory import Current
@@ -93,15 +103,24 @@ WIDEST = 128
 """The head size up to which cuDNN's engines keep scores on the chip."""
 PLANS: dict[Any, Any] = {}
 """All that a plan depends on -> the plan; None where there is no engine."""
+REFUSED: dict[str, int] = {}
+"""What the library has said instead of computing gradients -> how often."""
+NAMES = {"e": "float16", "E": "bfloat16"}
+
+
+def fits_engines(query: Any, value: Any) -> bool:
+    """Whether cuDNN may be asked for attention of these types and sizes."""
+    width, letter = query.shape[3], query.dtype.char
+    fits = letter in NAMES and width % 8 == 0 and width <= WIDEST and value.shape[3] == width
+    return fits and Cudnn.enabled and "cudnn" in Permitted.names
 
 
 def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
             strides: tuple[int, ...] | None) -> Any:  # fmt: skip
     """The weighted values and the logarithms of sums by one kernel; None where there is none."""
-    width, letter = query.shape[3], query.dtype.char
-    fits = letter in "eE" and width % 8 == 0 and width <= WIDEST and value.shape[3] == width
-    if not fits or not Cudnn.enabled or "cudnn" not in Permitted.names:
+    if not fits_engines(query, value):
         return None
+    letter = query.dtype.char
     places = [address(array) for array in (query, key, value)]
     low = (places[0] | places[1] | places[2]) & 15
     key_of_plan = (letter, query.shape, query.strides, key.shape, key.strides, value.strides,
@@ -110,8 +129,7 @@ def at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float,
     out = contiguous(query.shape) if strides is None else Array(query.shape, strides)
     if plan is PLANS:
         arrays = [as_array(array) for array in (query, key, value)]
-        asked = Attention("float16" if letter == "e" else "bfloat16", arrays[0], arrays[1],
-                          arrays[2], out, is_causal)  # fmt: skip
+        asked = Attention(NAMES[letter], arrays[0], arrays[1], arrays[2], out, is_causal)
         plan = PLANS[key_of_plan] = None if low else _planned(asked)
     if plan is None:
         return None
@@ -127,6 +145,83 @@ def _planned(asked: Attention) -> Forward | None:
         return forward(asked, Wishes())
     except (Unsupported, MissingLibrary):
         return None
+
+
+def slopes_at_once(grad: Any, query: Any, key: Any, value: Any, is_causal: bool, scale: float,
+                   out: Any, log_sums: Any) -> Any:  # fmt: skip
+    """The gradients of query, key and value by cuDNN's engine; None where there is none, or where
+    the order of sums has to be the same in every run."""
+    if not fits_engines(query, value) or Determinism.enabled:
+        return None
+    if grad.strides[3] != grad.itemsize or address(grad) & 15:
+        grad = device_array.contiguous(grad)
+    given = query, key, value, out, log_sums, grad
+    places = [address(array) for array in given]
+    low = (places[0] | places[1] | places[2] | places[3] | places[5]) & 15
+    together = _are_slices(places[:3], query, key, value)
+    key_of_plan = ("slopes", query.dtype.char, query.shape, key.shape, is_causal, low, together,
+                   log_sums.flags.c_contiguous, Current.device,
+                   *[array.strides for array in given])  # fmt: skip
+    plan = PLANS.get(key_of_plan, PLANS)
+    results = _like_slices(query, places[1] - places[0]) if together else [
+        device_array.like(array, Current.device) if _is_dense(array)
+        else device_array.empty(array.shape, contiguous(array.shape).strides, array.dtype,
+                                Current.device)
+        for array in (query, key, value)
+    ]  # fmt: skip
+    if plan is PLANS:
+        arrays = [as_array(array) for array in (query, key, value, out, grad, *results)]
+        q, k, v, o, g, *slopes = arrays
+        asked = Attention(NAMES[query.dtype.char], q, k, v, o, is_causal)
+        in_rows = all(array.strides[-1] == 1 for array in arrays)
+        settled = not low and in_rows and log_sums.flags.c_contiguous
+        plan = _slopes_planned(Slopes(asked, g, *slopes)) if settled else None
+        PLANS[key_of_plan] = plan
+    if plan is None:
+        return None
+    along = device_array.empty(log_sums.shape, contiguous(log_sums.shape).strides, FLOAT32,
+                               Current.device)  # fmt: skip
+    sums = device_array.empty(query.shape, contiguous(query.shape).strides, FLOAT32, Current.device)
+    try:
+        plan.run(*places, address(along), address(sums), [address(one) for one in results], scale)
+    except LibraryError as error:
+        PLANS[key_of_plan] = None
+        _refused(error)
+        return None
+    return tuple(results)
+
+
+def _slopes_planned(asked: Slopes) -> Backward | None:
+    try:
+        return backward(asked, Wishes())
+    except (Unsupported, MissingLibrary, LibraryError) as error:
+        _refused(error)
+        return None
+
+
+def _refused(error: Exception) -> None:
+    REFUSED[str(error)] = REFUSED.get(str(error), 0) + 1
+
+
+def _is_dense(data: Any) -> bool:
+    return is_dense(data.shape, as_array(data).strides)
+
+
+def _are_slices(places: list[int], query: Any, key: Any, value: Any) -> bool:
+    """Whether queries, keys and values are three slices of one dense array, at even distances:
+    what a projection to all of them leaves."""
+    step = places[1] - places[0]
+    if not (step > 0 and step == places[2] - places[1] and query.shape == key.shape
+            and query.strides == key.strides == value.strides):  # fmt: skip
+        return False
+    return is_dense((3, *query.shape), (step // query.itemsize, *as_array(query).strides))
+
+
+def _like_slices(query: Any, step: int) -> list[Any]:
+    """Three slices of a new array that lie as those of another do, `step` bytes apart."""
+    strides = (step // query.itemsize, *as_array(query).strides)
+    joint = device_array.empty((3, *query.shape), strides, query.dtype, Current.device)
+    return [joint[0], joint[1], joint[2]]
 
 
 # ---- rows
@@ -175,6 +270,10 @@ def attention_backward(grad: Any, query: Any, key: Any, value: Any, attn_mask: A
     """Gradients of query, key and value from weights computed again."""
     if not _usable(query, key, value, grad):
         return NotImplemented
+    if attn_mask is None:
+        found = slopes_at_once(grad, query, key, value, is_causal, scale, out, log_sums)
+        if found is not None:
+            return found
     mask = None if attn_mask is None else wrap(attn_mask)
     q, k, v, g = wrap(query), wrap(key), wrap(value), wrap(grad)
     try:

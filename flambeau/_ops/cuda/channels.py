@@ -59,10 +59,10 @@ def sums(
         return out
     pieces = fills.new((count, view.count * parts), None, kept, like)
     rows.run(formula, compute, arrays, tuple(pieces[k] for k in range(count)), view, parts=parts)
-    whole = fills.new((count, view.count), None, dtype, like)
-    line = rows.matrix(count * view.count, parts)
-    rows.run(shared.sum_of, compute, (pieces,), (whole,), line)
-    return [whole[k] for k in range(count)]
+    whole = [fills.new((view.count,), None, dtype, like) for _ in range(count)]
+    for piece, out in zip(pieces, whole, strict=True):  # each may become what a leaf keeps
+        rows.run(shared.sum_of, compute, (piece,), (out,), rows.matrix(view.count, parts))
+    return whole
 
 
 # ---- elements

@@ -316,9 +316,22 @@ COUNT = Closing(how_many, how_many, shared.sum_of)
 @checked
 def cross_entropy(scores: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
     """The loss; the greatest score and the sum of exponentials of each position."""
+    return _class_losses(scores, target, weight, reduction, ignored)
+
+
+@on_gpu("_cross_entropy_of_halves")
+@repeated
+@checked
+def cross_entropy_of_halves(scores: Any, target: Any, reduction: int, ignored: int) -> Any:
+    """The same for scores of half types, the loss in float32."""
+    return _class_losses(scores, target, None, reduction, ignored, np.dtype(np.float32))
+
+
+def _class_losses(scores: Any, target: Any, weight: Any, reduction: int, ignored: int,
+                  result: np.dtype[Any] | None = None) -> Any:  # fmt: skip
     if not _plain_classes(scores, target, weight):
         return NotImplemented
-    dtype, shape = scores.dtype, () if scores.ndim == 1 else target.shape
+    dtype, shape = result or scores.dtype, () if scores.ndim == 1 else target.shape
     scores, target, view = _scores(scores, target)
     kept = working(dtype)
     compute = rows.compute_type(dtype)

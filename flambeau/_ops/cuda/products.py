@@ -18,6 +18,7 @@ from flambeau._core import precision
 from flambeau._core.dtype import from_numpy_dtype
 from flambeau._core.settings import Determinism
 from flambeau._ops.cuda.table import on_gpu, writing_on_gpu
+from flambeau._ops.products import linear_halves as _other_form  # noqa: F401  (autocast knows it)
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.views.basic import expand
 from flambeau._runtime.cpu import address, element_strides
@@ -433,30 +434,57 @@ def linear_backward(input: Any, grad: Any, weight: Any, output_mask: Any) -> Any
     """`grad @ weight`, `grad.T @ input` and the column sums of `grad`, where wanted."""
     if input.dtype.char not in "fdeE":
         return NotImplemented
+    return _linear_gradients(input, grad, weight, output_mask)
+
+
+def _linear_gradients(input: Any, grad: Any, weight: Any, wanted: Any, *, wide_input: bool = False,
+                      wide: bool = False) -> Any:  # fmt: skip
+    """Gradients of input, weight and bias. Of half types in float32 where they are wide: that of
+    the input, those of weight and bias."""
     of_input = of_weight = of_bias = None
-    if output_mask[0]:
-        of_input = multiply(grad[None, :] if grad.ndim == 1 else grad, weight)
+    if wanted[0]:
+        rows = grad[None, :] if grad.ndim == 1 else grad
+        of_input = multiply(rows, weight, widened=wide_input)
         if grad.ndim == 1 and of_input is not NotImplemented:
             of_input = of_input[0]
-    if output_mask[1] or output_mask[2]:
-        of_weight, of_bias = _of_parameters(input, grad, output_mask)
+    if wanted[1] or wanted[2]:
+        of_weight, of_bias = _of_parameters(input, grad, wanted, wide)
     found = of_input, of_weight, of_bias
     return NotImplemented if any(part is NotImplemented for part in found) else found
 
 
-def _of_parameters(input: Any, grad: Any, wanted: Any) -> tuple[Any, Any]:
+def _of_parameters(input: Any, grad: Any, wanted: Any, wide: bool) -> tuple[Any, Any]:
     """The gradients of weight and bias, at once where the library can."""
     grads = flat(grad)
     of_bias = None
     if not wanted[1]:
-        return None, column_sums(grads)
+        return None, column_sums(grads, wide)
     inputs = flat(input)
     if wanted[2] and grads.dtype.char in HALVES and grads.size and inputs.size:
-        of_bias = device_array.empty((grads.shape[1],), (1,), grads.dtype, Current.device)
-        of_weight = multiply(grads, inputs, turned=LEFT, epilogue=numbers.BGRADB, bias=of_bias)
+        kind = FLOAT32 if wide else grads.dtype
+        of_bias = device_array.empty((grads.shape[1],), (1,), kind, Current.device)
+        of_weight = multiply(grads, inputs, turned=LEFT, epilogue=numbers.BGRADB, bias=of_bias,
+                             widened=wide)  # fmt: skip
         if of_weight is not NotImplemented:
             return of_weight, of_bias
-    return multiply(grads, inputs, turned=LEFT), column_sums(grads) if wanted[2] else None
+    of_weight = multiply(grads, inputs, turned=LEFT, widened=wide)
+    return of_weight, column_sums(grads, wide) if wanted[2] else None
+
+
+@on_gpu("_linear_of_halves", "_linear_of_halves_no_bias", "_linear_of_halves_nd",
+        "_linear_of_halves_nd_no_bias")  # fmt: skip
+def linear_of_halves(input: Any, weight: Any, bias: Any, half_input: Any, half_weight: Any,
+                     half_bias: Any) -> Any:  # fmt: skip
+    """`half_input @ half_weight.T + half_bias`."""
+    return linear(half_input, half_weight, half_bias)
+
+
+@on_gpu("_linear_of_halves_backward")
+def linear_of_halves_backward(input: Any, grad: Any, weight: Any, output_mask: Any,
+                              widened: bool) -> Any:  # fmt: skip
+    """The gradients of half types; of parameters, and of the input where it is `widened`, in
+    float32."""
+    return _linear_gradients(input, grad, weight, output_mask, wide_input=widened, wide=True)
 
 
 def flat(data: Any) -> Any:
@@ -484,10 +512,12 @@ def ones(length: int, dtype: np.dtype[Any]) -> Any:
     return held[:length]
 
 
-def column_sums(data: Any) -> Any:
-    """The sums of the columns of [N, M]: a row of ones times the matrix, in full precision."""
+def column_sums(data: Any, wide: bool = False) -> Any:
+    """The sums of the columns of [N, M]: a row of ones times the matrix, in full precision; of half
+    types in float32 where they are wide."""
     if not len(data):
-        return zeroed(device_array.empty((data.shape[1],), (1,), data.dtype, Current.device))
+        kind = FLOAT32 if wide else data.dtype
+        return zeroed(device_array.empty((data.shape[1],), (1,), kind, Current.device))
     row = ones(len(data), data.dtype)[None, :]
-    result = multiply(row, data, tf32=False)
+    result = multiply(row, data, tf32=False, widened=wide)
     return result if result is NotImplemented else result[0]

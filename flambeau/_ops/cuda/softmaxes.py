@@ -160,9 +160,12 @@ def _norm_in_two_passes(given: Any, results: Any, view: rows.Rows, eps: float) -
     made(view.count, *(data if a is None else a for a in given), *results, view.n, eps)
 
 
-def _down(formula: Any, arrays: tuple[Any, ...], n: int, like: Any, kept: Any, count: int) -> Any:
-    """Sums over rows of n elements, for each of `count` results: a launch over parts of columns,
-    and one that adds them up."""
+def _down(formula: Any, arrays: tuple[Any, ...], shape: Any, like: Any, kept: Any,
+          count: int) -> Any:  # fmt: skip
+    """Sums over rows of a shape, for each of `count` results: a launch over parts of columns, and
+    one for each result that adds them up. Each has memory of its own: it may become the gradient
+    that a leaf keeps."""
+    n = math.prod(shape)
     compute = rows.compute_type(arrays[0].dtype)
     whole = arrays[0].size // n
     view = rows.Rows(1, n, 0, 1, 1, whole, 0, n)
@@ -170,9 +173,10 @@ def _down(formula: Any, arrays: tuple[Any, ...], n: int, like: Any, kept: Any, c
     working = np.dtype(np.float64 if compute.size == 8 else np.float32)  # noqa: PLR2004
     pieces = fills.new((count, n * parts), None, working, like)
     rows.run(formula, compute, arrays, tuple(pieces[k] for k in range(count)), view, parts=parts)
-    out = fills.new((count, n), None, kept, like)
-    rows.run(shared.sum_of, compute, (pieces,), (out,), rows.matrix(count * n, parts))
-    return [out[k] for k in range(count)]
+    found = [fills.new(tuple(shape), None, kept, like) for _ in range(count)]
+    for piece, out in zip(pieces, found, strict=True):
+        rows.run(shared.sum_of, compute, (piece,), (out.reshape(-1),), rows.matrix(n, parts))
+    return found
 
 
 @on_gpu("native_layer_norm_backward")
@@ -193,8 +197,8 @@ def layer_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, mean: 
                  (data, grad, _flat(weight), mean, rstd), (out,),
                  rows.matrix(data.size // n, n))  # fmt: skip
     if mask[1] or mask[2]:
-        found = _down(formulas.column_sums, (data, grad, mean, rstd), n, data, kept, 2)
-        of_weight, of_bias = (part.reshape(tuple(shape)) for part in found)
+        of_weight, of_bias = _down(formulas.column_sums, (data, grad, mean, rstd), shape, data,
+                                   kept, 2)  # fmt: skip
     return out, of_weight if mask[1] else None, of_bias if mask[2] else None
 
 
@@ -231,6 +235,6 @@ def rms_norm_backward(grad: DeviceArray, data: DeviceArray, shape: Any, rstd: An
                  (data, grad, _flat(weight), rstd), (out,),
                  rows.matrix(data.size // n, n))  # fmt: skip
     if mask[1]:
-        found = _down(formulas.scaled_column_sums, (data, grad, rstd), n, data, data.dtype, 1)
-        of_weight = found[0].reshape(tuple(shape))
+        (of_weight,) = _down(formulas.scaled_column_sums, (data, grad, rstd), shape, data,
+                             data.dtype, 1)  # fmt: skip
     return out, of_weight

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._core import dtype as dt
+from flambeau._core.autocast import settings
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.launching.precision import narrow, refuse, widen
 from flambeau._ops.losses.elementwise import MEAN, NONE, reduced, reduction_of
@@ -23,6 +24,7 @@ from flambeau._ops.table.pointwise import wants_grad
 from flambeau._tensor.examples import numbers_under
 
 INT64 = np.dtype(np.int64)
+HALVES = "eE"
 
 # ---- what class targets mean
 
@@ -386,6 +388,37 @@ _cross_entropy_row("_cross_entropy", "NllLossBackward0", "nll_loss")
 _cross_entropy_row("_cross_entropy2d", "NllLoss2DBackward0", "nll_loss2d")
 
 
+def _widened_gradient(grad: Any, self: Any, target: Any, reduction: int, ignore_index: int,
+                      result1: Any) -> Any:  # fmt: skip
+    if wants_grad((grad, self)):
+        wide = self.float() if self._data.dtype.char in HALVES else self
+        given = grad, wide, target, None, reduction, ignore_index, None
+        return _cross_entropy_gradient(*given).to(self.dtype)
+    return ops._cross_entropy_backward(grad, self, target, None, result1, reduction, ignore_index)
+
+
+@kernel(
+    "_cross_entropy_of_halves(Tensor self, Tensor target, int reduction, int ignore_index)"
+    " -> (Tensor, Tensor)",
+    method=False,
+    function=False,
+    node="NllLossBackward0",
+    nondifferentiable=("result1",),
+    backward={"self": _widened_gradient},
+)
+def cross_entropy_of_halves(self: np.ndarray, target: np.ndarray, reduction: int,
+                            ignore_index: int) -> tuple[Any, np.ndarray]:  # fmt: skip
+    """The loss of scores of half types in float32, without a copy of them in that type."""
+    return _cross_entropy(widen(self), target, None, reduction, ignore_index)
+
+
+def _are_halves_to_widen(input: Any, weight: Any) -> bool:
+    """Whether autocast on a GPU would make float32 of scores, which kernels there do by
+    themselves."""
+    halves = input._data.dtype.char in HALVES and weight is None
+    return halves and settings.enabled["cuda"] and input.is_cuda
+
+
 @kernel(
     "_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight,"
     " Tensor row_data, int reduction, int ignore_index) -> Tensor",
@@ -434,6 +467,8 @@ def _indexed_cross_entropy(input: Any, target: Any, weight: Any, code: int,
     if not input._data.shape[-1] and input._data.ndim <= 2:  # no classes: no greatest score
         return ops.nll_loss(ops.log_softmax(input, -1), target, weight, code, ignore_index)
     if input._data.ndim <= 2:
+        if _are_halves_to_widen(input, weight):
+            return ops._cross_entropy_of_halves(input, target, code, ignore_index)[0]
         return ops._cross_entropy(input, target, weight, code, ignore_index)[0]
     return ops._cross_entropy2d(input, target, weight, code, ignore_index)[0]
 

@@ -27,6 +27,7 @@ from flambeau._core import modes
 from flambeau._core.autocast import settings
 from flambeau._core.device import Cuda
 from flambeau._ops.table import dispatch
+from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import Op
 from flambeau._tensor.tensor import Tensor
 
@@ -41,9 +42,17 @@ def watch(
     policy = policy_now(op, kind) if functional else None
     if policy is None:
         return NotImplemented
-    values = tuple(policy(values, kind))
+    given, values = values, tuple(policy(values, kind))
+    both = GIVEN_BOTH.get(op.full_name) if kind == "cuda" else None
     with Suspended(kind):
+        if both is not None and both[0](given, values):
+            return getattr(ops, both[1])(*given, *values)
         return dispatch.watched(op, plain, values)
+
+
+GIVEN_BOTH: dict[str, tuple[Callable[..., bool], str]] = {}
+"""Rows on GPUs that have another form -> whether a call is for it, and its name. It takes what the
+row was given and what that was cast to: its gradients come in the types of the former."""
 
 
 dispatch.WATCHERS.append(watch)

@@ -189,9 +189,9 @@ nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss nn.functional
 nn.functional.poisson_nll_loss nn.functional.soft_margin_loss poisson_nll_loss soft_margin_loss
 """,
     "losses.classes": """
-_cross_entropy _cross_entropy2d _cross_entropy_backward cross_entropy_loss nll_loss nll_loss2d
-nll_loss2d_forward nll_loss_backward nll_loss_forward nll_loss_nd nn.functional.cross_entropy
-nn.functional.nll_loss
+_cross_entropy _cross_entropy2d _cross_entropy_backward _cross_entropy_of_halves
+cross_entropy_loss nll_loss nll_loss2d nll_loss2d_forward nll_loss_backward nll_loss_forward
+nll_loss_nd nn.functional.cross_entropy nn.functional.nll_loss
 """,
     "losses.ctc": "_ctc_loss _ctc_loss_backward ctc_loss nn.functional.ctc_loss",
     "losses.distance": """
@@ -255,6 +255,10 @@ linalg.multi_dot linalg.vecdot matrix_exp matrix_power outer tensordot
     "products.linear": """
 _linear _linear_nd _linear_nd_no_bias _linear_no_bias bilinear linear_backward
 nn.functional.linear
+""",
+    "products.linear_halves": """
+_linear_of_halves _linear_of_halves_backward _linear_of_halves_nd _linear_of_halves_nd_no_bias
+_linear_of_halves_no_bias
 """,
     "products.matmul": """
 _adjoint_times _matmul _matmul_as_mv _matmul_dot _matmul_mv _times_adjoint _times_row

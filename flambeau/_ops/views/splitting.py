@@ -11,13 +11,34 @@ from flambeau._ops.table.binder import is_integer
 from flambeau._ops.table.dims import wrap_dim
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, view
-from flambeau._tensor.tensor import Tensor, new, storage_of
+from flambeau._ops.table.pointwise import wants_grad
+from flambeau._runtime.cpu import address
+from flambeau._tensor.device_array import DeviceArray
+from flambeau._tensor.tensor import Tensor, new, storage_of, wrap
 from flambeau.autograd.tangents import hand_on
+
+
+def _whole(grads: Any, dim: int) -> Any:
+    """Gradients of all positions along a dim as one: the array on a device whose slices they are,
+    where they lie in one so; else a new tensor."""
+    arrays = [grad._data for grad in grads]
+    base = arrays[0].base if arrays else None
+    if not isinstance(base, DeviceArray) or wants_grad(grads):
+        return ops.stack(grads, dim)
+    first = arrays[0]
+    if base.dtype != first.dtype or base.shape != (len(arrays), *first.shape):
+        return ops.stack(grads, dim)
+    start, step, steps = address(base), base.strides[0], base.strides[1:]
+    are_slices = all(
+        array.base is base and array.strides == steps and address(array) == start + place * step
+        for place, array in enumerate(arrays)
+    )
+    return wrap(np.moveaxis(base, 0, dim)) if are_slices else ops.stack(grads, dim)
 
 
 @view(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    backward={"self": lambda grads, dim: ops.stack(grads, dim)},
+    backward={"self": _whole},
 )
 def unbind(data: np.ndarray, dim: int) -> list[np.ndarray]:
     """All positions along a dim, as a tuple of views.

@@ -227,6 +227,24 @@ def losses() -> None:
         with_gradients(F.cross_entropy, x, t)
 
 
+def losses_of_half_scores_under_autocast() -> None:
+    """In float32, without a copy of the scores in that type; and as they would be with one."""
+    for classes in (5, 5000):
+        scores = drawn(torch.float16, 6, classes).cuda()
+        target = torch.tensor([0, 1, -100, 2, 4, 3]).cuda()
+        for how in ("mean", "sum", "none"):
+            found = []
+            for copy in (False, True):
+                x = scores.detach().requires_grad_()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = F.cross_entropy(x.float() if copy else x, target, reduction=how)
+                (loss.sum() * 3).backward()
+                found.append((loss.detach().cpu(), x.grad.float().cpu()))
+            assert found[0][0].dtype == torch.float32
+            for one, other in zip(*found, strict=True):
+                assert torch.allclose(one, other, 1e-3, 1e-6)
+
+
 def norms_of_channels() -> None:
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         for x in (drawn(dtype, 6, 8, 5, 7), drawn(dtype, 9, 16), drawn(dtype, 20, 3, 40, 40),

@@ -10,11 +10,13 @@ import json
 import operator
 import traceback
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
+from itertools import product
 from typing import Any
 
 import flambeau as torch
 from flambeau._ops.cuda import host
+from flambeau._runtime.cuda.libraries.cudnn_attention import Backward
 from flambeau.nn import functional as F
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -250,6 +252,49 @@ def flags_of_cudnn_act() -> None:
         assert error() < 1e-4
 
 
+def gradients_of_linear_maps_under_autocast() -> None:
+    """Those of float32 parameters and inputs come out of products of half types as they are."""
+    for dtype in (torch.float16, torch.bfloat16):
+        for shape in ((5, 8), (2, 3, 8), (8,)):
+            for biased, kind in product((True, False), (torch.float32, dtype)):
+                layer = torch.nn.Linear(8, 16, bias=biased, device="cuda")
+                x = drawn(kind, *shape).cuda().requires_grad_()
+                with torch.autocast("cuda", dtype=dtype):
+                    y = layer(x)
+                grad = drawn(dtype, *y.shape).cuda()
+                y.backward(grad)
+                assert y.dtype == dtype and x.grad.dtype == kind
+                flat = x.detach().to(dtype).double().reshape(-1, 8)
+                slope = grad.double().reshape(-1, 16)
+                w = layer.weight.detach().to(dtype).double()
+                close(x.grad.reshape(-1, 8), slope @ w, 1e-5 if kind != dtype else 1e-2)
+                close(layer.weight.grad, slope.T @ flat, 1e-5)
+                if biased:
+                    close(layer.bias.grad, slope.sum(0), 1e-5)
+
+
+def close(found: Any, wanted: Any, tolerance: float) -> None:
+    error = (found.double() - wanted).abs().max()
+    assert error <= tolerance * max(1.0, wanted.abs().max()), error
+
+
+def further_gradients_of_linear_maps_under_autocast() -> None:
+    """They go by way of the casts, and hooks see what flows through the map."""
+    weight = drawn(torch.float32, 4, 8).cuda().requires_grad_()
+    x = drawn(torch.float32, 3, 8).cuda().requires_grad_()
+    seen = []
+    weight.register_hook(lambda grad: seen.append(grad.dtype))
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        y = F.linear(x, weight)
+    (of_x,) = torch.autograd.grad((y.float() ** 2).sum(), x, create_graph=True)
+    assert of_x.dtype == torch.float32
+    (of_x.sum() + y.float().sum()).backward()
+    assert seen == [torch.float32]
+    w, rows = weight.detach(), torch.ones(3, 4, device="cuda")
+    wanted = 2 * (x.detach().sum(0) * w.sum(1)[:, None] + (x.detach() @ w.T).sum(0)[:, None])
+    close(weight.grad, (wanted + rows.T @ x.detach()).double(), 5e-2)
+
+
 # ---- attention
 
 
@@ -291,6 +336,70 @@ def attention_of_half_types_is_one_kernel() -> None:
             F.scaled_dot_product_attention(q, k, v)
         of_scores = 2 * 3 * 64 * 64 * 4
         assert torch.cuda.max_memory_allocated() - before < of_scores
+
+
+def gradients_of_attention_are_one_engines() -> None:
+    """In half types and without a mask: no scores in memory, and what a projection to queries, keys
+    and values at once needs of them is neither joined nor copied."""
+    for dtype in (torch.float16, torch.bfloat16):
+        x = drawn(dtype, 2, 64, 3 * 3 * 16).cuda().requires_grad_()
+        q, k, v = x.view(2, 64, 3, 3, 16).permute(2, 0, 3, 1, 4).unbind(0)
+        result = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        grad = torch.ones_like(result)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        with Engines() as engines:
+            (found,) = torch.autograd.grad(result, x, grad)
+        assert engines.runs == 1 and found.is_contiguous()
+        sums, rows = 4 * q.numel(), 4 * q.numel() // 16
+        used = torch.cuda.max_memory_allocated() - before
+        assert used <= 2 * x.numel() + sums + rows + 3 * 512, used
+
+
+def gradients_of_attention_for_any_layout() -> None:
+    """Of heads in front or behind, of tensors of their own, of gradients that are spread out."""
+    causal = partial(F.scaled_dot_product_attention, is_causal=True)
+    for dtype in (torch.float16, torch.bfloat16):
+        q, k, v = (drawn(dtype, 2, 3, 16, 8) for _ in range(3))
+        same_on_both(causal, q, k, v)
+        turned = [one.transpose(1, 2).contiguous() for one in (q, k, v)]
+        same_on_both(lambda *t: causal(*(one.transpose(1, 2) for one in t)), *turned)
+        same_on_both(lambda x: F.scaled_dot_product_attention(x, x, x).sum((0, 2)), q)
+        same_on_both(lambda x: F.scaled_dot_product_attention(*x.unbind(1)),
+                     drawn(dtype, 2, 3, 4, 16, 8))  # fmt: skip
+        same_on_both(lambda x: F.scaled_dot_product_attention(*reversed(x.unbind(1))),
+                     drawn(dtype, 2, 3, 4, 16, 8))  # fmt: skip
+
+
+def gradients_of_attention_are_the_same_in_every_run() -> None:
+    """Where that is asked for, sums have an order, which the engine's have not."""
+    q, k, v = (drawn(torch.float16, 1, 2, 16, 8).cuda().requires_grad_() for _ in range(3))
+    for asked in (True, False):
+        torch.use_deterministic_algorithms(asked)
+        try:
+            with Engines() as engines:
+                F.scaled_dot_product_attention(q, k, v).sum().backward()
+        finally:
+            torch.use_deterministic_algorithms(False)
+        assert engines.runs == (not asked)
+
+
+class Engines:
+    """How often gradients of attention are cuDNN's inside of it."""
+
+    def __enter__(self) -> Engines:
+        self.runs, self.run = 0, Backward.run
+
+        def run(plan: Any, *arguments: Any) -> None:
+            self.runs += 1
+            self.run(plan, *arguments)
+
+        Backward.run = run
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        Backward.run = self.run
 
 
 # ---- Fourier transforms and linear algebra

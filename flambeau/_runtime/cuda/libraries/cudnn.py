@@ -47,6 +47,7 @@ class Dnn:
         held = c_void_p()
         foreign.call("cudnnCreate", byref(held))
         self.handle = int(held.value or 0)
+        self.version = int(foreign.functions["cudnnGetVersion"]())
         self.stream: int | None = None
         self.lock = threading.RLock()
         self.execute = foreign.functions["cudnnBackendExecute"]
@@ -161,6 +162,10 @@ class Graph:
     def multiply(self, a: int, b: int, c: int) -> None:
         """A product of matrices."""
         self.add("multiply", matmul=self.dnn.node("matmul", compute=self.compute), a=a, b=b, c=c)
+
+    def turn(self, x: int, y: int) -> None:
+        """A tensor with its last two dims exchanged."""
+        self.add("reshape", x=x, y=y)
 
     def plan(self, wishes: Wishes) -> Plan:
         """The plan of all that was added.

@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {
     "reduction": (21, {"operator": (1600, REDUCTION), "compute": (1601, DATA_TYPE)}),
     "reduce": (22, {"x": (1610, DESCRIPTOR), "y": (1611, DESCRIPTOR),
                     "reduction": (1612, DESCRIPTOR)}),
+    "reshape": (31, {"x": (2200, DESCRIPTOR), "y": (2201, DESCRIPTOR)}),
     "graph": (15, {"handle": (800, HANDLE), "operations": (801, DESCRIPTOR)}),
     "heuristic": (4, {"mode": (200, HEURISTIC), "graph": (201, DESCRIPTOR),
                       "results": (202, DESCRIPTOR)}),
@@ -82,6 +83,7 @@ WORDS = {
     5000: "CUDNN_STATUS_EXECUTION_FAILED",
 }  # fmt: skip
 SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cudnnGetVersion": (),
     "cudnnCreate": (c_void_p,),
     "cudnnSetStream": (c_void_p, c_void_p),
     "cudnnBackendCreateDescriptor": (c_int, c_void_p),

@@ -29,7 +29,9 @@ READ_ONLY = frozenset({"results", "notes", "engine"})
 ENGINES = ((numbers.TENSOR_CORE,), (), (numbers.NONDETERMINISTIC,))
 """The notes of the engines that are proposed. The first one computes float32 in TF32."""
 WORKSPACE = 4096
-RESULTS = {"forward": "y", "data": "x", "filter": "w", "apply": "y", "reduce": "y", "multiply": "c"}
+VERSION = 91900
+RESULTS = {"forward": "y", "data": "x", "filter": "w", "apply": "y", "reduce": "y", "multiply": "c",
+           "reshape": "y"}  # fmt: skip
 """Which attribute of an operation is its result."""
 function = guarded(numbers.INTERNAL_ERROR)
 
@@ -54,6 +56,9 @@ class StandIn:
     def __init__(self) -> None:
         self.handles = Handles()
         self.stream = 0
+
+    def cudnnGetVersion(self) -> int:
+        return VERSION
 
     @function
     def cudnnCreate(self, target: int) -> None:
@@ -195,6 +200,8 @@ class Run:
                 group = left.shape[1] // right.shape[1] if left.ndim == 4 else 1
                 right = np.repeat(right, group, 1) if group > 1 else right
                 self.write(operation["c"], np.matmul(left, right))
+            elif operation.kind == "reshape":
+                self.write(operation["y"], self._turned(operation))
             else:
                 self._convolve(operation)
 
@@ -212,6 +219,14 @@ class Run:
             second = self.read(operation["b"]) if "b" in operation.values else None
             result = cudnn_operations.POINTWISE[mode](x, second)
         self.write(operation["y"], result)
+
+    def _turned(self, operation: Node) -> Any:
+        """A tensor with its last two dims exchanged: the view that attention asks for."""
+        x, shape = self.read(operation["x"]), self._shape(operation["y"])
+        if shape != (*x.shape[:-2], x.shape[-1], x.shape[-2]):
+            raise Refusal(numbers.NOT_SUPPORTED)
+        kind = numpy_type(NAMES[self.handles[operation["y"]]["dtype"]])
+        return x.swapaxes(-2, -1).astype(kind).astype(x.dtype)
 
     def _convolve(self, operation: Node) -> None:
         how = self.handles[operation["conv"]]
