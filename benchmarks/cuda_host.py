@@ -208,7 +208,7 @@ def measure_step(name: str, make: Any, options: argparse.Namespace) -> None:
     """Print what the host needs for a step."""
     small = options.quick or ("12x768" in name and not options.launches)
     step = make(small)
-    for _ in range(4):
+    for _ in range(16):
         step()
     gc.collect()
     if options.launches:
@@ -219,13 +219,13 @@ def measure_step(name: str, make: Any, options: argparse.Namespace) -> None:
             print(f"{count:5d} {line}")
         return
     if options.profile:
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.thread_time)
         profile.enable()
         for _ in range(options.rounds):
             step()
         profile.disable()
         print(f"\n{name}")
-        pstats.Stats(profile).sort_stats(options.sort).print_stats(45)
+        pstats.Stats(profile).sort_stats(options.sort).print_stats(70)
         return
     best, end = float("inf"), time.perf_counter() + options.seconds
     while time.perf_counter() < end:

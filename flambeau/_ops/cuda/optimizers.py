@@ -41,13 +41,28 @@ class Table:
             return self.memory
         size = groups[0][0].itemsize
         self.rows[:, 1:] = found[:, self.owner].T + (self.part * size)[:, None]
-        like = groups[0][0]
-        self.memory = fills.new(self.rows.shape, None, self.rows.dtype, like)
-        constants.copied(address(self.memory), address(self.rows), self.rows.nbytes)
+        self._copied(groups[0][0])
         self.known = found
         return self.memory
 
+    def moved(self, grads: Sequence[Any]) -> Any:
+        """The table with other gradients."""
+        found = [address(array) for array in grads]
+        if found != self.known[GRADS].tolist():
+            self.known[GRADS] = found
+            size = grads[0].itemsize
+            self.rows[:, 1 + GRADS] = self.known[GRADS][self.owner] + self.part * size
+            self._copied(grads[0])
+        return self.memory
 
+    def _copied(self, like: Any) -> None:
+        """Copy it into new memory of the device: a launch may still read the old one."""
+        self.memory = fills.new(self.rows.shape, None, self.rows.dtype, like)
+        constants.copied(address(self.memory), address(self.rows), self.rows.nbytes)
+
+
+GRADS = 1
+"""The number of the gradients among the groups of arrays."""
 TABLES: dict[Any, Table] = {}
 MOST_TABLES = 64
 
@@ -60,8 +75,41 @@ def suits(data: Any, *others: Any) -> bool:
     )  # fmt: skip
 
 
+class Launch:
+    """A launch that steps parameters, which can be made again with other gradients and numbers."""
+
+    def __init__(self, kernel: Any, table: Table, constants: list[Any], maximize: bool) -> None:
+        self.kernel, self.table = kernel, table
+        self.constants, self.maximize = constants, maximize
+        self.known = table.known
+
+    def run(self, memory: Any, numbers: Sequence[Any]) -> None:
+        """Put it into the current stream."""
+        given = [float(n) for n in numbers if not (n is None or isinstance(n, bool))]
+        more = [0.0] * (kernels.MOST_NUMBERS - len(given))
+        rows = self.table.rows.shape
+        self.kernel(rows[0], memory, rows[1], *given, *more)
+
+    def again(self, numbers: Sequence[Any], maximize: bool, grads: Sequence[Any]) -> bool:
+        """The same step of the same parameters; False if it takes another kernel, or the table has
+        come to be about something else."""
+        if (
+            self.table.known is not self.known
+            or maximize != self.maximize
+            or constant_part(numbers) != self.constants
+        ):
+            return False
+        self.run(self.table.moved(grads), numbers)
+        return True
+
+
+def constant_part(numbers: Sequence[Any]) -> list[Any]:
+    """The numbers that are written into a kernel; NUMBER in the place of the others."""
+    return [n if n is None or isinstance(n, bool) else kernels.NUMBER for n in numbers]
+
+
 def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize: bool,
-         groups: Sequence[Sequence[Any]]) -> None:  # fmt: skip
+         groups: Sequence[Sequence[Any]]) -> Launch:  # fmt: skip
     """Step parameters of one type.
 
     Args:
@@ -79,8 +127,7 @@ def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize:
             TABLES.clear()
         table = TABLES[key] = Table(sizes, len(groups))
     memory = table.filled(groups)
-    plain = [n if n is None or isinstance(n, bool) else kernels.NUMBER for n in numbers]
-    given = [float(n) for n in numbers if not (n is None or isinstance(n, bool))]
+    plain = constant_part(numbers)
     compute = f64 if first.itemsize == f64.size else f32
     aligned = all(address(array) % 16 == 0 for group in groups for array in group)
     type = OF_NUMPY[first.dtype.name]
@@ -89,5 +136,6 @@ def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize:
         kernels.step_many, form, FORMULA=formula.native, KEPT=kept, CONSTANTS=tuple(plain),
         MAXIMIZE=maximize, T=type, A=compute, V=16 // type.size if aligned else 1, THREADS=THREADS,
     )  # fmt: skip
-    more = [0.0] * (kernels.MOST_NUMBERS - len(given))
-    made(len(table.rows), memory, table.rows.shape[1], *given, *more)
+    launch = Launch(made, table, plain, maximize)
+    launch.run(memory, numbers)
+    return launch
