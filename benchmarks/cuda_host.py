@@ -1,6 +1,7 @@
 """What the host does for operators on a CUDA device, without one: launches return at once.
 
     python benchmarks/cuda_host.py [--only REGEX] [--steps] [--quick] [--profile] [--launches]
+    python benchmarks/cuda_host.py --real [--only REGEX]     # on a GPU, beside PyTorch
 
 The driver is the fake one, but nothing is computed: kernels, libraries and copies are functions of
 C that return 0, called as the real ones are. So times mean something, and numbers do not.
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-import flambeau as torch
+import flambeau
 from flambeau._core.device import Cuda
 from flambeau._runtime import engine
 from flambeau._runtime.cuda import driver as drivers
@@ -119,7 +120,7 @@ def described(kernel: Any, names: list[str], blocks: int, arguments: tuple[Any, 
 # ---- operators
 
 
-def operators() -> dict[str, Any]:
+def operators(torch: Any) -> dict[str, Any]:
     """Calls by name."""
     x = torch.randn(1024, device="cuda")
     y = torch.randn(1024, device="cuda")
@@ -165,12 +166,13 @@ def operators() -> dict[str, Any]:
     }
 
 
-def least(call: Any, seconds: float) -> float:
+def least(call: Any, seconds: float, between: Any = int) -> float:
     """Microseconds of a call: the least average of many short rounds."""
     for _ in range(20):
         call()
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
+        between()
         start = time.thread_time()
         for _ in range(50):
             call()
@@ -187,7 +189,7 @@ def steps() -> dict[str, Any]:
     import training
 
     found = {
-        name: (lambda small, name=name: training.stepper(torch, *training.CASES[name], small))
+        name: (lambda small, name=name: training.stepper(flambeau, *training.CASES[name], small))
         for name in training.CASES
         if "graph" not in name
     }
@@ -198,10 +200,10 @@ def steps() -> dict[str, Any]:
 
 def optimizer_step(name: str) -> Any:
     """A step of an optimizer over 60 parameters."""
-    given = [torch.nn.Parameter(torch.empty(64, 64, device="cuda")) for _ in range(60)]
+    given = [flambeau.nn.Parameter(flambeau.empty(64, 64, device="cuda")) for _ in range(60)]
     for parameter in given:
-        parameter.grad = torch.empty_like(parameter)
-    return getattr(torch.optim, name)(given, lr=1e-3).step
+        parameter.grad = flambeau.empty_like(parameter)
+    return getattr(flambeau.optim, name)(given, lr=1e-3).step
 
 
 def measure_step(name: str, make: Any, options: argparse.Namespace) -> None:
@@ -246,16 +248,32 @@ def main() -> None:
     parser.add_argument("--sort", default="tottime")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--real", action="store_true")
     options = parser.parse_args()
+    if options.real:
+        beside_torch(options)
+        return
     null()
     if options.steps or options.launches:
         for name, make in steps().items():
             if re.search(options.only, name):
                 measure_step(name, make, options)
         return
-    for name, call in operators().items():
+    for name, call in operators(flambeau).items():
         if re.search(options.only, name):
             print(f"{name:20s} {least(call, options.seconds):8.2f} us", flush=True)
+
+
+def beside_torch(options: argparse.Namespace) -> None:
+    """The host's time of operators on a GPU, here and under PyTorch."""
+    import torch
+
+    ours, theirs = operators(flambeau), operators(torch)
+    for name in ours:
+        if re.search(options.only, name):
+            mine = least(ours[name], options.seconds, flambeau.cuda.synchronize)
+            other = least(theirs[name], options.seconds, torch.cuda.synchronize)
+            print(f"{name:20s} {mine:8.2f} us, PyTorch {other:8.2f}", flush=True)
 
 
 if __name__ == "__main__":
