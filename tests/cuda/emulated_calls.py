@@ -99,6 +99,33 @@ def optimizers_notice_what_has_moved() -> None:
         torch.testing.assert_close(mine, wanted)
 
 
+def scaled_losses_are_what_they_are_on_the_host() -> None:
+    def trained(place: str) -> tuple[list[Any], list[Any]]:
+        params = [torch.nn.Parameter(torch.full(shape, 0.5).to(place)) for shape in ((5,), (40, 3))]
+        params.append(torch.nn.Parameter(torch.full((9,), 0.5, dtype=torch.float64).to(place)))
+        params.append(torch.nn.Parameter(torch.full((4, 6), 0.5).to(place).t()))
+        optimizer = torch.optim.SGD(params, 0.1)
+        scaler = torch.amp.GradScaler(place, init_scale=1024.0, growth_interval=2)
+        scales = []
+        for k in range(9):
+            for place_of, parameter in enumerate(params):
+                parameter.grad = torch.full_like(parameter, 1024.0 * (place_of + k))
+            if k in (2, 5, 7):
+                params[k % 4].grad[2] = (float("inf"), float("nan"))[k % 2]
+            scaler.scale(torch.ones((), device=place))
+            if k % 3 == 0:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            scales += [scaler.get_scale(), scaler.state_dict()["_growth_tracker"]]
+        return scales, [parameter.detach().cpu() for parameter in params]
+
+    mine, wanted = trained("cuda"), trained("cpu")
+    assert mine[0] == wanted[0] and wanted[0][4:6] == [1024.0, 0]
+    for one, other in zip(mine[1], wanted[1], strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def gradients_of_one_launch_belong_to_their_leaves() -> None:
     norm = torch.nn.LayerNorm(8).cuda()
     for _ in range(3):

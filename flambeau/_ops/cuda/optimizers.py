@@ -1,4 +1,5 @@
-"""Steps of optimizers on GPUs: all parameters of one kind in one launch."""
+"""Steps of optimizers on GPUs: all parameters of one kind in one launch; so are their gradients
+divided by the scale of losses."""
 
 from __future__ import annotations
 
@@ -108,6 +109,16 @@ def constant_part(numbers: Sequence[Any]) -> list[Any]:
     return [n if n is None or isinstance(n, bool) else kernels.NUMBER for n in numbers]
 
 
+def _table(key: Any, sizes: Sequence[int], columns: int) -> Table:
+    """The table that calls with such arrays share."""
+    table = TABLES.get(key)
+    if table is None:
+        if len(TABLES) >= MOST_TABLES:
+            TABLES.clear()
+        table = TABLES[key] = Table(sizes, columns)
+    return table
+
+
 def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize: bool,
          groups: Sequence[Sequence[Any]]) -> Launch:  # fmt: skip
     """Step parameters of one type.
@@ -121,11 +132,7 @@ def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize:
     first = groups[0][0]
     sizes = tuple(data.size for data in groups[0])
     key = (formula, first.__class__, first.dtype.num, sizes, len(groups), id(groups[0][0]))
-    table = TABLES.get(key)
-    if table is None:
-        if len(TABLES) >= MOST_TABLES:
-            TABLES.clear()
-        table = TABLES[key] = Table(sizes, len(groups))
+    table = _table(key, sizes, len(groups))
     memory = table.filled(groups)
     plain = constant_part(numbers)
     compute = f64 if first.itemsize == f64.size else f32
@@ -139,3 +146,36 @@ def step(formula: Any, kept: tuple[bool, ...], numbers: Sequence[Any], maximize:
     launch = Launch(made, table, plain, maximize)
     launch.run(memory, numbers)
     return launch
+
+
+# ---- the scale of losses
+
+
+def unscale(grads: Sequence[Any], inverse: Any, found: Any) -> None:
+    """Multiply gradients of one type, each of which `suits`, by a number; `found` becomes 1 if one
+    of them was infinite or nan.
+
+    Args:
+        inverse: a single float32 of the device, as is `found`.
+    """
+    first = grads[0]
+    sizes = tuple(data.size for data in grads)
+    key = "unscale", first.__class__, first.dtype.num, sizes
+    table = _table(key, sizes, 1)
+    memory = table.filled([grads])
+    type = OF_NUMPY[first.dtype.name]
+    aligned = all(address(array) % 16 == 0 for array in grads)
+    made = kernel(
+        kernels.unscale_many, Shape(threads=THREADS, aligned=True, reads=("table", "inverse")),
+        T=type, A=f64 if type.size == f64.size else f32, V=16 // type.size if aligned else 1,
+        THREADS=THREADS,
+    )  # fmt: skip
+    made(len(table.rows), memory, table.rows.shape[1], inverse, found)
+
+
+def next_scale(scale: Any, tracker: Any, found: Any, growth: float, backoff: float,
+               interval: int) -> None:  # fmt: skip
+    """Let a scale shrink or grow after a step: single numbers of the device, float32 but for the
+    tracker, which is int32."""
+    made = kernel(kernels.next_scale, Shape(threads=32, reads=("found",)))
+    made(1, scale, tracker, found, float(growth), float(backoff), int(interval))
