@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from flambeau._core.allocation import overflowed
 from flambeau._core.device import CUDA, Cuda, Defaults, device
 from flambeau._core.layout import contiguous_strides, is_dense
 from flambeau._runtime.cpu import _bytes, address, element_strides
-from flambeau._runtime.cuda import constants, memory, pinned
+from flambeau._runtime.cuda import constants, memory, new_arrays, pinned
 from flambeau._runtime.cuda.driver import driver
 from flambeau._tensor.numberless import Numberless
 
@@ -31,6 +32,8 @@ WRITABLE = 0x200
 new = np.ndarray.__new__
 MOST = 2**63 - 1
 """More bytes have no number."""
+WIDEST = 16
+"""Bytes of the widest access of kernels."""
 WORD = 4
 """Bytes of the widest pattern that the driver fills memory with."""
 NOT_HERE = "the host was asked to compute with the memory of a GPU: a fault of flambeau's"
@@ -40,10 +43,19 @@ class DeviceArray(Numberless):
     """An array in the memory of a GPU; each device has a class of its own."""
 
     place: device = CUDA[0]
-    block: memory.Block
-    """The memory, where this array is the first over it: it goes back to the pool with the last of
-    the arrays."""
+    layout: int | None = None
+    """What arrays of one class, type, shape, strides and low bits of the address have in common,
+    once somebody has asked (`layout_of`)."""
+    held: Any = None
+    """The memory, of arrays that were made in Python."""
     no_numbers = no_item = no_branch = no_memory = RuntimeError(NOT_HERE)
+
+    @property
+    def block(self) -> memory.Block:
+        """The memory, where this array is the first over it: it goes back to the pool with the last
+        of the arrays."""
+        base: Any = self.base
+        return base if base.__class__ is memory.Block else self.held  # type: ignore[no-any-return]
 
     @property
     def is_view(self) -> bool:
@@ -147,17 +159,39 @@ def empty(shape: Any, strides: Any, numpy_dtype: Any, index: Any) -> Any:
         torch.OutOfMemoryError: the device has not so much.
         RuntimeError: nobody has.
     """
-    shape, steps = tuple(shape), _bytes(tuple(strides), numpy_dtype.itemsize)
+    key = shape, strides, numpy_dtype, index
+    try:
+        nbytes, make = ROOMS[key]
+    except (KeyError, TypeError):  # not met yet; or lists
+        nbytes, make = _room(tuple(shape), tuple(strides), numpy_dtype, index)
+    block = memory.Block(nbytes, index)
+    result = make(block, block.address)
+    if watching is not None:
+        watching.allocated(result)
+    return result
+
+
+ROOMS: dict[Any, tuple[int, Any]] = {}
+"""Shape, strides, type and device of new arrays -> their bytes, and what makes them."""
+
+
+def _room(shape: tuple[int, ...], strides: tuple[int, ...], numpy_dtype: Any, index: Any) -> Any:
+    """Bytes and maker of new arrays."""
+    steps = _bytes(strides, numpy_dtype.itemsize)
     nbytes = 0
     if 0 not in shape:
         nbytes = numpy_dtype.itemsize
         nbytes += sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
     if nbytes > MOST:
         raise overflowed(shape)
-    result = over_block(memory.Block(nbytes, index), class_of(index), shape, numpy_dtype, steps)
-    if watching is not None:
-        watching.allocated(result)
-    return result
+    kind = class_of(index)
+    if not nbytes:
+        return 0, lambda block, _: over_block(block, kind, shape, numpy_dtype, steps)
+    if len(ROOMS) >= MOST_LAYOUTS:
+        ROOMS.clear()
+    key = shape, strides, numpy_dtype, index
+    found = ROOMS[key] = nbytes, maker_of(kind, shape, numpy_dtype, steps)
+    return found
 
 
 watching: Any = None
@@ -166,9 +200,55 @@ watching: Any = None
 
 def over_block(block: Any, kind: Any, shape: Any, numpy_dtype: Any, steps: Any) -> Any:
     """An array at the beginning of a block, which it holds; `steps` in bytes."""
-    result = new(kind, shape, numpy_dtype, window(block.address, block.nbytes, WRITABLE), 0, steps)
-    result.block = block
-    return result
+    if not block.address:
+        result = new(kind, shape, numpy_dtype, window(0, 0, WRITABLE), 0, steps)
+        result.held = block
+        return result
+    return maker_of(kind, shape, numpy_dtype, steps)(block, block.address)
+
+
+MAKERS: dict[Any, Any] = {}
+LAYOUTS: dict[Any, int] = {}
+MOST_LAYOUTS = 1 << 14
+"""Layouts that are remembered; of those forgotten, a number is never given again."""
+numbers = count(1)
+
+
+def maker_of(kind: Any, shape: Any, numpy_dtype: Any, steps: Any) -> Any:
+    """What makes arrays of a layout: a function (block, address) -> array."""
+    key = kind, shape, numpy_dtype, steps
+    found = MAKERS.get(key)
+    if found is None:
+        if len(MAKERS) >= MOST_LAYOUTS:
+            MAKERS.clear()
+        layout = _number(kind, shape, steps, numpy_dtype, 0)
+        found = MAKERS[key] = new_arrays.maker(kind, shape, numpy_dtype, steps, layout)
+    return found
+
+
+def _number(kind: Any, shape: Any, steps: Any, numpy_dtype: Any, low: int) -> int:
+    """The number of a layout."""
+    if len(LAYOUTS) >= MOST_LAYOUTS:
+        LAYOUTS.clear()
+    key = kind, shape, steps, numpy_dtype, low
+    found = LAYOUTS.get(key)
+    return LAYOUTS.setdefault(key, next(numbers)) if found is None else found
+
+
+def layout_of(data: Any) -> int:
+    """The number that tells an array's class, type, shape, strides, and the low bits of its
+    address."""
+    found = data.layout
+    if found is None:
+        low = address(data) & (WIDEST - 1)
+        found = data.layout = _number(data.__class__, data.shape, data.strides, data.dtype, low)
+    return found  # type: ignore[no-any-return]
+
+
+def alone(data: Any, shape: tuple[int, ...]) -> Any:
+    """An array that is the only one over its memory, row-major, in another shape."""
+    steps = _bytes(contiguous_strides(shape), data.itemsize)
+    return over_block(data.block, data.__class__, shape, data.dtype, steps)
 
 
 def block_of(data: DeviceArray) -> memory.Block:

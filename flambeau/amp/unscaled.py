@@ -9,12 +9,18 @@ import numpy as np
 
 from flambeau._runtime import choice
 from flambeau._runtime.cpu import address
+from flambeau._runtime.cuda.memory import Current
+from flambeau._tensor.device_array import DeviceArray
 from flambeau.autograd.history import bump
 
 
 def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_scale: Any) -> None:
     """Multiply gradients in place by a number; `found_inf` gets 1.0 where one of them is infinite
     or NaN."""
+    if _are_there(found_inf, inv_scale):
+        self = _on_device(self, found_inf, inv_scale)
+        if not self:
+            return
     inverse = np.float32(inv_scale.item())
     by_type: dict[Any, list[Any]] = {}
     for grad in self:
@@ -27,6 +33,14 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Any, found_inf: Any, inv_sc
 def _amp_update_scale_(self: Any, growth_tracker: Any, found_inf: Any, scale_growth_factor: float,
                        scale_backoff_factor: float, growth_interval: int) -> Any:  # fmt: skip
     """Shrink a scale where gradients were infinite; let it grow after so many good steps."""
+    if _are_there(self, found_inf) and growth_tracker._data.__class__ is self._data.__class__:
+        from flambeau._ops.cuda.optimizers import next_scale
+
+        next_scale(self._data, growth_tracker._data, found_inf._data, scale_growth_factor,
+                   scale_backoff_factor, growth_interval)  # fmt: skip
+        bump(self)
+        bump(growth_tracker)
+        return self
     if found_inf.item():
         self.fill_(_product(self, scale_backoff_factor))
         growth_tracker.fill_(0)
@@ -47,6 +61,37 @@ def _product(scale: Any, factor: float) -> float:
         return float(np.float32(scale.item() * factor))
 
 
+def _are_there(*numbers: Any) -> bool:
+    """Whether single numbers are float32 and lie on the current GPU."""
+    return all(
+        isinstance(number._data, DeviceArray) and number._data.dtype == FLOAT32
+        and number._data.size == 1 and number._data.place.index == Current.device
+        for number in numbers
+    )  # fmt: skip
+
+
+def _on_device(grads: list[Any], found_inf: Any, inv_scale: Any) -> list[Any]:
+    """Unscale gradients on their device, where `found_inf` and `inv_scale` lie, without asking for
+    a number; returns those that no kernel is for."""
+    from flambeau._ops.cuda import optimizers as kernels
+
+    by_type: dict[Any, list[Any]] = {}
+    rest = []
+    for grad in grads:
+        fits = isinstance(grad._data, DeviceArray) and kernels.suits(grad._data)
+        if fits and grad._data.place.index == Current.device:
+            by_type.setdefault(grad._data.dtype, []).append(grad)
+        else:
+            rest.append(grad)
+    for alike in by_type.values():
+        kernels.unscale([grad._data for grad in alike], inv_scale._data, found_inf._data)
+        for grad in alike:
+            bump(grad)
+        bump(found_inf)
+    return rest
+
+
+FLOAT32 = np.dtype(np.float32)
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 

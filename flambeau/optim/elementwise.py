@@ -39,7 +39,7 @@ class Planned(Optimizer, generic=True):
     """Names in `state` of what formulas do not see."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
-        self.plans: dict[int, Any] = {}
+        self.plans: dict[Any, Any] = {}
         super().__init__(params, defaults)
 
     def __setstate__(self, state: Group) -> None:
@@ -128,9 +128,10 @@ class Elementwise(Planned, generic=True):
         if scale.divisor is not None:
             divide(params, scale.divisor)
         if by_kernel:
-            params, states = fused.step(self, params, states, group)
             if on_devices.are_there(params, group):
                 params, states = on_devices.step(self, params, states, group)
+            if params:
+                params, states = fused.step(self, params, states, group)
         if not params:
             return
         known: dict[Any, Group] = {}

@@ -13,8 +13,10 @@ import numpy as np
 
 from flambeau._core import modes
 from flambeau._core.device import CPU, device, thread
+from flambeau._core.dtype import dtype
+from flambeau._core.layout import memory_format
 from flambeau._ops.cuda import generators, host, transfer
-from flambeau._ops.cuda.mismatch import check
+from flambeau._ops.cuda.mismatch import OF_THEIR_OWN, check
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
 from flambeau._ops.table.op import Op
@@ -25,7 +27,7 @@ from flambeau._runtime.cuda.memory import Current, On
 from flambeau._tensor import device_array
 from flambeau._tensor.device_array import DeviceArray
 from flambeau._tensor.sparse import SparseTensor
-from flambeau._tensor.tensor import Tensor, provides, wrap
+from flambeau._tensor.tensor import Tensor, new, provides
 from flambeau.autograd.history import bump, check_inplace, snapshot
 
 
@@ -41,11 +43,14 @@ def place_in(values: Any) -> device | None:
 class Way:
     """What is known of a row before it is called."""
 
-    __slots__ = ("is_made_of_rows", "is_pointwise", "is_view", "kernel", "lists", "make", "record")
+    __slots__ = ("is_made_of_rows", "is_pointwise", "is_view", "kernel", "lists", "make", "mixes",
+                 "record")  # fmt: skip
 
     def __init__(self, op: Op) -> None:
         self.is_made_of_rows = op.kind == "composite" and op.shape is None
         self.is_view, self.is_pointwise = op.kind == "view", op.kind == "pointwise"
+        self.mixes = self.is_pointwise and op.name not in OF_THEIR_OWN
+        """Whether single numbers of the host are numbers, whoever they belong to."""
         self.kernel = KERNELS.get(op.full_name)
         self.lists = op.schema.return_types[0].endswith("[]")
         self.make = tuple if self.lists else dispatch.result_type(op)
@@ -81,30 +86,70 @@ class Found:
     def argument(self, value: Any) -> Any:
         """An argument as kernels get it: arrays for tensors."""
         if isinstance(value, Tensor):
-            return value if isinstance(value, SparseTensor) else self.array(value)
+            if isinstance(value, SparseTensor):
+                return value
+            if value.__class__ is not Tensor and value._is_param:
+                TENSORS.add(value.__class__)
+            return self.array(value)
         if isinstance(value, (list, tuple)):
             return [self.argument(item) for item in value]
         return value
+
+
+PLAIN = frozenset((int, float, bool, type(None), str, complex, dtype, memory_format))
+"""Classes of arguments that kernels get as they are."""
+TENSORS = {Tensor}
+"""Classes of dense tensors that have been met."""
 
 
 def watch(
     op: Op, plain: Callable[..., Any], values: tuple[Any, ...], functional: bool | None
 ) -> Any:
     """A row's call with tensors on a GPU; NotImplemented where there are none."""
-    look = Found()
-    arrays = [look.array(value) if value.__class__ is Tensor else look.argument(value)
-              for value in values]  # fmt: skip
-    place = look.place or place_in(values)
+    arrays: list[Any] = []
+    place: Any = None
+    rare = learns = single = False
+    for value in values:
+        kind = value.__class__
+        if kind in TENSORS:
+            data = value._data
+            if value._requires_grad:
+                learns = True
+            if isinstance(data, DeviceArray):
+                if place is None:
+                    place = data.place
+                elif place is not data.place:
+                    rare = True
+                arrays.append(data)
+                continue
+            if data.__class__ is np.ndarray and not data.ndim:
+                single = True
+                arrays.append(data[()])
+                continue
+        elif kind in PLAIN:
+            arrays.append(value)
+            continue
+        elif (kind is list or kind is tuple) and PLAIN.issuperset(map(type, value)):
+            arrays.append(list(value))
+            continue
+        rare = True
+        break
+    way = WAYS.get(op)
+    if way is None:
+        way = WAYS[op] = Way(op)
+    if single and not way.mixes:
+        rare = True
+    if rare:
+        look = Found()
+        arrays = [look.argument(value) for value in values]
+        place, learns = look.place or place_in(values), look.learns
     if place is None:
         return NotImplemented
     if place.index != Current.device:
         with On(place.index or 0):
             return watch(op, plain, values, functional)
-    if look.mixed:
+    if rare and look.mixed:
         check(op, values, _name_of_place)
-    way = WAYS.get(op)
-    if way is None:
-        way = WAYS[op] = Way(op)
     if way.is_made_of_rows:
         return plain(*values)
     if way.is_view:
@@ -118,13 +163,21 @@ def watch(
         if not any(isinstance(part, Tensor) for part in results):
             return result
     elif found.__class__ is tuple:
-        results = [None if part is None else wrap(part) for part in found]
+        results = [None if part is None else _tensor(part) for part in found]
     else:
-        results = [wrap(found)]
-    if look.learns and modes.grad.enabled and way.record is not None:
+        results = [_tensor(found)]
+    if learns and way.record is not None and modes.grad.enabled:
         given = batching.as_recorded(op, values) if way.is_pointwise else values
         way.record(*given, *([tuple(results)] if way.lists else results))
     return way.make(results) if way.lists or len(results) > 1 else results[0]
+
+
+def _tensor(data: Any) -> Tensor:
+    result = new(Tensor)
+    result._data = data
+    if modes.grad.enabled is None:
+        result._inference = True
+    return result  # type: ignore[no-any-return]
 
 
 def _name_of_place(tensor: Tensor) -> str:
@@ -133,6 +186,8 @@ def _name_of_place(tensor: Tensor) -> str:
 
 def _views(result: Any, place: device) -> Any:
     """Some views come as plain arrays over the same memory; those without elements, over none."""
+    if result.__class__ is Tensor and isinstance(result._data, DeviceArray):
+        return result
     for part in result if isinstance(result, tuple) else (result,):
         data = part._data
         if data.__class__ is np.ndarray:

@@ -17,13 +17,11 @@ from flambeau._ops.table import pointwise as kind
 from flambeau._ops.table.op import Op
 from flambeau._ops.table.outputs import can_cast
 from flambeau._runtime import choice
-from flambeau._runtime.cpu import _HEADER as HEADER
-from flambeau._runtime.cpu import _word_at as word_at
-from flambeau._tensor.device_array import DeviceArray, empty
+from flambeau._runtime.cuda.memory import Block, Current
+from flambeau._tensor.device_array import DeviceArray, empty, layout_of
 from flambeau._tensor.tensor import wrap
 
 UNSIGNED = 1 << 64
-ndarray = np.ndarray
 
 
 class Call(NamedTuple):
@@ -37,6 +35,17 @@ class Call(NamedTuple):
     casts: tuple[Any, ...]
     as_given: bool
     """Whether the operands are the arguments."""
+
+
+class Write(NamedTuple):
+    """A launch that writes to the first argument, and lacks addresses and numbers alone."""
+
+    device: int
+    go: Any
+    blocks: int
+    given: list[int]
+    numbers: list[tuple[int, Any]]
+    rest: tuple[int, ...]
 
 
 class Row:
@@ -53,6 +62,7 @@ class Row:
         self.fusions: dict[Any, Fusion | None] = {}
         self.plans: dict[Any, tuple[Any, ...] | None] = {}
         self.calls: dict[Any, Call] = {}
+        self.writes: dict[Any, Write] = {}
         self.numbers_matter = bool(static_parameters(trace(op.body, self.names)))
 
     def __call__(self, *values: Any) -> Any:
@@ -60,9 +70,8 @@ class Row:
         # One look-up for everything about a call: scripts/gpu_check/kernels.py, "row alone".
         key: list[Any] = []
         for value in values:
-            if isinstance(value, ndarray):
-                key += (value.shape, value.strides, value.dtype.num, value.__class__,
-                        word_at(id(value) + HEADER).value & 15)  # fmt: skip
+            if isinstance(value, DeviceArray):
+                key.append(value.layout or layout_of(value))
             else:
                 key.append(value if self.numbers_matter else value.__class__)
         if self.factor is not None and len(values) > self.factor:
@@ -95,13 +104,48 @@ class Row:
 
     def write(self, *values: Any) -> Any:
         """The result in the memory of the first argument."""
+        target = values[0]
+        key: list[Any] = []
+        meeting = 1
+        for value in values:
+            if isinstance(value, DeviceArray):
+                key.append(value.layout or layout_of(value))
+                if value is not target and not are_apart(target, value):
+                    meeting = 2
+            else:
+                key.append(value if self.numbers_matter else value.__class__)
+                if isinstance(value, np.generic):
+                    key.append(value.dtype)
+        if self.factor is not None and len(values) > self.factor:
+            key.append(values[self.factor] != 1)
+        ready = self.writes.get(tuple(key)) if meeting == 1 else None
+        if ready is None or ready.device != Current.device:
+            return self._write(values, tuple(key) if meeting == 1 else None)
+        given = [values[k] for k in ready.given]
+        more = [number(values[k], cast) for k, cast in ready.numbers]
+        ready.go(Current.stream, ready.blocks, *given, target, *more, *ready.rest)
+        return None
+
+    def _write(self, values: tuple[Any, ...], key: Any) -> Any:
+        """The long way of `write`; with a key, the next call finds the launch by it."""
         found = self._settled(values)
         target = values[0]
         if found is None or found[0] != target.shape or not _takes(target, found[2]):
             return NotImplemented
-        _, _, _, fusion, casts, _ = found
+        _, _, _, fusion, casts, index = found
         operands = self._operands(values, casts)
-        return None if fusion.run(operands, (target,)) else NotImplemented
+        if not fusion.run(operands, (target,)):
+            return NotImplemented
+        plan = fusion.plan_of(operands, (target,), False)
+        if key is not None and plan is not None and plan.kernel is not None:
+            used = self._used(values)
+            if len(self.writes) >= kind.MOST_PLANS:
+                self.writes.clear()
+            given = [used[k] for k in plan.given]
+            numbers = [(used[k], casts[k]) for k in plan.numbers]
+            go = plan.kernel.devices[index]
+            self.writes[key] = Write(index, go, plan.blocks, given, numbers, plan.rest)
+        return None
 
     def _operands(self, values: tuple[Any, ...], casts: tuple[Any, ...]) -> list[Any]:
         """Arrays as they are, single numbers in the type that they enter in."""
@@ -212,6 +256,13 @@ def number(value: Any, cast: np.dtype[Any]) -> Any:
     return found if found < UNSIGNED >> 1 else found - UNSIGNED
 
 
+def are_apart(target: Any, other: Any) -> bool:
+    """Whether it is seen at once that two arrays share no memory: each is the first over its own
+    block."""
+    mine, others = target.base, other.base
+    return mine is not others and mine.__class__ is others.__class__ is Block
+
+
 def _takes(target: Any, dtype: np.dtype[Any]) -> bool:
     """Whether a result of a type may be written to an array."""
     if target.dtype == dtype:
@@ -232,6 +283,7 @@ def _forget() -> None:
     for row in ROWS.values():
         row.plans.clear()
         row.calls.clear()
+        row.writes.clear()
 
 
 dt.on_default_change.append(_forget)

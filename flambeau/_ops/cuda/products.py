@@ -28,6 +28,7 @@ from flambeau._runtime.cuda.libraries.matrices import Array, Product, arranged, 
 from flambeau._runtime.cuda.libraries.workspaces import capturing
 from flambeau._runtime.cuda.memory import Block, Current, running
 from flambeau._tensor import device_array
+from flambeau._tensor.device_array import layout_of
 
 FLOAT32 = np.dtype(np.float32)
 NAMES = {"f": "float32", "d": "float64", "e": "float16", "E": "bfloat16", "F": "complex64",
@@ -45,7 +46,7 @@ class Ready:
     """A product that was planned: where its result lies, and the library's plan. `plan` is None
     where nothing is multiplied: the result has no elements, or is a sum of none."""
 
-    __slots__ = ("dtype", "kind", "nbytes", "plan", "shape", "steps")
+    __slots__ = ("dtype", "kind", "make", "nbytes", "plan", "shape", "steps")
 
     def __init__(self, plan: Plan | None, out: Array, dtype: np.dtype[Any]) -> None:
         self.plan, self.shape, self.dtype = plan, out.shape, dtype
@@ -55,6 +56,7 @@ class Ready:
         if 0 not in out.shape:
             reach = sum([(n - 1) * step for n, step in zip(out.shape, self.steps, strict=True)])
             self.nbytes = reach + dtype.itemsize
+        self.make = device_array.maker_of(self.kind, self.shape, dtype, self.steps)
 
 
 PLANS: dict[Any, Any] = {}
@@ -91,11 +93,10 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
     low = (at_left | at_right | at_added | at_bias) & 255
     if tf32 is None:
         tf32 = letter in "fF" and allows_tf32()
-    key = (letter, right.dtype.char, left.shape, left.strides, right.shape, right.strides, turned,
-           epilogue, low & -low, tf32, Current.device, Determinism.enabled,
-           None if added is None else (added.shape, added.strides, added.dtype.char),
-           HALVES.get(letter) in precision.Precision.wide_reductions, widened,
-           strides)  # fmt: skip
+    key = (left.layout or layout_of(left), right.layout or layout_of(right), turned, epilogue,
+           low & -low, tf32, Determinism.enabled, None if added is None else layout_of(added),
+           letter in HALVES and HALVES[letter] in precision.Precision.wide_reductions, widened,
+           strides, Current.device)  # fmt: skip
     ready = PLANS.get(key, PLANS)
     if ready is PLANS:
         ready = PLANS[key] = _planned(
@@ -105,11 +106,13 @@ def multiply(left: Any, right: Any, added: Any = None, alpha: complex = 1, beta:
         return _copied(left, right, added, alpha, beta, turned=turned, epilogue=epilogue,
                        bias=bias, aux=aux, tf32=tf32, widened=widened, strides=strides)  # fmt: skip
     block = Block(ready.nbytes, Current.device)
-    out = device_array.over_block(block, ready.kind, ready.shape, ready.dtype, ready.steps)
-    if ready.plan is not None:
+    if ready.plan is None:
+        out = device_array.over_block(block, ready.kind, ready.shape, ready.dtype, ready.steps)
+    else:
+        out = ready.make(block, block.address)
         ready.plan.run(at_left, at_right, block.address, at_added, alpha, beta, at_bias,
                        0 if aux is None else address(aux))  # fmt: skip
-    elif out.size:
+    if ready.plan is None and out.size:
         return NotImplemented if added is not None or bias is not None else zeroed(out)
     return out
 
@@ -520,4 +523,4 @@ def column_sums(data: Any, wide: bool = False) -> Any:
         return zeroed(device_array.empty((data.shape[1],), (1,), kind, Current.device))
     row = ones(len(data), data.dtype)[None, :]
     result = multiply(row, data, tf32=False, widened=wide)
-    return result if result is NotImplemented else result[0]
+    return result if result is NotImplemented else device_array.alone(result, result.shape[1:])

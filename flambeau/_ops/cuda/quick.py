@@ -14,28 +14,28 @@ from flambeau._core import modes
 from flambeau._ops.cuda.mismatch import OF_THEIR_OWN
 from flambeau._ops.cuda.pointwise import number, row_of
 from flambeau._ops.table import pointwise as kind
-from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda.memory import Block, Current
-from flambeau._tensor.device_array import DeviceArray, class_of, empty, over_block
+from flambeau._tensor.device_array import DeviceArray, class_of, empty, layout_of, maker_of
 from flambeau._tensor.tensor import Tensor, new, provides
 
 NUMBERS = frozenset((int, float, bool))
 MOST = 1024
-WIDE = 16
-"""Bytes of the widest access: new memory begins at a multiple of it."""
 
 
 class Ready:
     """A launch that lacks addresses and numbers alone."""
 
-    __slots__ = ("blocks", "casts", "dtype", "given", "go", "kind", "nbytes", "numbers",
-                 "place", "rest", "shape", "steps")  # fmt: skip
+    __slots__ = ("blocks", "casts", "go", "is_plain", "make", "nbytes", "numbers", "pick", "place",
+                 "rest")  # fmt: skip
 
-    def __init__(self, found: tuple[Any, ...], plan: Any, out: Any) -> None:
-        self.shape, _, self.dtype, _, self.casts, self.place = found
+    def __init__(self, found: tuple[Any, ...], plan: Any, out: Any, places: list[int]) -> None:
+        shape, _, dtype, _, self.casts, self.place = found
         self.go, self.blocks, self.rest = plan.kernel.devices[self.place], plan.blocks, plan.rest
-        self.given, self.numbers = plan.given, plan.numbers
-        self.nbytes, self.steps, self.kind = out.block.nbytes, out.strides, class_of(self.place)
+        self.pick = [places[k] for k in plan.given]
+        self.is_plain = self.pick == list(range(len(places))) and not plan.numbers
+        self.numbers = [(places[k], self.casts[k]) for k in plan.numbers]
+        self.nbytes = out.block.nbytes
+        self.make = maker_of(class_of(self.place), shape, dtype, out.strides)
 
 
 class Quick:
@@ -64,10 +64,7 @@ class Quick:
             except AttributeError:
                 return NotImplemented
             if isinstance(data, DeviceArray):
-                key += (data.shape, data.strides, data.dtype.num, data.__class__)
-                base: Any = data.base
-                if base is not None and base.__class__ is not memoryview:
-                    key.append(_low_bits(data))
+                key.append(data.layout or layout_of(data))
             elif data.__class__ is np.ndarray and not data.ndim:
                 data = data[()]
                 key.append((data.dtype, data) if place in fixed else data.dtype)
@@ -107,20 +104,19 @@ class Quick:
             return NotImplemented
         plan = fusion.plans.get((0, *fusion._key(operands, (out,))))
         if plan is not None and plan.kernel is not None:
-            self.ready[key] = Ready(found, plan, out)
+            self.ready[key] = Ready(found, plan, out, self.places)
         return self._finish(values, out)
 
     def _launched(self, ready: Ready, arrays: list[Any]) -> Any:
-        out = over_block(Block(ready.nbytes, ready.place), ready.kind, ready.shape, ready.dtype,
-                         ready.steps)  # fmt: skip
-        casts = ready.casts
-        places = self.places
-        listed = [arrays[places[k]] for k in ready.given]
-        more = ready.numbers
-        if more:
-            more = [_number(arrays[places[k]], casts[k]) for k in more]
-        ready.go(Current.stream, ready.blocks, *listed, out, *more, *ready.rest)
-        return out
+        block = Block(ready.nbytes, ready.place)
+        at = block.address
+        if ready.is_plain:
+            ready.go(Current.stream, ready.blocks, *arrays, at, *ready.rest)
+        else:
+            more = [_number(arrays[place], cast) for place, cast in ready.numbers]
+            ready.go(Current.stream, ready.blocks, *[arrays[k] for k in ready.pick], at, *more,
+                     *ready.rest)  # fmt: skip
+        return ready.make(block, at)
 
     def _finish(self, values: tuple[Any, ...], data: Any) -> Any:
         """The tensor, recorded where that is asked for."""
@@ -147,10 +143,6 @@ class Quick:
         element = kind.compute_dtype(path.op, operands)
         recorded = kind.as_tensors(path.op, list(values), element)
         path.recorder.call(*recorded, *self.rest, result)
-
-
-def _low_bits(data: Any) -> int:
-    return address(data) % WIDE
 
 
 def _plain(value: Any) -> bool:

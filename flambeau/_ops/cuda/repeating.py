@@ -11,20 +11,28 @@ holds for functions that look at shapes, strides, types and numbers alone, alloc
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Callable
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flambeau._core import settings
-from flambeau._runtime.cpu import _HEADER as HEADER
-from flambeau._runtime.cpu import _word_at as word_at
+from flambeau._core.settings import Determinism
 from flambeau._runtime.cpu import address
 from flambeau._runtime.cuda import launch
 from flambeau._runtime.cuda.memory import Block, Current
 from flambeau._tensor import device_array
-from flambeau._tensor.device_array import DeviceArray, class_of, over_block
+from flambeau._tensor.device_array import (
+    WIDEST,
+    DeviceArray,
+    class_of,
+    layout_of,
+    maker_of,
+    over_block,
+)
 
 MOST = 512
 """Layouts of arguments that are kept of an operator."""
@@ -47,6 +55,8 @@ class Result(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     steps: tuple[int, ...]
+    make: Any
+    """What makes it, where it is dense: it is the first array over its part of the memory."""
 
 
 class Recording:
@@ -69,11 +79,11 @@ class Recording:
             block = room.block
             if block.address <= start < block.address + max(block.nbytes, 1):
                 return len(self.arrays) + number, start - block.address
-        for number, given in enumerate(self.arrays):
-            low, high = device_array.extent(given)
-            if address(given) - low <= start < address(given) + max(high, 1):
-                return number, start - address(given)
-        return None
+        starts = [address(given) for given in self.arrays]
+        if start in starts:
+            return starts.index(start), 0
+        found = [number for number, given in enumerate(self.arrays) if _holds(given, start)]
+        return (found[0], start - starts[found[0]]) if len(found) == 1 else None
 
     def allocated(self, array: Any) -> None:
         """Keep new memory, if this thread asked for it; it stays as long as this."""
@@ -93,13 +103,31 @@ class Recording:
         self.launches.append((kernel, blocks, tuple(found)))
 
 
+def _holds(array: Any, place: int) -> bool:
+    """Whether an address lies among the elements of an array."""
+    low, high = device_array.extent(array)
+    return address(array) - low <= place < address(array) + max(high, 1)  # type: ignore[no-any-return]
+
+
 class Script(NamedTuple):
-    """A call without its addresses."""
+    """A call without its addresses.
+
+    What launches are given lies in one list: the call's arrays, the addresses of the memory that it
+    allocates, addresses within one of these, and numbers. `launches`: the function, and what picks
+    its arguments out of the list.
+    """
 
     rooms: tuple[Room, ...]
-    launches: tuple[tuple[Any, int, tuple[Any, ...]], ...]
+    inner: tuple[tuple[int, int], ...]
+    constants: list[Any]
+    launches: tuple[tuple[Any, Any], ...]
     results: Any
     device: int
+
+
+NUMBERS = frozenset((int, float, bool, type(None), str, complex))
+"""Classes of arguments that say all that a call depends on."""
+INTEGERS = frozenset((int,))
 
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,14 +136,33 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
-        key, arrays = _key(values)
-        if key is None or Recording.now is not None:
+        if Recording.now is not None:
             return function(*values)
-        script = scripts.get(key, scripts)
+        arrays: list[Any] = []
+        key: list[Any] = [Determinism.enabled]
+        for value in values:
+            if isinstance(value, DeviceArray):
+                key.append(value.layout or layout_of(value))
+                arrays.append(value)
+            elif value.__class__ in NUMBERS:
+                key.append(value.__class__)
+                key.append(value)
+            elif value.__class__ is list and INTEGERS.issuperset(map(type, value)):
+                key += value
+                key.append(len(value))
+            elif not _describe(value, key, arrays):
+                return function(*values)
+        if len(arrays) > 1:
+            key.append(arrays[0] is arrays[1] or (len(arrays) > TWO and _same(arrays)))
+        found = tuple(key)
+        try:
+            script = scripts.get(found, scripts)
+        except TypeError:
+            return function(*values)
         if script is scripts:
             if len(scripts) >= MOST:
                 scripts.clear()
-            result, scripts[key] = _first(function, values, arrays)
+            result, scripts[found] = _first(function, values, arrays)
             return result
         if script is None or script.device != Current.device:  # type: ignore[union-attr]
             return function(*values)
@@ -124,37 +171,27 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _key(values: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """What a call depends on, and its arrays; None for what cannot be told."""
-    key: list[Any] = [settings.are_deterministic_algorithms_enabled()]
-    arrays: list[Any] = []
-    if not _describe(values, key, arrays):
-        return None, arrays
-    starts = [word_at(id(array) + HEADER).value for array in arrays]
-    key += [start & 15 for start in starts]
-    if len(set(starts)) < len(starts):
-        key.append(tuple(map(starts.index, starts)))
-    found = tuple(key)
-    try:
-        hash(found)
-    except TypeError:
-        return None, arrays
-    return found, arrays
+TWO = 2
 
 
-def _describe(values: Any, key: list[Any], arrays: list[Any]) -> bool:
-    for value in values:
-        if isinstance(value, DeviceArray):
-            key += (value.shape, value.strides, value.dtype.num, value.__class__)
-            arrays.append(value)
-        elif isinstance(value, (list, tuple)):
-            key.append(len(value))
-            if not _describe(value, key, arrays):
-                return False
-        elif isinstance(value, (np.ndarray, np.generic)):
-            return False
-        else:
-            key += (value.__class__, value)
+def _same(arrays: list[Any]) -> Any:
+    """Which arrays are one and the same."""
+    numbers = [id(array) for array in arrays]
+    return len(set(numbers)) < len(numbers) and tuple(map(numbers.index, numbers))
+
+
+def _describe(value: Any, key: list[Any], arrays: list[Any]) -> bool:
+    """Say what a call depends on; False where that cannot be told."""
+    if isinstance(value, DeviceArray):
+        key.append(layout_of(value))
+        arrays.append(value)
+    elif isinstance(value, (list, tuple)):
+        key.append(len(value))
+        return all(_describe(part, key, arrays) for part in value)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        return False
+    else:
+        key += (value.__class__, value)
     return True
 
 
@@ -170,12 +207,43 @@ def _first(function: Any, values: Any, arrays: list[Any]) -> tuple[Any, Script |
 
 def _script(recording: Recording, result: Any) -> Script | None:
     results = _results(recording, result)
-    if not recording.is_whole or results is None or not recording.arrays:
+    arrays = recording.arrays
+    if not recording.is_whole or results is None or not arrays:
+        return None
+    if not _are_disjoint(results):
+        return None
+    if not _are_apart(arrays) or any(not room.block.address for room in recording.rooms):
         return None
     rooms = tuple(Room(room.block.nbytes, room.shape, room.dtype, room.strides)
                   for room in recording.rooms)  # fmt: skip
-    index = recording.arrays[0].place.index
-    return Script(rooms, tuple(recording.launches), results, index)
+    index = arrays[0].place.index
+    inner: list[tuple[int, int]] = []
+    constants: list[Any] = []
+    first = len(arrays) + len(rooms)
+    for _, _, arguments in recording.launches:
+        inner += [(value, more) for at, value, more in arguments if at and more]
+    shifted = {place: first + k for k, place in enumerate(inner)}
+    launches = []
+    for kernel, blocks, arguments in recording.launches:
+        begin = taken = first + len(inner) + len(constants)
+        constants.append(blocks)
+        places = [begin]
+        for at, value, more in arguments:
+            if at:
+                places.append(shifted[value, more] if more else value)
+                continue
+            taken += 1
+            constants.append(value)
+            places.append(taken)
+        launches.append((kernel.devices[index], itemgetter(*places)))
+    return Script(rooms, tuple(inner), constants, tuple(launches), results, index)
+
+
+def _are_apart(arrays: list[Any]) -> bool:
+    """Whether different arrays begin at different places: it is known then which of them a launch
+    was given."""
+    different = {id(array): address(array) for array in arrays}
+    return len(set(different.values())) == len(different)
 
 
 def _results(recording: Recording, result: Any) -> Any:
@@ -192,31 +260,50 @@ def _results(recording: Recording, result: Any) -> Any:
     place = recording.place(result)
     if place is None or place[0] < len(recording.arrays):
         return None
+    own = not place[1] % WIDEST and sum(device_array.extent(result)) == result.nbytes
+    make = None
+    if own:
+        make = maker_of(result.__class__, result.shape, result.dtype, result.strides)
     return Result(place[0] - len(recording.arrays), place[1], result.shape, result.dtype,
-                  result.strides)  # fmt: skip
+                  result.strides, make)  # fmt: skip
+
+
+def _are_disjoint(results: Any) -> bool:
+    """Whether no two results lie in the same bytes."""
+    found = [part for part in (results if results.__class__ is list else [results])
+             if isinstance(part, Result)]  # fmt: skip
+    spans = sorted((part.room, part.offset, part.offset + _bytes(part)) for part in found)
+    return all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(spans))
+
+
+def _bytes(result: Result) -> int:
+    return math.prod(result.shape) * result.dtype.itemsize
 
 
 def _again(script: Script, arrays: list[Any]) -> Any:
-    device = script.device
-    kind = class_of(device)
-    starts = [word_at(id(array) + HEADER).value for array in arrays]
-    blocks = [Block(room.nbytes, device) for room in script.rooms]
-    starts += [block.address for block in blocks]
-    for kernel, count, arguments in script.launches:
-        kernel(count, *[starts[value] + more if at else value for at, value, more in arguments])
-    results = script.results
+    rooms, inner, constants, launches, results, device = script
+    blocks = [Block(room.nbytes, device) for room in rooms]
+    given = arrays + [block.address for block in blocks]
+    if inner:
+        given += [(start if start.__class__ is int else address(start)) + more
+                  for start, more in [(given[place], more) for place, more in inner]]  # fmt: skip
+    given += constants
+    stream = Current.stream
+    for go, pick in launches:
+        go(stream, *pick(given))
     if results.__class__ is list:
-        return tuple([None if part == () else _array(part, script, blocks, kind, arrays)
+        return tuple([None if part == () else _array(part, script, blocks, arrays)
                       for part in results])  # fmt: skip
-    return _array(results, script, blocks, kind, arrays)
+    return _array(results, script, blocks, arrays)
 
 
-def _array(result: Any, script: Script, blocks: list[Any], kind: Any, arrays: list[Any]) -> Any:
+def _array(result: Any, script: Script, blocks: list[Any], arrays: list[Any]) -> Any:
     if result.__class__ is int:
         return arrays[result]
-    block, room = blocks[result.room], script.rooms[result.room]
-    same = (result.offset, result.shape, result.dtype, result.steps) == (0, *room[1:])
-    if same:
-        return over_block(block, kind, result.shape, result.dtype, result.steps)
+    block = blocks[result.room]
+    make = result.make
+    if make is not None:
+        return make(block, block.address + result.offset)
+    kind = class_of(script.device)
     whole = over_block(block, kind, (block.nbytes,), np.dtype(np.uint8), (1,))
     return np.ndarray.__new__(kind, result.shape, result.dtype, whole, result.offset, result.steps)

@@ -37,8 +37,12 @@ LARGE_SEGMENT = 20 * MIB
 OWN_SEGMENT = 10 * MIB
 """Requests from this size on get a segment of their own."""
 SEGMENT_GRAIN = 2 * MIB
-OFTEN = 16
+OFTEN = 4
 """A size that is asked for more often gets a bin."""
+SPARE = 4
+"""The part of all memory that `Allocator.spare` may be."""
+TOO_LARGE = 2
+"""How many times as large as a request a piece is that had better wait for its own size."""
 NOBODY = 2
 """References to a list that only a dict has, and the call that counts them."""
 
@@ -91,6 +95,8 @@ class Arena:
         watches: these join their neighbours with the next request that finds no bin."""
         self.asked: dict[int, int] = {}
         """How often a size was asked for since the cache was last emptied."""
+        self.joins = 0
+        """How often a request was served by joining all pieces."""
         self.holes: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         """Of the small pool, and of the large one: size and address, sorted."""
 
@@ -110,16 +116,26 @@ class Arena:
 
     def offer(self, size: int) -> None:
         """Make holes for a request of what waits for no size of its own, and of the piece in a bin
-        that fits better than all holes; the others go on waiting."""
+        that fits better than all holes; the others go on waiting. Where pieces are joined again
+        and again, one that is much too large goes on waiting, too."""
         while self.rare:
             self.allocator.make_hole(self.rare.pop())
-        waiting = [(have, addresses) for have, addresses in self.bins.items() if addresses]
         holes, small = self.holes[is_small(size)], is_small(size)
         place = bisect_left(holes, (size, 0))
-        fits = [have for have, addresses in waiting
-                if have * GRAIN >= size and self.is_small_at(addresses[0]) == small]  # fmt: skip
-        if fits and (place == len(holes) or min(fits) * GRAIN < holes[place][0]):
+        least = holes[place][0] if place < len(holes) else sys.maxsize
+        if self.is_restless:
+            least = min(least, TOO_LARGE * size)
+        fits = [have for have, addresses in self.bins.items()
+                if addresses and size <= have * GRAIN < least
+                and self.is_small_at(addresses[0]) == small]  # fmt: skip
+        if fits:
             self.allocator.make_hole(heappop(self.bins[min(fits)]))
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether a loop seems to have blocks that only fit when pieces are joined every time: to
+        cut them anew takes longer than all else that it asks for."""
+        return self.joins > OFTEN and self.pool is None
 
     def is_often(self, grains: int) -> bool:
         """Count a request, and say whether its size gets a bin."""
@@ -169,6 +185,8 @@ class Allocator:
         self.limit = int(self.fraction * self.total)
         self.keeps = settings.caches()
         self.requests = 0
+        self.spare = 0
+        """Bytes of segments that joined pieces would have saved."""
         self.watchers: list[Any] = []
 
     # ---- taking
@@ -187,8 +205,7 @@ class Allocator:
         arena.offer(size)
         piece = arena.best(size)
         if piece is None:  # pieces that wait for requests of their own size stay whole till now
-            arena.join()
-            piece = arena.best(size) or self.grow(arena, size, nbytes)
+            piece = self.more(arena, size, nbytes)
         count, nbytes_split = (-1, -piece.size) if piece.is_split else (0, 0)
         rest = piece.size - size
         if self.is_cut(piece, size, rest):
@@ -196,6 +213,27 @@ class Allocator:
             count, nbytes_split = count + 1, nbytes_split + rest
         self.statistics.count_split(piece.segment.small, count, nbytes_split)
         return piece
+
+    def more(self, arena: Arena, size: int, nbytes: int) -> Piece:
+        """A piece where no hole is large enough: of joined pieces, else of a new segment. Where
+        pieces are joined again and again a segment comes first, as long as these are few bytes
+        beside those that there are."""
+        if arena.is_restless and self.has_spare(segment_size(size)):
+            address = self.ask(segment_size(size))
+            if address is not None:
+                self.spare += segment_size(size)
+                return self.segment(arena, address, size)
+        arena.join()
+        piece = arena.best(size)
+        if piece is None:
+            return self.grow(arena, size, nbytes)
+        arena.joins += 1
+        return piece
+
+    def has_spare(self, nbytes: int) -> bool:
+        """Whether a segment may be asked for that joined pieces would save."""
+        part = max(self.statistics.now("reserved_bytes") // SPARE, LARGE_SEGMENT)
+        return self.spare + nbytes <= part
 
     def rounded(self, nbytes: int) -> int:
         """The size of a block for a request."""
@@ -279,6 +317,11 @@ class Allocator:
             from flambeau._runtime.cuda.out_of_memory import report
 
             raise report(self, nbytes, wanted)
+        return self.segment(arena, address, size)
+
+    def segment(self, arena: Arena, address: int, size: int) -> Piece:
+        """New memory of the driver, for a request of a size, as one piece."""
+        wanted = segment_size(size)
         segment = Segment(arena, address, wanted, is_small(size))
         segment.piece = self.pieces[address] = Piece(segment, address, wanted)
         self.segments[address] = segment

@@ -27,6 +27,7 @@ LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_
 COUNTED = ("segment", "reserved_bytes", "inactive_split", "inactive_split_bytes")
 """What is counted when it happens, one row each after those of the log."""
 LOGGED_ROWS, ACTIVE_ROWS = slice(0, 3), slice(3, 5)
+SPLIT_ROWS = slice(7, 9)
 ROWS = {name: row for row, name in enumerate((*LOGGED, *COUNTED))}
 EVENTS = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc",
           "num_device_free")  # fmt: skip
@@ -50,6 +51,8 @@ class Statistics:
         self.peak = np.zeros(shape, np.int64)
         self.allocated = np.zeros(shape, np.int64)
         self.freed = np.zeros(shape, np.int64)
+        self.splits: list[tuple[bool, int, int]] = []
+        """Changes of how many holes are parts of segments, and of their bytes, in either pool."""
         self.events = dict.fromkeys(EVENTS, 0)
 
     def code(self, nbytes: int, size: int) -> int:
@@ -66,7 +69,9 @@ class Statistics:
         return self.odd_sizes[odd] if odd else (code + GRAIN - 1) // GRAIN * GRAIN
 
     def settle(self) -> None:
-        """Count what the log holds, and empty it."""
+        """Count what the logs hold, and empty them."""
+        if self.splits:
+            self._settle_splits()
         count = len(self.log)
         if not count:
             return
@@ -92,6 +97,24 @@ class Statistics:
             by_pool = taken[0][found], taken[1][found], taken[0][found] - taken[1][found]
             self.allocated[rows] += np.stack(by_pool, axis=1)
             self.freed[rows] += np.stack(by_pool, axis=1)
+
+    def _settle_splits(self) -> None:
+        """The same for holes that are parts of segments."""
+        listed = np.array(self.splits, np.int64)
+        self.splits.clear()
+        small, amounts = listed[:, :1], listed[:, 1:].T
+        small = amounts * small.T
+        large = amounts - small
+        rising = np.maximum(amounts, 0)
+        taken = (
+            rising.sum(axis=1),
+            np.maximum(large, 0).sum(axis=1),
+            np.maximum(small, 0).sum(axis=1),
+        )
+        for pool, changes in enumerate((amounts, large, small)):
+            self._count(SPLIT_ROWS, pool, changes.cumsum(axis=1))
+        self.allocated[SPLIT_ROWS] += np.stack(taken, axis=1)
+        self.freed[SPLIT_ROWS] += np.stack(taken, axis=1)
 
     def _count(self, rows: slice, pool: int, running: np.ndarray) -> None:
         """Follow running sums of changes."""
@@ -124,10 +147,10 @@ class Statistics:
 
     def count_split(self, small: bool, count: int, nbytes: int) -> None:
         """So many more holes are parts of segments, of so many bytes."""
-        if count:
-            self.change("inactive_split", small, count)
-        if nbytes:
-            self.change("inactive_split_bytes", small, nbytes)
+        if count or nbytes:
+            self.splits.append((small, count, nbytes))
+            if len(self.splits) > LONG:
+                self._settle_splits()
 
     def reset_peaks(self) -> None:
         """Let the peaks begin again at what is in use now."""

@@ -19,8 +19,9 @@ from flambeau._runtime.cuda.driver import Driver
 FASTCALL = 0x80  # METH_FASTCALL: called with an array of its arguments and their number
 BYTES = bytes.__basicsize__ - 1
 """Where the contents of a bytes object begin."""
-RECORD = struct.Struct("QQQ")
-"""The address of cuLaunchKernel, the kernel's function, threads of a block."""
+RECORD = struct.Struct("QQQQ")
+"""The address of cuLaunchKernel, the kernel's function, threads of a block, and what is called with
+a status that is not 0."""
 KEPT: list[Any] = []
 """What must live as long as the functions do."""
 READ = {
@@ -45,12 +46,28 @@ array:
   ret i64 %found
 }}
 """
+REFUSING = (
+    "  %said = sext i32 %code to i64",
+    "  %result = call ptr @PyLong_FromLong(i64 %said)",
+    "  %refused = icmp ne i32 %code, 0",
+    "  br i1 %refused, label %tell, label %done",
+    "tell:",
+    "  %at3 = getelementptr i64, ptr %record, i64 3",
+    "  %teller = load ptr, ptr %at3",
+    "  %told = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr %result, "
+    "ptr null)",
+    "  ret ptr %told",
+    "done:",
+    "  ret ptr %result",
+)
+"""The end of a function: a status that is not 0 goes to what raises an error."""
 DECLARATIONS = """
 @PyLong_Type = external global i8
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyErr_Occurred()
 declare ptr @PyLong_FromLong(i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 """
 
 
@@ -90,9 +107,7 @@ def source(letters: str) -> str:
         "  %stream = inttoptr i64 %got0 to ptr",
         "  %code = call i32 %entry(ptr %function, i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, "
         "i32 1, i32 0, ptr %stream, ptr %places, ptr null)",
-        "  %said = sext i32 %code to i64",
-        "  %result = call ptr @PyLong_FromLong(i64 %said)",
-        "  ret ptr %result",
+        *REFUSING,
         "}",
     ]
     return DECLARATIONS + ADDRESS + "\n".join(lines) + "\n"
@@ -116,7 +131,7 @@ class MethodDef(ctypes.Structure):
 
 
 def builtin(letters: str, record: bytes) -> Any:
-    """A builtin function (stream, blocks, *arguments) -> what cuLaunchKernel returns."""
+    """A builtin function (stream, blocks, *arguments) that calls cuLaunchKernel."""
     definition = MethodDef(b"launch", code(letters), FASTCALL, b"")
     KEPT.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
@@ -135,11 +150,9 @@ def launch_address(driver: Driver) -> int:
 
 def made(driver: Any, entry: int, letters: str, function: int, threads: int) -> Any:
     """The launching function of a kernel; raises CudaError where the driver refuses."""
-    call = builtin(letters, RECORD.pack(entry, function, threads))
 
-    def go(*words: Any) -> None:
-        status = call(*words)
-        if status:
-            raise driver.error(status)
+    def refused(status: int) -> None:
+        raise driver.error(status)
 
-    return go
+    KEPT.append(refused)
+    return builtin(letters, RECORD.pack(entry, function, threads, id(refused)))

@@ -130,6 +130,9 @@ def gradients(dtype: Any, t: dict[str, Any]) -> None:
     parameter = torch.nn.Parameter(t["g"])
     parameter.grad = torch.empty_like(t["g"])
     noted("adamw", torch.optim.AdamW([parameter]).step)
+    scale, found = (torch.empty((), device="cuda") for _ in range(2))
+    unscale = torch.amp.unscaled._amp_foreach_non_finite_check_and_unscale_
+    noted("unscale", lambda: unscale([parameter.grad], found, scale))
 
 
 def main() -> None:

@@ -35,14 +35,18 @@ def seen(letters: str, *arguments: Any) -> tuple[list[Any], Any]:
 
     entry = LAUNCH(launch)
     address = ctypes.cast(entry, ctypes.c_void_p).value or 0
-    call = trampoline.builtin(letters, trampoline.RECORD.pack(address, 0x1234, 256))
-    return found, call(*arguments)
+    told: list[int] = []
+    tell = told.append
+    record = trampoline.RECORD.pack(address, 0x1234, 256, id(tell))
+    call = trampoline.builtin(letters, record)
+    call(*arguments)
+    return found, told
 
 
 def test_a_launch_reads_arrays_and_numbers() -> None:
     x, y = np.zeros(3), np.zeros(3).view(Array)
-    found, status = seen("QQQqd", 5, 17, x, y, 99, -3, 2.5)
-    assert status == 7
+    found, told = seen("QQQqd", 5, 17, x, y, 99, -3, 2.5)
+    assert told == [7]
     slots = [x.ctypes.data, y.ctypes.data, 99, -3, 2.5]
     assert found == [(0x1234, (17, 1, 1, 256, 1, 1, 0), 5, slots)]
 
@@ -54,3 +58,15 @@ def test_what_is_no_number_raises() -> None:
 
 def test_no_arguments() -> None:
     assert seen("", 0, 3)[0] == [(0x1234, (3, 1, 1, 256, 1, 1, 0), None, [])]
+
+
+def test_what_the_driver_refuses_is_its_error() -> None:
+    class Refusing:
+        def error(self, status: int) -> Exception:
+            return OSError(f"status {status}")
+
+    entry = LAUNCH(lambda *given: 3)
+    address = ctypes.cast(entry, ctypes.c_void_p).value or 0
+    call = trampoline.made(Refusing(), address, "q", 0, 1)
+    with pytest.raises(OSError, match="status 3"):
+        call(0, 1, 2)

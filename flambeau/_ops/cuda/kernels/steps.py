@@ -61,3 +61,45 @@ def step_many(table: pointer(i64), row_length: i64, n0: A, n1: A, n2: A, n3: A, 
             for K in unroll(len(KEPT) + 1):
                 if K < len(NEW):
                     store(TARGETS[K] + j, T(NEW[K]), align=WIDTH * T.size)
+
+
+@native
+def unscale_many(table: pointer(i64), row_length: i64, inverse: pointer(f32), found: pointer(f32),
+                 T: static, A: static, V: static, THREADS: static):  # fmt: skip
+    """Multiply all gradients of a table by a number; `found` becomes 1 if one was infinite or nan.
+
+    `g - g` is 0, or nan where g is not finite: the sum of these differences tells.
+    """
+    row = table + block() * row_length
+    count = row[0]
+    grad = at_address(T, row[1])
+    factor = A(inverse[0])
+    whole = count // V * V
+    for first, last, WIDTH in ((thread() * V, whole, V), (whole + thread(), count, 1)):
+        differences = splat(A(0), WIDTH)
+        for j in range(first, last, THREADS * WIDTH):
+            g = A(load(grad + j, WIDTH, align=WIDTH * T.size))
+            differences = differences + (g - g)
+            store(grad + j, T(g * factor), align=WIDTH * T.size)
+        if is_nan(reduce_add(differences)):
+            found[0] = f32(1)
+
+
+@native
+def next_scale(scale: pointer(f32), tracker: pointer(i32), found: pointer(f32), growth: f64,
+               backoff: f64, interval: i64):  # fmt: skip
+    """The scale of losses after a step: smaller if gradients were not finite, larger after so many
+    good steps, as long as it is finite itself."""
+    if thread() == 0:
+        if found[0] != 0:
+            scale[0] = f32(f64(scale[0]) * backoff)
+            tracker[0] = i32(0)
+        else:
+            good = i64(tracker[0]) + 1
+            if good == interval:
+                grown = f32(f64(scale[0]) * growth)
+                if grown - grown == 0:
+                    scale[0] = grown
+                tracker[0] = i32(0)
+            else:
+                tracker[0] = i32(good)
