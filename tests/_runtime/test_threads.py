@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -172,23 +173,16 @@ print(count() - before)
 def test_a_small_job_wakes_no_more_threads_than_it_has_tasks():
     torch.set_num_threads(6)
     assert ran_once(12)
-    time.sleep(0.05)
-    asleep = switches()
-    for _ in range(5):
-        assert ran_once(2)
-        time.sleep(0.01)
-    woken = [name for name, count in switches().items() if count != asleep[name]]
-    assert len(woken) <= 2  # the thread that runs the test, and one of the pool
-
-
-def switches() -> dict[str, int]:
-    """How often each of the process's threads has gone to sleep."""
-    found = {}
-    for task in Path("/proc/self/task").iterdir():
-        for line in (task / "status").read_text().splitlines():
-            if line.startswith("voluntary"):
-                found[task.name] = int(line.split()[1])
-    return found
+    pool = threads.Shared.pool
+    assert isinstance(pool, threads.NativePool)
+    words = (ctypes.c_int64 * layout.WORDS).from_address(pool.state)
+    end = time.monotonic() + 60
+    while words[layout.SLEEPING] < pool.started and time.monotonic() < end:
+        time.sleep(0.001)
+    assert words[layout.SLEEPING] == pool.started >= 5
+    assert ran_once(2)
+    assert words[layout.ROUSED] >> 32 == words[layout.NEXT] >> 32
+    assert words[layout.ROUSED] & 0xFFFFFFFF == 2  # the first that nobody has thought of
 
 
 LATE = """
