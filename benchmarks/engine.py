@@ -1,16 +1,17 @@
 """The CPU engine beside torch: one table for all that it promises.
 
-Usage: python benchmarks/engine.py [patterns of group or case names] [--rounds N] [--keep-memory]
+Usage: python benchmarks/engine.py [patterns of group or case names] [--rounds N] [--threads N]
+                                   [--keep-memory]
 
-Each side runs in a process of its own, both with all threads, in alternating rounds; both must
-compute the same. A side's steps follow each other without a pause, as in training: some that are
-not measured, in which the other side's threads stop looking for work, then those that are. The
-times are medians of the rounds; the ratio is the median of each round's torch time over
-flambeau's: above 1, flambeau is faster. Rounds are short, so that both sides of one see the machine
-in the same state: what a virtual machine calls two cores may be two threads of one core for
-seconds, which halves every figure of both. Of models a side runs a second at a time, and how many
-cores it kept busy is shown. With `--keep-memory` torch runs with a
-glibc that keeps freed memory, which spares it page faults.
+Each side runs in a process of its own, both with all threads (or N), in alternating rounds; both
+must compute the same. A side's steps follow each other without a pause, as in training: some that
+are not measured, in which the other side's threads stop looking for work, then those that are.
+The times are medians of the rounds; the ratio is the median of each round's torch time over
+flambeau's: above 1, flambeau is faster. Rounds are short, so that both sides of one see the
+machine in the same state: what a virtual machine calls two cores may be two threads of one core
+for seconds, which halves every figure of both. Of models a side runs a second at a time, and how
+many cores it kept busy is shown. With `--keep-memory` torch runs with a glibc that keeps freed
+memory, which spares it page faults.
 """
 
 from __future__ import annotations
@@ -62,6 +63,11 @@ def serve(package: str) -> None:
             torch.manual_seed(0)
             step = workloads.GROUPS[request["group"]](torch)[request["case"]]()
             reply = {"check": _digest(step())}
+        elif request["do"] == "threads":
+            torch.set_num_threads(request["count"])
+            reply = {"threads": torch.get_num_threads()}
+        elif request["do"] == "quickest":
+            reply = {"seconds": _quickest(step, request["seconds"])}
         else:
             reply = _timed(step, request["count"])
         print(json.dumps(reply), file=replies, flush=True)
@@ -92,6 +98,21 @@ def _timed(step: Any, count: int) -> dict[str, Any]:
     }
 
 
+def _quickest(step: Any, seconds: float) -> float:
+    """The shortest of many steps, after some that are not measured."""
+    lead = time.perf_counter() + LEAD / 2
+    step()
+    while time.perf_counter() < lead:
+        step()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 2 or time.perf_counter() < end:  # noqa: PLR2004
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def _busy_seconds() -> float:
     """The time that all threads of this process have used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -116,6 +137,11 @@ class Side:
         if not line:
             raise RuntimeError(f"a side ended at {request}")
         return json.loads(line)
+
+    def use(self, threads: int) -> None:
+        """Set the number of threads; 0 leaves it."""
+        if threads:
+            self.ask(do="threads", count=threads)
 
     def close(self) -> None:
         """End the process."""
@@ -177,6 +203,8 @@ def table(group: str, options: argparse.Namespace) -> list[float]:
     # Models get a process each, so that a peak of memory is their own.
     for names_together in [[n] for n in wanted] if group == "models" else [wanted]:
         sides = [Side("torch", environment), Side("flambeau", {})]
+        for side in sides:
+            side.use(options.threads)
         for name in names_together:
             found = measured(sides, group, name, options.rounds)
             ratios.append(found["ratio"])
@@ -213,6 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", help="regular expressions that choose")
     parser.add_argument("--rounds", type=int, default=15, help="of models at most a third")
+    parser.add_argument("--threads", type=int, default=0, help="of both sides")
     parser.add_argument("--keep-memory", action="store_true", help="a glibc that keeps memory")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -75,17 +75,16 @@ def vector_features() -> list[str]:
     return [name for name in VECTOR_FEATURES if name in present]
 
 
-def usable_processors() -> int:
-    """Processors that this process may run on, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def threads() -> str:
-    """Processors, and what the environment asks of NumPy's BLAS."""
+    """Processors, how many of them work gets threads for, and what the environment asks of NumPy's
+    BLAS."""
+    from ._core import processors
+
+    found = [f"{len(processors.allowed())} processors"]
+    if processors.usable() < len(processors.allowed()):
+        found.append(f"{processors.usable()} used")
     wishes = [f"{name}={os.environ[name]}" for name in THREAD_VARIABLES if name in os.environ]
-    return ", ".join([f"{usable_processors()} processors", *wishes])
+    return ", ".join([*found, *wishes])
 
 
 def engine() -> str:

@@ -15,26 +15,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flambeau._core import processors
+
 has_lapack = True  # NumPy carries one
 has_spectral = True
 has_mkl = False
 has_openmp = False
 
 
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _wished_threads() -> int:
-    """The first number in MKL_NUM_THREADS, else in OMP_NUM_THREADS, else the processors that this
-    process may use."""
+    """The first number in MKL_NUM_THREADS, else in OMP_NUM_THREADS, else the cores that this
+    process may keep busy."""
     for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         first = os.environ.get(name, "").partition(",")[0].strip()
         if first.isdigit() and int(first) > 0:
             return int(first)
-    return _processors()
+    return processors.usable()
 
 
 class Threads:
@@ -81,7 +77,8 @@ def _checked_count(name: str, count: Any) -> int:
 def get_num_threads() -> int:
     """How many threads one operator may use, as `set_num_threads` was told.
 
-    Until then it is MKL_NUM_THREADS or OMP_NUM_THREADS, or else the number of processors.
+    Until then it is MKL_NUM_THREADS or OMP_NUM_THREADS, or else the number of cores that this
+    process may keep busy (`_core/processors.py`).
     """
     return Threads.inside or _number_of_thread()
 
@@ -114,8 +111,8 @@ def _keep(count: int) -> None:
 
 def get_num_interop_threads() -> int:
     """How many forks may run at a time, as `set_num_interop_threads` was told; until then as many
-    as there are processors."""
-    return _processors() if Threads.between is None else Threads.between
+    as there are cores to keep busy."""
+    return processors.usable() if Threads.between is None else Threads.between
 
 
 def set_num_interop_threads(count: int) -> None:

@@ -3,6 +3,12 @@
 A job is a kernel, its packed arguments and a number of tasks. One word holds the job's ticket and
 its next task; a thread takes a task by counting that word up, so a thread that comes late finds
 another ticket or no task and takes nothing, and nobody waits for a thread that has nothing to do.
+While a job is being written down the ticket is odd: what a thread has read of a job is one job's if
+it can take a task of it.
+
+Who begins a job wakes two sleeping threads, and each of those two more, before the first task; one
+more before each further task, as long as tasks are left. So the last of n threads is woken after
+some log2(n) wake-ups, and a job that is over soon wakes few.
 """
 
 from __future__ import annotations
@@ -30,25 +36,28 @@ from flambeau._compiler.language import (
 from flambeau._compiler.native import native
 
 # The state, in words of 64 bits; what different threads write lies in different cache lines.
-NEXT = 0  # ticket << 32 | next task
+NEXT = 0  # ticket << 32 | next task; tickets are even, odd ones of jobs that are not ready
 DONE = 8  # tasks done
 BUSY = 16  # whether a job is under way
-SLEEPING = 24  # how many threads sleep that the next job may need
+SLEEPING = 24  # how many threads sleep
 FUNCTION, ARGUMENTS, TASKS, LIMIT = 32, 33, 34, 35  # the job; how many threads may take part
-SPIN = 36  # nanoseconds that a thread waits for more work before it sleeps
-FLOATS = 37  # how the job's caller treats denormal numbers: its register MXCSR
-THREADS = 40  # the place of the thread that began last
-MUTEX, CONDITION = 48, 64  # pthread's, with room to spare
-WORDS = 96
+FLOATS = 36  # how the job's caller treats denormal numbers: its register MXCSR
+PLACES = 37  # where the threads' places begin
+ROUSED = 40  # ticket << 32 | the first thread that nobody has thought of waking
+WORDS = 48
 
 # A thread's place, in words of 64 bits: what it is told when it begins, and what it tells.
-STATE, NUMBER = 0, 1
+STATE, NUMBER = 0, 1  # numbers count from 1; 0 is who begins the job
 HANDLE = 2  # pthread's name of it
-BEFORE = 3  # the place of the thread that began before it, or 0
-ASLEEP = 4  # whether it sleeps
-AWAY = 5  # 1 + the processor that it was kept from, or 0
-PLACE = 8
+ASLEEP = 3  # whether it sleeps
+AWAY = 4  # 1 + the processor that it was kept from, or 0
+SPIN = 5  # nanoseconds that it looks for more work before it sleeps
+MUTEX, CONDITION = 8, 16  # pthread's, with room to spare
+PLACE = 24
+MOST = 1024  # threads of a pool
 
+TICKETS = 0x7FFFFFFE
+BRANCHES = 2  # threads that each one wakes before it begins
 ROUNDS = 256  # looks (of some 20 ns) between two looks at the clock
 X86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
 FLUSH_RESULTS, FLUSH_OPERANDS = 0x8000, 0x40  # bits of MXCSR: FTZ and DAZ
@@ -119,39 +128,50 @@ def now():
 
 
 @native
-def ticket_of(state):
-    """The number of the latest job."""
-    return atomic_load(state + NEXT) >> 32
+def offered(state, place, seen):
+    """The ticket of a job that a thread may join, other than the one it has seen; else 0."""
+    ticket = atomic_load(state + NEXT) >> 32
+    joins = (ticket != seen) & (ticket & 1 == 0) & (place[NUMBER] < atomic_load(state + LIMIT))
+    return select(joins, ticket, i64(0))
 
 
 @native
 def take(state, ticket):
     """Run tasks of a job until none is left."""
+    set_floats(state[FLOATS])
     function = state[FUNCTION]
     arguments = state[ARGUMENTS]
     tasks = state[TASKS]
+    limit = state[LIMIT]
+    wakes = i64(BRANCHES)
     while True:
         word = atomic_load(state + NEXT)
         task = word & 0xFFFFFFFF
         if (word >> 32 != ticket) | (task >= tasks):
             break
         if compare_exchange(state + NEXT, word, word + 1):
+            if task + 1 < tasks:
+                rouse(state, ticket, limit, wakes)
+                wakes = i64(1)
             call_address(function, cast(pointer(i8), arguments), task, tasks)
             atomic_add(state + DONE, 1)
 
 
 @native
-def spin(state, seen):
-    """Look out for a new job for a while. The core is not left to others meanwhile: they would keep
-    it for milliseconds, and the jobs of that time would run without this thread."""
-    end = now() + atomic_load(state + SPIN)
+def spin(state, place, seen):
+    """Look out for a job for a while: its ticket, or 0. The core is not left to others meanwhile:
+    they would keep it for milliseconds, and the jobs of that time would run without this thread."""
+    end = now() + place[SPIN]
     rounds = 0
-    while ticket_of(state) == seen:
+    ticket = offered(state, place, seen)
+    while ticket == 0:
         pause()
         rounds += 1
         if rounds & (ROUNDS - 1) == 0:
             if now() > end:
                 break
+        ticket = offered(state, place, seen)
+    return ticket
 
 
 @native
@@ -188,48 +208,58 @@ def be_anywhere(place):
 
 @native
 def sleep(state, place, seen):
-    """Wait without using the processor until there is a new job that this thread may join.
+    """Wait without using the processor, unless there is a job by now that this thread may join.
 
-    A thread that the limit leaves out is not counted as sleeping: it costs no job a wake-up.
-    Who sleeps counts itself first and looks then; who hands out a job does the reverse.
+    Who sleeps says so first and looks then; who hands out a job does the reverse.
     """
-    external("pthread_mutex_lock", i32, state + MUTEX)
-    waiting = True
-    while waiting:
-        counted = i64(place[NUMBER] < atomic_load(state + LIMIT))
-        atomic_add(state + SLEEPING, counted)
-        if (ticket_of(state) != seen) & (place[NUMBER] < atomic_load(state + LIMIT)):
-            waiting = False
-        else:
-            be_anywhere(place)
-            place[ASLEEP] = 1
-            external("pthread_cond_wait", i32, state + CONDITION, state + MUTEX)
-            place[ASLEEP] = 0
-        atomic_add(state + SLEEPING, -counted)
-    external("pthread_mutex_unlock", i32, state + MUTEX)
+    external("pthread_mutex_lock", i32, place + MUTEX)
+    place[ASLEEP] = 1
+    atomic_add(state + SLEEPING, 1)
+    atomic_add(state + NEXT, 0)  # what is read from here on is not older than that
+    if offered(state, place, seen) == 0:
+        be_anywhere(place)
+        while place[ASLEEP] != 0:
+            external("pthread_cond_wait", i32, place + CONDITION, place + MUTEX)
+    place[ASLEEP] = 0
+    atomic_add(state + SLEEPING, -1)
+    external("pthread_mutex_unlock", i32, place + MUTEX)
     be_anywhere(place)
 
 
 @native
-def wake(state):
-    """Wake those that sleep.
+def wake(place):
+    """Wake a thread if it sleeps: whether it did (0 or 1).
 
     Systems begin a woken thread on the processor of the one that woke it, above all in virtual
     machines, whose idle processors look taken. It would wait there behind that thread, for a dozen
-    milliseconds before the system moves it: threads are kept from this processor first.
+    milliseconds before the system moves it: it is kept from this processor first.
     """
-    external("pthread_mutex_lock", i32, state + MUTEX)
-    if PLACED:
-        here = processor()
-        other = state[THREADS]
-        while other != 0:
-            place = words(other)
-            joins = (place[ASLEEP] != 0) & (place[NUMBER] < atomic_load(state + LIMIT))
-            if joins & (place[AWAY] == 0):
-                place[AWAY] = (1 + here) * allow(place[HANDLE], here, 0)
-            other = place[BEFORE]
-    external("pthread_cond_broadcast", i32, state + CONDITION)
-    external("pthread_mutex_unlock", i32, state + MUTEX)
+    woken = i64(0)
+    if atomic_load(place + ASLEEP) != 0:
+        external("pthread_mutex_lock", i32, place + MUTEX)
+        if place[ASLEEP] != 0:
+            woken = i64(1)
+            if PLACED:
+                here = processor()
+                if place[AWAY] == 0:
+                    place[AWAY] = (1 + here) * allow(place[HANDLE], here, 0)
+            place[ASLEEP] = 0
+            external("pthread_cond_signal", i32, place + CONDITION)
+        external("pthread_mutex_unlock", i32, place + MUTEX)
+    return woken
+
+
+@native
+def rouse(state, ticket, limit, most):
+    """Wake up to `most` of a job's threads that sleep, each of them thought of by one thread."""
+    woken = i64(0)
+    while woken < most:
+        word = atomic_load(state + ROUSED)
+        number = word & 0xFFFFFFFF
+        if (word >> 32 != ticket) | (number >= limit):
+            break
+        if compare_exchange(state + ROUSED, word, word + 1):
+            woken += wake(words(state[PLACES] + (number - 1) * (8 * PLACE)))
 
 
 @native
@@ -237,20 +267,15 @@ def pool_worker(address: i64):
     """The life of a thread: wait for a ticket, take part, wait again."""
     place = words(address)
     state = words(place[STATE])
-    external("pthread_mutex_lock", i32, state + MUTEX)
     place[HANDLE] = external("pthread_self", i64)
-    place[BEFORE] = state[THREADS]
-    state[THREADS] = address
-    external("pthread_mutex_unlock", i32, state + MUTEX)
     seen = i64(0)
     while True:
-        if place[NUMBER] < atomic_load(state + LIMIT):
-            spin(state, seen)
-        if (ticket_of(state) == seen) | (place[NUMBER] >= atomic_load(state + LIMIT)):
+        ticket = spin(state, place, seen)
+        if ticket != 0:
+            seen = ticket
+            take(state, ticket)
+        else:
             sleep(state, place, seen)
-        seen = ticket_of(state)
-        set_floats(state[FLOATS])
-        take(state, seen)
 
 
 @native
@@ -261,8 +286,9 @@ def pool_run(place: i64, function: i64, arguments: i64, jobs: i64, limit: i64):
         for task in range(jobs):
             call_address(function, cast(pointer(i8), arguments), task, jobs)
     else:
-        ticket = ((state[NEXT] >> 32) + 1) & 0x7FFFFFFF
-        before = state[LIMIT]
+        ticket = (state[NEXT] >> 32) & TICKETS
+        atomic_exchange(state + NEXT, (ticket + 1) << 32)
+        ticket = (ticket + 2) & TICKETS
         state[FUNCTION] = function
         state[ARGUMENTS] = arguments
         state[TASKS] = jobs
@@ -270,8 +296,8 @@ def pool_run(place: i64, function: i64, arguments: i64, jobs: i64, limit: i64):
         atomic_store(state + LIMIT, limit)
         atomic_store(state + DONE, 0)
         atomic_exchange(state + NEXT, ticket << 32)
-        if (atomic_add(state + SLEEPING, 0) > 0) | (limit > before):
-            wake(state)
+        if atomic_add(state + SLEEPING, 0) > 0:
+            atomic_store(state + ROUSED, (ticket << 32) + 1)
         take(state, ticket)
         wait_for(state + DONE, jobs)
         atomic_store(state + BUSY, 0)

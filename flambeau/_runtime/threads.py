@@ -14,20 +14,22 @@ import signal
 import threading
 from typing import Any
 
-from flambeau._core import settings
+from flambeau._core import processors, settings
 from flambeau._runtime import pool_kernels as layout
 
 SPIN = 1_000_000
 """Nanoseconds that a thread waits for more work before it sleeps: longer than the way from one
 operator to the next, short enough not to be noticed."""
+CROWDED = 50_000
+"""The same for threads beyond the number of processors: who waits keeps another from working."""
 
 
-def _kept(kind: Any, *values: int) -> int:
-    """The address of memory that is never freed: threads look at theirs until the process is gone,
-    also while the interpreter takes its modules apart."""
-    memory = kind(*values)
+def _lines(words: int) -> int:
+    """The address of zeros, whole cache lines, that are never freed: threads look at theirs until
+    the process is gone, also while the interpreter takes its modules apart."""
+    memory = (ctypes.c_char * (8 * words + 64))()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
-    return ctypes.addressof(memory)
+    return (ctypes.addressof(memory) + 63) // 64 * 64
 
 
 class NativePool:
@@ -37,11 +39,11 @@ class NativePool:
         from flambeau._runtime import engine
 
         code = engine.functions((layout.pool_run, layout.pool_worker))
-        self.state = (_kept(ctypes.c_char * (8 * layout.WORDS + 64)) + 63) // 64 * 64
-        (ctypes.c_int64 * layout.WORDS).from_address(self.state)[layout.SPIN] = SPIN
+        self.state = _lines(layout.WORDS)
+        self.places = _lines(layout.PLACE * layout.MOST)  # pages that nobody touches cost nothing
+        words = (ctypes.c_int64 * layout.WORDS).from_address(self.state)
+        words[layout.PLACES] = self.places
         self.library = ctypes.CDLL(None)
-        self.library.pthread_mutex_init(ctypes.c_void_p(self.state + 8 * layout.MUTEX), None)
-        self.library.pthread_cond_init(ctypes.c_void_p(self.state + 8 * layout.CONDITION), None)
         self.life = ctypes.c_void_p(code["pool_worker"])
         self.started = 0
         number = ctypes.c_int64
@@ -49,6 +51,7 @@ class NativePool:
 
     def run(self, kernel: Any, packed: bytes, tasks: int, limit: int) -> None:
         """Run a kernel's tasks with up to `limit` threads."""
+        limit = min(limit, tasks, layout.MOST)
         if self.started < limit - 1:
             self.grow(limit - 1)
         self.work(self.state, kernel.address, contents(packed), tasks, limit)
@@ -56,17 +59,26 @@ class NativePool:
     def grow(self, wanted: int) -> None:
         """Start threads until there are `wanted`; signals stay with Python's own threads."""
         with Shared.lock:
+            cores = processors.usable()
             masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             try:
-                while self.started < wanted and self._start(self.started + 1):
+                while self.started < wanted and self._start(
+                    self.started + 1, SPIN if self.started + 1 < cores else CROWDED
+                ):
                     self.started += 1
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             # Where the system allows no more threads, the work is done with fewer.
             self.started = max(self.started, wanted)
 
-    def _start(self, number: int) -> bool:
-        place = _kept(ctypes.c_int64 * layout.PLACE, self.state, number)
+    def _start(self, number: int, spin: int) -> bool:
+        place = self.places + 8 * layout.PLACE * (number - 1)
+        words = (ctypes.c_int64 * layout.PLACE).from_address(place)
+        words[layout.STATE], words[layout.NUMBER] = self.state, number
+        words[layout.SPIN] = spin
+        for name, lock in (("mutex", layout.MUTEX), ("cond", layout.CONDITION)):
+            begin = getattr(self.library, f"pthread_{name}_init")
+            begin(ctypes.c_void_p(place + 8 * lock), None)
         thread = ctypes.c_void_p()
         failed = self.library.pthread_create(
             ctypes.byref(thread), None, self.life, ctypes.c_void_p(place)
@@ -137,9 +149,9 @@ def the_pool() -> NativePool | PythonPool:
         return Shared.pool
 
 
-def run(kernel: Any, packed: bytes, tasks: int) -> None:
-    """Run a kernel's tasks over the pool's threads and the caller."""
-    limit = settings.get_num_threads()
+def run(kernel: Any, packed: bytes, tasks: int, worth: int = layout.MOST) -> None:
+    """Run a kernel's tasks over the pool's threads and the caller, `worth` threads at most."""
+    limit = min(settings.get_num_threads(), worth)
     if limit == 1:
         for task in range(tasks):
             kernel.entry(packed, task, tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._compiler.native import from_source
+from flambeau._runtime import pool_kernels as layout
 from flambeau._runtime import threads
 from flambeau._runtime.launch import kernel
 
@@ -168,6 +170,51 @@ print(count() - before)
     assert run_python(code) == "0\n2\n2\n"
 
 
+def test_a_small_job_wakes_no_more_threads_than_it_has_tasks():
+    torch.set_num_threads(6)
+    assert ran_once(12)
+    pool = threads.Shared.pool
+    assert isinstance(pool, threads.NativePool)
+    words = (ctypes.c_int64 * layout.WORDS).from_address(pool.state)
+    end = time.monotonic() + 60
+    while words[layout.SLEEPING] < pool.started and time.monotonic() < end:
+        time.sleep(0.001)
+    assert words[layout.SLEEPING] == pool.started >= 5
+    assert ran_once(2)
+    assert words[layout.ROUSED] >> 32 == words[layout.NEXT] >> 32
+    assert words[layout.ROUSED] & 0xFFFFFFFF == 2  # the first that nobody has thought of
+
+
+LATE = """
+def late(state: pointer(i64), ticket: i64):
+    take(state, ticket)
+"""
+
+
+@pytest.mark.parametrize("ticket", [6, 8])
+def test_who_comes_late_takes_no_task_of_a_job_that_is_being_written_down(ticket: int):
+    """Ticket 6 is over, 8 is being written down: its tasks are known already, its kernel is not."""
+    words = np.zeros(layout.WORDS, np.int64)
+    words[layout.NEXT], words[layout.TASKS], words[layout.FUNCTION] = 7 << 32, 100, 0
+    found = {"offered": layout.offered, "take": layout.take}
+    words[layout.FLOATS] = 0x1F80  # as a process begins
+    place = np.zeros(layout.PLACE, np.int64)
+    words[layout.LIMIT], place[layout.NUMBER] = 4, 1
+    answer = np.zeros(1, np.int64)
+    offer = from_source("offer", OFFER, found)
+    kernel(offer)(words, place, 6, answer)
+    assert answer[0] == 0
+    kernel(from_source("late", LATE, found))(words, ticket)
+    assert words[layout.NEXT] == 7 << 32
+    assert words[layout.DONE] == 0
+
+
+OFFER = """
+def offer(state: pointer(i64), place: pointer(i64), seen: i64, answer: pointer(i64)):
+    answer[0] = offered(state, place, seen)
+"""
+
+
 def test_signals_stay_with_python():
     if not Path("/proc/self/task").exists():
         pytest.skip("no /proc")
@@ -191,6 +238,7 @@ from pathlib import Path
 import numpy as np
 import flambeau as torch
 from flambeau._compiler.native import from_source
+from flambeau._runtime import pool_kernels as layout
 from flambeau._runtime import threads
 from flambeau._runtime.launch import kernel
 torch.set_num_threads(3)
@@ -266,6 +314,11 @@ def test_no_more_threads_than_the_system_allows():
     pool = threads.NativePool()
 
     class Refuses:
+        def pthread_mutex_init(self, *arguments: object) -> int:
+            return 0
+
+        pthread_cond_init = pthread_mutex_init
+
         def pthread_create(self, *arguments: object) -> int:
             return 11  # EAGAIN
 

@@ -224,7 +224,7 @@ class Panels:
             if self.tasks == 1:
                 run.entry(packed, 0, 1)
             else:
-                threads.run(run, packed, self.tasks)
+                threads.run(run, packed, self.tasks, self.threads)
         give_back(panels)
 
     def _fits(self, left: np.ndarray) -> bool:

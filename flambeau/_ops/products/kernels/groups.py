@@ -18,7 +18,7 @@ from flambeau._compiler.language import *
 from flambeau._compiler.native import native
 from flambeau._ops.products.kernels.packing import halves, lower_lanes, upper_lanes, uppers
 
-PANELS = 8
+PANELS = 32
 """Panels that are packed side by side where columns follow each other: each k lies in another
 page."""
 

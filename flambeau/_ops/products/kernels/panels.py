@@ -156,35 +156,27 @@ def multiply_panels(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
     blocks of each of `matrices`, in two dims of batches, and each packs what it reads, into room
     that its task has in `panels`.
     """
-    if SHARED:
-        panels_b = panels + room_a
-        packed = cast(pointer(i64), panels_b + room_b)
-    units = shares + row_blocks * column_blocks if SHARED else matrices * row_blocks * column_blocks
+    packed = cast(pointer(i64), panels + (room_a + room_b))
     of_a = (rows + MR - 1) // MR
     of_b = (columns + NR - 1) // NR
-    if not SHARED:
-        room = panels + task * (room_a + room_b)
+    blocks = row_blocks * column_blocks
+    units = shares + blocks if SHARED else matrices * blocks
+    room = panels + (i64(0) if SHARED else task * (room_a + room_b))
     for unit in range(units * task // tasks, units * (task + 1) // tasks):
-        if SHARED:
-            if unit < shares:
-                pack_share(a, b, panels, panels_b, lies, a_row, a_step, b_step, b_column, rows,
-                           columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR,
-                           PANEL, W, CHUNK, not UNIT)  # fmt: skip
-                atomic_add(packed, 1)
-            else:
-                wait_for(packed, shares)
-                down = (unit - shares) % row_blocks
-                across = (unit - shares) // row_blocks
-                multiply_block(a, b, c, bias, other, panels, panels_b, lies, a_row, a_step, b_step,
-                               b_column, of_a * down // row_blocks, of_a * (down + 1) // row_blocks,
-                               of_b * across // column_blocks, of_b * (across + 1) // column_blocks,
-                               beside, rows, columns, depth, depth_blocks, other_row, alpha, beta,
-                               E, GROUP, FLIP, TILE, HOW, UNIT, BIAS, SCALED, OTHER, ACTIVATION,
-                               True, MR, NR, PANEL, W, CHUNK)  # fmt: skip
+        if unit < shares:
+            pack_share(a, b, panels, panels + room_a, lies, a_row, a_step, b_step, b_column, rows,
+                       columns, depth, depth_blocks, unit, shares, E, GROUP, FLIP, MR, NR, PANEL,
+                       W, CHUNK, not UNIT)  # fmt: skip
+            atomic_add(packed, 1)
         else:
-            j = unit % column_blocks
-            i = unit // column_blocks % row_blocks
-            matrix = unit // (column_blocks * row_blocks)
+            matrix = (unit - shares) // blocks
+            block = (unit - shares) % blocks
+            # Blocks that follow each other are below each other where all threads read B's panels
+            # (SHARED), and beside each other where each packs them.
+            i = block % row_blocks if SHARED else block // column_blocks
+            j = block // row_blocks if SHARED else block % column_blocks
+            if SHARED:
+                wait_for(packed, shares)
             outer = matrix // inner
             place = matrix % inner
             multiply_block(a + (outer * a_outer + place * a_inner),
@@ -194,5 +186,5 @@ def multiply_panels(a: pointer(S), b: pointer(S), c: pointer(O), bias: pointer(O
                            of_a * (i + 1) // row_blocks, of_b * j // column_blocks,
                            of_b * (j + 1) // column_blocks, beside, rows, columns, depth,
                            depth_blocks, other_row, alpha, beta, E, GROUP, FLIP, TILE, HOW, UNIT,
-                           BIAS, SCALED, OTHER, ACTIVATION, False, MR, NR, PANEL, W,
+                           BIAS, SCALED, OTHER, ACTIVATION, SHARED, MR, NR, PANEL, W,
                            CHUNK)  # fmt: skip
