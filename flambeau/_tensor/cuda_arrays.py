@@ -57,7 +57,7 @@ def over_foreign(array: np.ndarray, index: int) -> Tensor:
     """A tensor over memory of a device that an array names, which keeps its owner."""
     data: Any = np.ndarray.view(array, class_of(index))
     low, high = extent(data)
-    data.block = Foreign(address(data) + low, high - low, index)
+    data.held = Foreign(address(data) + low, high - low, index)
     return wrap(data)
 
 
