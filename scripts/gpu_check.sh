@@ -34,7 +34,7 @@ part driver 45 $package.driver --out "$out/driver.json"
 part kernels 75 $script/kernels.py --out "$out/kernels.json"
 part libraries 75 $package.libraries --out "$out/libraries.json"
 part training 90 $script/training.py --out "$out/training.json"
-part facts 40 python3 tests/cuda/emulated.py
+part facts 60 sh -c "python3 tests/cuda/emulated.py && python3 tests/cuda/emulated_determinism.py"
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
 part random 50 $script/random_streams.py --out "$out/random.json"
 part operators 90 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \

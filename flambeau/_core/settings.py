@@ -202,6 +202,12 @@ def alert_not_deterministic(name: str) -> None:
     raise RuntimeError(told.format(name))
 
 
+def alert_on_gpus(name: str, tensor: Any) -> None:
+    """The same for what depends on chance on GPUs alone."""
+    if Determinism.enabled and tensor.is_cuda:
+        alert_not_deterministic(name)
+
+
 def set_fill_uninitialized_memory(fill: bool) -> None:
     """Whether memory that nothing is written to is filled while determinism is asked for."""
     if not isinstance(fill, bool):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -37,9 +38,9 @@ def names() -> list[tuple[str, str]]:
     """The facts, read off the files: importing them would need the emulation."""
     found = []
     for program in PROGRAMS:
-        lines = (HERE / program).read_text(encoding="utf-8").splitlines()
-        facts = [line[4 : line.index("(")] for line in lines if line.startswith("def ")]
-        found += [(program, name) for name in facts if name not in ("message", "devices", "main")]
+        text = (HERE / program).read_text(encoding="utf-8")
+        facts = re.findall(r"^def (\w+)\(\) -> None:", text, re.MULTILINE)
+        found += [(program, name) for name in facts if name != "main"]
     return found
 
 

@@ -16,6 +16,7 @@ from flambeau._core.device import CPU, device, thread
 from flambeau._core.dtype import dtype
 from flambeau._core.layout import memory_format
 from flambeau._ops.cuda import generators, host, transfer
+from flambeau._ops.cuda.deterministic import alert_of
 from flambeau._ops.cuda.mismatch import OF_THEIR_OWN, check
 from flambeau._ops.cuda.table import KERNELS, WRITING
 from flambeau._ops.table import dispatch, pointwise
@@ -43,15 +44,15 @@ def place_in(values: Any) -> device | None:
 class Way:
     """What is known of a row before it is called."""
 
-    __slots__ = ("is_made_of_rows", "is_pointwise", "is_view", "kernel", "lists", "make", "mixes",
-                 "record")  # fmt: skip
+    __slots__ = ("alert", "is_made_of_rows", "is_pointwise", "is_view", "kernel", "lists", "make",
+                 "mixes", "record")  # fmt: skip
 
     def __init__(self, op: Op) -> None:
         self.is_made_of_rows = op.kind == "composite" and op.shape is None
         self.is_view, self.is_pointwise = op.kind == "view", op.kind == "pointwise"
         self.mixes = self.is_pointwise and op.name not in OF_THEIR_OWN
         """Whether single numbers of the host are numbers, whoever they belong to."""
-        self.kernel = KERNELS.get(op.full_name)
+        self.kernel, self.alert = KERNELS.get(op.full_name), alert_of(op.full_name)
         self.lists = op.schema.return_types[0].endswith("[]")
         self.make = tuple if self.lists else dispatch.result_type(op)
         self.record = batching.recorder(op).call if op.backward else None
@@ -63,12 +64,13 @@ WAYS: dict[Op, Way] = {}
 class Found:
     """What a look at the arguments of a call finds."""
 
-    __slots__ = ("learns", "mixed", "place")
+    __slots__ = ("learns", "mixed", "place", "sparse")
 
     def __init__(self) -> None:
         self.place: Any = None  # the first tensor's device that is none of the CPU's
         self.mixed = False  # whether others lie elsewhere
         self.learns = False
+        self.sparse = False  # whether there are sparse ones, which no kernel takes
 
     def array(self, tensor: Tensor) -> Any:
         """A tensor as kernels get it; a number for a single one of the host."""
@@ -87,6 +89,7 @@ class Found:
         """An argument as kernels get it: arrays for tensors."""
         if isinstance(value, Tensor):
             if isinstance(value, SparseTensor):
+                self.sparse = True
                 return value
             if value.__class__ is not Tensor and value._is_param:
                 TENSORS.add(value.__class__)
@@ -154,9 +157,12 @@ def watch(
         return plain(*values)
     if way.is_view:
         return _views(plain(*values), place)
+    if way.alert is not None:
+        way.alert(values)
     if functional is False:
         return _in_place(op, plain, values, arrays, place)
-    found = NotImplemented if way.kernel is None else way.kernel(*arrays)
+    none = way.kernel is None or (rare and look.sparse)
+    found = NotImplemented if none else way.kernel(*arrays)
     if found is NotImplemented:
         result = host.compute(op, plain, values, place)
         results = list(result) if isinstance(result, (tuple, list)) else [result]

@@ -13,7 +13,7 @@ FREE = frozenset("""
     expand_as view_as reshape_as result_type can_cast promote_types broadcast_tensors is_set_to
     is_same_size _pack_padded_sequence pack_padded_sequence tensor_split
     zeros_like ones_like empty_like full_like rand_like randn_like randint_like resize_as_
-    ctc_loss _ctc_loss _index_backward
+    ctc_loss _ctc_loss _ctc_loss_backward _index_backward
 """.split())  # fmt: skip
 """Operators that may get tensors of several devices: they copy, or ask for sizes alone."""
 

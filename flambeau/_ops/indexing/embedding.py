@@ -10,6 +10,7 @@ import numpy as np
 from flambeau._core import dtype as dt
 from flambeau._core import modes
 from flambeau._core.programs import EAGER
+from flambeau._core.settings import alert_on_gpus
 from flambeau._ops.indexing import launch as scatter
 from flambeau._ops.indexing.positions import in_range
 from flambeau._ops.launching.precision import narrow, widen
@@ -246,7 +247,8 @@ def _bag_gradients(grad: Any, weight: Any, indices: Any, per_sample_weights: Any
 
 def _max_gradient(grad: Any, weight: Any, sizes: Any, positions: Any) -> Any:
     """Each column of a bag goes to the row that its maximum came from."""
-    filled = wrap((sizes._data > 0)[:, None])
+    alert_on_gpus("embedding_bag_backward_cuda_max", grad)
+    filled = ops.unsqueeze(sizes > 0, 1)
     zeros = ops.zeros_like(weight)
     return ops.scatter_add(zeros, 0, positions.to(dt.int64), grad * filled)
 

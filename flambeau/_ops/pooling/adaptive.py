@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau._core import dtype as dt
 from flambeau._core.programs import EAGER
-from flambeau._core.settings import alert_not_deterministic
+from flambeau._core.settings import alert_not_deterministic, alert_on_gpus
 from flambeau._ops.elementwise.bounds import beside
 from flambeau._ops.images import planes
 from flambeau._ops.launching.memory_formats import in_format_of
@@ -139,6 +139,8 @@ alias("nn.functional.adaptive_avg_pool1d", "adaptive_avg_pool1d")
 def _filled(name: str, grad: Any) -> Any:
     """A gradient, unless it is empty."""
     adaptive_pool.refuse_empty(f"{name}_backward", "grad_output", [*grad._data.shape])
+    if name == "adaptive_max_pool2d":
+        alert_on_gpus("adaptive_max_pool2d_backward_cuda", grad)
     return grad
 
 
@@ -216,12 +218,15 @@ def _fractional_rows(spatial: int) -> None:
 
     ints = "three Ints" if spatial == 3 else "Ints"
 
+    def spread(grad: Any, self: Any, places: Any, shape: Any) -> Any:
+        alert_on_gpus(f"{name}_backward_cuda", grad)
+        return beside(ops._scatter_planes(grad, places, shape[-spatial:], False), self)
+
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
             function=False, nondifferentiable=("result1",), autocast="cpu=float32",
             constants={"random_samples": name}, backward={
-        "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
-            grad, result1, self_shape[-spatial:], False), self),
+        "self": lambda grad, self, result1, self_shape: spread(grad, self, result1, self_shape),
     })  # fmt: skip
     def pool(data: Array, kernel_size: Any, output_size: Any,
              random_samples: Array) -> tuple[Array, Array]:  # fmt: skip

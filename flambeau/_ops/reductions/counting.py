@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._core.device import thread
 from flambeau._core.dtype import NUMPY_HALVES
 from flambeau._ops.factories.ranges import spaced
 from flambeau._ops.reductions.sums import FLOAT64, INT64, finished, refuse, working_array, write
@@ -88,7 +89,8 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     min, max = real(min), real(max)
     if data.dtype.kind in "iu":
         _check_ends(data, min, max)
-    refuse(data, "float", "linspace_cpu" if data.dtype.kind == "b" else "histogram_cpu")
+    kinds = "float int" if thread.works_on else "float"  # on GPUs integers are counted, too
+    refuse(data, kinds, "linspace_cpu" if data.dtype.kind == "b" else "histogram_cpu")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = working_array(data).reshape(-1)

@@ -402,7 +402,7 @@ def resize_memory(target: Tensor, size: tuple[int, ...], strides: Sequence[int])
     _grow(storage, (start + count) * itemsize)
     flat = _elements(storage, data.dtype)
     if Determinism.fills:
-        flat[known:] = conspicuous(data.dtype)
+        wrap(flat[known:]).fill_(conspicuous(data.dtype))  # type: ignore[attr-defined]
     steps = tuple([step * itemsize for step in strides])
     target._data = strided(flat, size, steps, start * itemsize if count else 0)
 
