@@ -17,7 +17,8 @@ import flambeau as torch
 pytest.importorskip("llvmlite")  # which compiles the kernels' form for the CPU
 
 HERE = Path(__file__).parent
-PROGRAMS = ("emulated.py", "emulated_calls.py", "emulated_memory.py", "several.py")
+PROGRAMS = ("emulated.py", "emulated_calls.py", "emulated_determinism.py", "emulated_memory.py",
+            "several.py")  # fmt: skip
 DEVICES = {"several.py": "2"}
 """How many devices a program wants, where it is more than one."""
 
