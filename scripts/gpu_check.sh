@@ -28,13 +28,15 @@ part() { # name, seconds, command
 }
 
 named=$*
-wanted=${named:-driver kernels libraries training facts golden random operators products}
+wanted=${named:-driver kernels libraries training facts sanitizer golden random operators products}
 script="python3 scripts/gpu_check" package="python3 -m scripts.gpu_check"
 part driver 45 $package.driver --out "$out/driver.json"
 part kernels 75 $script/kernels.py --out "$out/kernels.json"
 part libraries 75 $package.libraries --out "$out/libraries.json"
 part training 90 $script/training.py --out "$out/training.json"
 part facts 60 sh -c "python3 tests/cuda/emulated.py && python3 tests/cuda/emulated_determinism.py"
+command -v compute-sanitizer >/dev/null && part sanitizer 60 compute-sanitizer --tool memcheck \
+    --error-exitcode 9 --log-file "$out/sanitizer.txt" $script/sanitized.py
 [ -n "$GOLDEN" ] && part golden 60 python3 -m flambeau run "$GOLDEN/golden.py" --check "$GOLDEN/golden.json"
 part random 50 $script/random_streams.py --out "$out/random.json"
 part operators 90 sh -c "cd conformance/opinfo && exec python3 opinfo.py --impl flambeau --devices \
