@@ -496,7 +496,7 @@ def captured_graphs_hold_all_of_it() -> None:
 FACTS = {
     name: value for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__
-    and name not in ("drawn", "same_on_both", "parts", "weights_of")
+    and name not in ("drawn", "same_on_both", "parts", "weights_of", "close", "Engines")
 }  # fmt: skip
 
 

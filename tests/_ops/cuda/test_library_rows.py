@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("library_rows.py")
-HELPERS = ("drawn", "same_on_both", "parts", "weights_of", "main", "error")
+HELPERS = ("drawn", "same_on_both", "parts", "weights_of", "main", "error", "close")
 
 
 def names() -> list[str]:
