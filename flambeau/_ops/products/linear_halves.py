@@ -85,11 +85,11 @@ def linear_of_halves_backward(input: np.ndarray, grad: np.ndarray, weight: np.nd
 
 
 def _suits(given: tuple[Any, ...], cast: tuple[Any, ...]) -> bool:
-    """Whether a call is one of these: on a GPU, outside of transforms, with parameters in float32
-    that learn."""
+    """Whether a call is one of these: on a GPU, with parameters in float32 that learn, where nobody
+    looks on who knows torch's operators alone."""
     input, weight, bias = given
     parameters = (weight,) if bias is None else (weight, bias)
-    if not modes.grad.enabled or not weight._requires_grad or modes.stacks.levels:
+    if not modes.grad.enabled or not weight._requires_grad or _watched():
         return False
     if bias is not None and bias._data.shape != weight._data.shape[:1]:
         return False
@@ -97,6 +97,12 @@ def _suits(given: tuple[Any, ...], cast: tuple[Any, ...]) -> bool:
     on_gpu = all(isinstance(one._data, DeviceArray) for one in (input, *parameters))
     halves = all(one._data.dtype.char in HALVES for one in cast if one is not None)
     return in_float32 and on_gpu and halves and input._data.dtype.char in f"f{HALVES}"
+
+
+def _watched() -> bool:
+    """Whether this thread is in a transform or a mode, as traces are."""
+    stacks = modes.stacks
+    return bool(stacks.levels or stacks.dispatch_modes or stacks.function_modes)
 
 
 for _name in ("", "_no_bias", "_nd", "_nd_no_bias"):
