@@ -61,7 +61,7 @@ def moduli(results: Any) -> Any:
 
 LINES: list[tuple[str, list[Any]]] = [
     # ---- pointwise, one tensor
-    ("""_conj_physical _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope
+    ("""_conj_physical _gelu _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope
      _sigmoid_slope _silu_slope _softplus_slope abs angle asinh atan ceil cos cosh deg2rad elu
      erf erfc exp exp2 expm1 floor frac hardshrink hardsigmoid hardswish hardtanh i0 leaky_relu mish
      neg nn.functional.log_sigmoid nn.functional.softplus rad2deg relu round sgn sigmoid sign silu
@@ -102,6 +102,7 @@ LINES: list[tuple[str, list[Any]]] = [
     ("_stepped _beside", [[R(2, 3), R(2, 3)], [R(2, 3), R(1, 3)]]),
     ("_binary_cross_entropy_slope", [[U(2, 3), U(2, 3)]]),
     ("_relu_grad", [[R(2, 3), N(R(2, 3))]]),
+    ("_gelu_grad", [[R(2, 3), R(2, 3)]]),
     ("_threshold_grad", [[R(2, 3), R(2, 3), 0.25]]),
     ("pow.Tensor_Tensor", [[P(2, 3), R(2, 3)], [P(2, 1), R(3)]]),
     ("igamma igammac", [[N(P(2, 3)), P(2, 3)]]),
@@ -462,7 +463,7 @@ linalg.linalg_householder_product
 )
 """Kernels and views that are checked with complex numbers too; pointwise rows say it themselves."""
 
-REAL_ONLY = frozenset(("_relu_grad", "_threshold_grad", "logaddexp", "_gelu_slope",
+REAL_ONLY = frozenset(("_relu_grad", "_threshold_grad", "logaddexp", "_gelu_grad",
                        "_gelu_tanh_slope", "_mish_slope", "_softplus_slope",
                        "_log_sigmoid_slope"))  # fmt: skip
 """Pointwise rows whose formulas are written for real numbers."""

@@ -275,21 +275,22 @@ def _density(x: Any) -> Any:
 @pointwise("_gelu(Tensor self) -> Tensor", node="GeluBackward0", dtypes="float", method=False,
            label="GeluKernelImpl", aten=lambda self: InAten("gelu", (self,)),
            saved_facts={"approximate": "none"}, backward={
-    "self": lambda grad, self: grad * ops._gelu_slope(self),
+    "self": lambda grad, self: ops._gelu_grad(grad, self),
 })  # fmt: skip
 def gelu_exact(self: Any) -> Any:
     """`x * Phi(x)`, Phi being the normal distribution function."""
     return self * 0.5 * (1 + E.erf(self * ROOT_HALF))
 
 
-@pointwise("_gelu_slope(Tensor self) -> Tensor", node="GeluBackwardBackward0", method=False,
-           inplace=False, backward={
-    "self": lambda grad, self: grad * ops.exp(self * self * -0.5)
+@pointwise("_gelu_grad(Tensor grad_output, Tensor self) -> Tensor", node="GeluBackwardBackward0",
+           method=False, inplace=False, backward={
+    "grad_output": lambda grad, self: ops._gelu_grad(grad, self),
+    "self": lambda grad, grad_output, self: grad * grad_output * ops.exp(self * self * -0.5)
     * ((2 - self * self) / math.sqrt(2 * math.pi)),
 })  # fmt: skip
-def gelu_slope(self: Any) -> Any:
-    """`Phi(x) + x * phi(x)`."""
-    return 0.5 * (1 + E.erf(self * ROOT_HALF)) + self * _density(self)
+def gelu_grad(grad_output: Any, self: Any) -> Any:
+    """The gradient times the slope, `Phi(x) + x * phi(x)`."""
+    return grad_output * (0.5 * (1 + E.erf(self * ROOT_HALF)) + self * _density(self))
 
 
 def _tanh_inner(x: Any) -> Any:

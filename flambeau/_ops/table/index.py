@@ -13,7 +13,7 @@ nn.functional.softshrink nn.functional.tanh nn.functional.threshold nn.functiona
 relu6_ rrelu_ selu_ threshold_
 """,
     "activations.pointwise": """
-_celu _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
+_celu _gelu _gelu_grad _gelu_tanh _gelu_tanh_slope _log_sigmoid_slope _mish_slope _prelu_kernel
 _relu_grad _rrelu_even _silu_slope _softplus_slope _threshold_grad celu elu glu hardshrink
 hardsigmoid hardswish hardtanh leaky_relu mish nn.functional.logsigmoid nn.functional.softplus
 nn.functional.softsign nn.functional.tanhshrink prelu relu rrelu rrelu_with_noise selu silu
@@ -565,7 +565,7 @@ ALIASES = {
 ELEMENTWISE = """
 _attention_open_weights _attention_slope _attention_weights _celu _clamp_both _clamp_both_tensors
 _clamp_high _clamp_high_tensor _clamp_low _clamp_low_tensor _complex _conj_physical _div_floor
-_div_trunc _gelu _gelu_slope _gelu_tanh _gelu_tanh_slope _kept_scaled _log_sigmoid_slope _logit
+_div_trunc _gelu _gelu_grad _gelu_tanh _gelu_tanh_slope _kept_scaled _log_sigmoid_slope _logit
 _logit_eps _mish_slope _polar _polygamma _prelu_kernel _relu_grad _rrelu_even _sigmoid_slope
 _silu_slope _softplus_slope _tanh_slope _threshold_grad abs acos acosh add addcdiv addcmul angle
 asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or
