@@ -59,6 +59,7 @@ def pinv_factors(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> tuple[
 @composite(
     "_linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, bool hermitian) -> Tensor",
     node="LinalgPinvBackward0",
+    saved_names={"A": "self"},
     function=False,
     constants={"atol": "linalg_pinv", "rtol": "linalg_pinv"},
     backward={"A": _pinv_backward},

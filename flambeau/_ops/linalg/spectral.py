@@ -111,6 +111,7 @@ def _with_diagonal(matrix: Any, diagonal: Any) -> Any:
     namespace="linalg",
     public="svd",
     out=True,
+    also_saved=("full_matrices",),
     backward={"A": _svd_backward},
 )
 def linalg_svd(a: np.ndarray, full_matrices: bool, driver: str | None) -> tuple[np.ndarray, ...]:
