@@ -389,3 +389,16 @@ def test_gradients_of_values_do_not_need_the_operand_or_different_values(
         return leaf.grad
 
     compare(gradient)
+
+
+@pytest.mark.parametrize("driver", [None, "gelsd", "gelsy", "gels"])
+@pytest.mark.parametrize("repeated", [(1, 5, 3), (5, 3), (2, 5, 3)])
+def test_ranks_are_of_matrices_not_of_right_sides(
+    driver: str | None, repeated: tuple[int, ...]
+) -> None:
+    def shapes(t: Any) -> Any:
+        matrix = matrices(t, repeated, False)
+        found = t.linalg.lstsq(matrix, t.ones(2, 5, 2, dtype=t.float64), driver=driver)
+        return [list(part.shape) for part in found]
+
+    compare(shapes)

@@ -278,6 +278,7 @@ SMALL = {
     "other data of an alias": lambda t: _moved(t, lambda t, other: t.ones(3)),
     "a write with inference": _refused_write,
     "lobpcg": _lobpcg,
+    "histc by tensors": lambda t: t.ones(3).histc(t.tensor(2), t.tensor(0), t.tensor(3)),
     "bias, turned": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), True),
     "bias, rows": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), False),
     "bias, one number": lambda t: _biased(t, (3,), t.ones(()), False),
