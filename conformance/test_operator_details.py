@@ -239,6 +239,12 @@ def _refused_write(t: Any) -> Any:
     return attempt(lambda: target.mul_(factor)), target
 
 
+def _far(t: Any) -> Any:
+    """Orders, and arguments so large that their powers overflow."""
+    orders = t.tensor([0.5, 2.5, 9.0, 100.0], dtype=t.float64)
+    return orders, t.full((4,), 1e300, dtype=t.float64)
+
+
 def _onto_itself(t: Any) -> Any:
     """Nothing changes, so that elements may share their memory."""
     repeated = t.ones(1).expand(3)
@@ -279,6 +285,8 @@ SMALL = {
     "a write with inference": _refused_write,
     "lobpcg": _lobpcg,
     "histc by tensors": lambda t: t.ones(3).histc(t.tensor(2), t.tensor(0), t.tensor(3)),
+    "igamma far out": lambda t: t.igamma(*_far(t)),
+    "igammac far out": lambda t: t.igammac(*_far(t)),
     "bias, turned": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), True),
     "bias, rows": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), False),
     "bias, one number": lambda t: _biased(t, (3,), t.ones(()), False),
