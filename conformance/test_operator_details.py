@@ -239,6 +239,14 @@ def _refused_write(t: Any) -> Any:
     return attempt(lambda: target.mul_(factor)), target
 
 
+def _below_u(t: Any) -> Any:
+    """Infinite gradients of the zeros below U."""
+    matrix = t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]], dtype=t.float64).requires_grad_()
+    inverse = 1.0 / t.linalg.lu(matrix)[2]
+    inverse.backward(inverse)
+    return matrix.grad
+
+
 def _far(t: Any) -> Any:
     """Orders, and arguments so large that their powers overflow."""
     orders = t.tensor([0.5, 2.5, 9.0, 100.0], dtype=t.float64)
@@ -285,6 +293,7 @@ SMALL = {
     "a write with inference": _refused_write,
     "lobpcg": _lobpcg,
     "histc by tensors": lambda t: t.ones(3).histc(t.tensor(2), t.tensor(0), t.tensor(3)),
+    "gradients below U": _below_u,
     "igamma far out": lambda t: t.igamma(*_far(t)),
     "igammac far out": lambda t: t.igammac(*_far(t)),
     "bias, turned": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), True),

@@ -44,7 +44,10 @@ def _lu_gradient(of_l: Any, of_u: Any, P: Any, L: Any, U: Any) -> Any:
     count = min(rows, columns)
     l1, u1 = L.narrow(-2, 0, count), U.narrow(-1, 0, count)
     lower = adjoint_times(l1, of_l.narrow(-2, 0, count))
-    upper = times_adjoint(of_u.narrow(-1, 0, count), u1)
+    of_u1 = of_u.narrow(-1, 0, count)
+    if columns > count:
+        of_u1 = ops.triu(of_u1)  # what stands below may be infinite, and is no part of U
+    upper = times_adjoint(of_u1, u1)
     if rows > count:
         l2, of_l2 = (t.narrow(-2, count, rows - count) for t in (L, of_l))
         upper = upper - adjoint_times(l2, of_l2)
