@@ -6,6 +6,14 @@ from conformance.explanation import Explained
 
 AUTOGRAD = (
     Explained(
+        "`x.view(dtype)` in inference mode, of an ordinary tensor",
+        "an inference tensor, though other views are ordinary ones",
+        "an ordinary one, as other views",
+        group="^version",
+        case=r"inference_mode\(\).*\.view\(torch\.\w+\)",
+        detail="^0 for -1$",
+    ),
+    Explained(
         "`set_` of an operand of an operator that PyTorch composes, and then its gradient",
         "names what its steps saved",
         "names the operand",
