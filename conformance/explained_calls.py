@@ -117,12 +117,12 @@ CALLS = (
     ),
     Explained(
         "Types that an operator has no code for: `pdist`, `cdist`, `local_response_norm`, "
-        "`histogram`, `histogramdd`, `multilabel_margin_loss`, "
+        "`histogram`, `histogramdd`, `multilabel_margin_loss`, `multi_margin_loss`, "
         "`special.round`, `rfftfreq` of halves, integers and complex numbers",
         "NotImplementedError",
         "works",
         group=r"^does not raise NotImplementedError.*(pdist|cdist|local_response_norm|round|"
-        r"fftfreq|histogram|histogramdd|multilabel_margin_loss)$",
+        r"fftfreq|histogram|histogramdd|multi(label)?_margin_loss)$",
         detail="not implemented for",
     ),
     Explained(
@@ -238,7 +238,24 @@ CALLS = (
         "Special functions of very large and very small numbers, in single precision",
         "where its approximation ends",
         "where ours ends",
-        group=r"^values.*(bessel|igamma|polygamma|polynomial|airy|zeta|gamma|dist|erf|digamma)",
+        group=r"^values.*(bessel|igamma|polygamma|polynomial|airy|zeta|gamma|erf|digamma)",
+        case=r"^(?!.*(float64|complex128)).*(float32|float16|int|bool|uint)",
+    ),
+    Explained(
+        "In double precision: `igammac` of orders near 0 (1e-30), `zeta(1e30, 2.5)`, `bessel_j` of "
+        "huge numbers, `polygamma` at poles, polynomials that overflow",
+        "off by a factor, NaN, or a number of its approximation",
+        "a E1(x), 0, as far as the argument is known, infinite, as the recurrence goes",
+        group=r"^values.*(bessel_[jy]|igammac|polygamma|polynomial|zeta)",
+        case=r"(large|special|tiny)",
+    ),
+    Explained(
+        "Distances of order 0, below 1e-3, infinite or NaN between numbers that are not finite or "
+        "overflow",
+        "drops NaN from maxima; takes a single element without its power",
+        "NaN stays; powers overflow",
+        group=r"^values.*(dist)$",
+        case=r"(large|special|inf|nan|1e-)",
     ),
     Explained(
         "Norms and histograms that overflow",
@@ -266,6 +283,58 @@ CALLS = (
         "are taken for what they can be read as; types are looked at when something fails: looking "
         "at each would cost every call",
         group=r"^does not raise TypeError|^other value \| \.lu$",
+        case=r"^(?!.*nope=)(?!.*\(\)\n?$).*(np\.|tensor\(|Size\(|\{\}|\[|= *\(|, \(|\(\(|True|"
+        r"False|\d\.\d|e-\d|'a'|b'|2\*\*70|axis=|_format|channels_last|array\(|split\()",
+    ),
+    Explained(
+        "Overflowing integers (`2**70`) beside another mistake",
+        "ValueError: Overflow when unpacking long long, before anything else",
+        "the mistake that the function meets first",
+        group=r"^raises \w+ for ValueError",
+        case=r"2\*\*70",
+        detail="Overflow when unpacking",
+    ),
+    Explained(
+        "A list as `num_features` of `BatchNorm1d`, beside a type without gradients",
+        "the type",
+        "the list",
+        group=r"^raises TypeError for RuntimeError \| torch\.nn\.\w*Norm",
+        case=r"Norm\w*\((num_features=)?\[",
+        detail="can require gradients",
+    ),
+    Explained(
+        "`pixel_unshuffle` of nothing",
+        "has the shape of its input",
+        "the shape that the factor asks for",
+        group=r"^shape .*pixel_unshuffle",
+        case=r"\[?(\d+, )*0\b",
+    ),
+    Explained(
+        "`cov` of a type with weights of another",
+        "RuntimeError, or float32 for integers with halves",
+        "the type that both promote to",
+        group=r"^(dtype|does not raise RuntimeError).*\.cov$",
+        case="weights=",
+    ),
+    Explained(
+        "`tensor_split(sections=tensor([1]))`, a tensor of one element in the name of a number",
+        "that number of pieces",
+        "an index, as without the name",
+        group=r"tensor_split$",
+        case=r"sections=torch\.tensor\(\[",
+    ),
+    Explained(
+        "Which of two wrong options `LinearCrossEntropyOptions` names",
+        "by its order of checks",
+        "by ours",
+        group="^words of an error.*LinearCrossEntropyOptions",
+    ),
+    Explained(
+        "In-place forms of what PyTorch composes (`ldexp_`, `mvlgamma_`) of integers",
+        "name the operator, or the cast the other way round",
+        "name the cast",
+        group=r"^words of an error.*(ldexp_|mvlgamma_)$",
+        detail="can't be cast to the desired output type",
     ),
     Explained(
         "NumPy's arrays as operands of functions and methods (`x.bitwise_xor(array)`)",
@@ -379,9 +448,11 @@ CALLS = (
         "A device that there is not, beside another mistake",
         "says so before anything else, but for windows of `torch.signal`",
         "one of both",
-        group=r"^raises \w+ for \w+|^words of an error",
+        group=r"^(raises \w+ for \w+|words of an error) \| (torch)?\.\w*(_like|full|empty\w*|zeros|"
+        r"ones|space|range|arange|eye|indices|window|signal.*|rand\w*|tensor)$",
         case=r"meta2|device=\S*\d",
-        detail="Invalid device string|Cannot access accelerator device",
+        detail=r" for (\w+: )?['\"]*(Invalid device string|Cannot access accelerator device)|"
+        r"signal|general_",
     ),
     Explained(
         "Weights of `native_batch_norm` of more elements than there are channels",

@@ -355,3 +355,50 @@ def test_tolerances_of_least_squares(driver: str, rcond: float) -> None:
         return found.solution, found.rank, found.residuals
 
     compare(scenario)
+
+
+VALUES = {
+    "svd": lambda t, x: t.linalg.svd(x)[1],
+    "thin svd": lambda t, x: t.linalg.svd(x, full_matrices=False)[1],
+    "svdvals": lambda t, x: t.linalg.svdvals(x),
+    "eigh": lambda t, x: t.linalg.eigh(x)[0],
+    "eigvalsh": lambda t, x: t.linalg.eigvalsh(x),
+    "eig": lambda t, x: t.linalg.eig(x)[0].real,
+    "eigvals": lambda t, x: t.linalg.eigvals(x).real,
+    "nuclear norm": lambda t, x: t.linalg.matrix_norm(x, "nuc"),
+    "spectral norm": lambda t, x: t.linalg.norm(x, 2),
+    "cond": lambda t, x: t.linalg.cond(x),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("written", [False, True])
+def test_gradients_of_values_do_not_need_the_operand_or_different_values(
+    name: str, written: bool
+) -> None:
+    """Equal values have a gradient as long as no vectors are used, though theirs have none; and
+    the operand may be written to, since the vectors are what is saved."""
+
+    def gradient(t: Any) -> Any:
+        leaf = t.eye(3, dtype=t.float64).mul(2).requires_grad_()
+        matrix = leaf * 1
+        loss = VALUES[name](t, matrix).sum()
+        if written:
+            matrix.mul_(3)
+        loss.backward()
+        return leaf.grad
+
+    compare(gradient)
+
+
+@pytest.mark.parametrize("driver", [None, "gelsd", "gelsy", "gels"])
+@pytest.mark.parametrize("repeated", [(1, 5, 3), (5, 3), (2, 5, 3)])
+def test_ranks_are_of_matrices_not_of_right_sides(
+    driver: str | None, repeated: tuple[int, ...]
+) -> None:
+    def shapes(t: Any) -> Any:
+        matrix = matrices(t, repeated, False)
+        found = t.linalg.lstsq(matrix, t.ones(2, 5, 2, dtype=t.float64), driver=driver)
+        return [list(part.shape) for part in found]
+
+    compare(shapes)

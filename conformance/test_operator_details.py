@@ -217,3 +217,92 @@ def test_single_values_are_searched_for_in_the_type_of_the_bounds(of_bounds: str
         return found
 
     compare(scenario)
+
+
+# ---- what writes leave, and what they refuse
+
+
+def _moved(t: Any, alias: Any) -> list[int]:
+    """Versions of a tensor and of what detach() gave, which lies elsewhere since."""
+    source = t.ones(3)
+    other = source.detach()
+    other.data = alias(t, other)
+    other.add_(1)
+    return [source._version, other._version]
+
+
+def _refused_write(t: Any) -> Any:
+    """A write that cannot be recorded has not been made."""
+    target = t.ones(3).requires_grad_() * 1
+    with t.inference_mode():
+        factor = target + 1
+    return attempt(lambda: target.mul_(factor)), target
+
+
+def _below_u(t: Any) -> Any:
+    """Infinite gradients of the zeros below U."""
+    matrix = t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]], dtype=t.float64).requires_grad_()
+    inverse = 1.0 / t.linalg.lu(matrix)[2]
+    inverse.backward(inverse)
+    return matrix.grad
+
+
+def _far(t: Any) -> Any:
+    """Orders, and arguments so large that their powers overflow."""
+    orders = t.tensor([0.5, 2.5, 9.0, 100.0], dtype=t.float64)
+    return orders, t.full((4,), 1e300, dtype=t.float64)
+
+
+def _onto_itself(t: Any) -> Any:
+    """Nothing changes, so that elements may share their memory."""
+    repeated = t.ones(1).expand(3)
+    return repeated.copy_(repeated), repeated.copy_(repeated[:])
+
+
+def _lobpcg(t: Any) -> Any:
+    """A matrix that is not symmetric, as finite differences make it."""
+    matrix = t.arange(36.0, dtype=t.float64).reshape(6, 6).sin()
+    matrix = matrix @ matrix.mT
+    matrix[0, 1] += 0.5
+    first = t.eye(6, 1, dtype=t.float64)
+    values, _ = t.lobpcg(matrix.requires_grad_(), k=1, X=first)
+    return values, t.autograd.grad(values.sum(), matrix)
+
+
+def _biased(t: Any, shape: tuple[int, ...], bias: Any, turned: bool) -> Any:
+    """A bias of another type than the weight."""
+    given = t.ones(shape, dtype=t.float64)
+    given = given.transpose(0, 1) if turned else given
+    weight = t.ones(4, 3, dtype=t.float64)
+    return attempt(lambda: t.nn.functional.linear(given, weight, bias))
+
+
+SMALL = {
+    "linspace of no bool": lambda t: t.linspace(-1, 1, 0, dtype=t.bool),
+    "linspace of one bool": lambda t: t.linspace(-1, 1, 1, dtype=t.bool),
+    "linspace of bools": lambda t: attempt(lambda: t.linspace(-1, 1, 2, dtype=t.bool)),
+    "logspace of one bool": lambda t: t.logspace(-1, 1, 1, dtype=t.bool),
+    "powers of bools": lambda t: attempt(lambda: t._foreach_powsum([t.ones(2) > 0], 2.0)),
+    "powers of ints": lambda t: t._foreach_powsum([t.tensor([3, -2])], 3.0, t.float64),
+    "half complex times": lambda t: t.ones(3).chalf().mul_(2).to(t.complex64),
+    "half complex plus": lambda t: t.ones(3).chalf().add_(1j).to(t.complex64),
+    "copy to itself": _onto_itself,
+    "copy to what repeats": lambda t: attempt(lambda: t.ones(1).expand(3).copy_(t.ones(3))),
+    "data of an alias": lambda t: _moved(t, lambda t, other: other),
+    "other data of an alias": lambda t: _moved(t, lambda t, other: t.ones(3)),
+    "a write with inference": _refused_write,
+    "lobpcg": _lobpcg,
+    "histc by tensors": lambda t: t.ones(3).histc(t.tensor(2), t.tensor(0), t.tensor(3)),
+    "gradients below U": _below_u,
+    "igamma far out": lambda t: t.igamma(*_far(t)),
+    "igammac far out": lambda t: t.igammac(*_far(t)),
+    "bias, turned": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), True),
+    "bias, rows": lambda t: _biased(t, (2, 2, 3), t.ones(4).half(), False),
+    "bias, one number": lambda t: _biased(t, (3,), t.ones(()), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.filterwarnings("ignore")
+def test_small_findings(name: str) -> None:
+    compare(SMALL[name], warned_once="ComplexHalf")

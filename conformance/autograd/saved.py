@@ -182,3 +182,59 @@ def a_saved_part_whose_data_was_exchanged(t):
     deviation.data = mean.detach()
     deviation.backward(t.ones(3))
     return x.grad
+
+
+def _told(node: Any) -> dict[str, Any]:
+    """What a node shows of sizes, strides and plain values, by name."""
+    found = {}
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            value = getattr(node, name)
+            found[name] = "tensor" if hasattr(value, "grad_fn") else value
+    return found
+
+
+def nodes_of_products_tell_sizes_and_strides(t):
+    a, b = t.ones(2, 3, requires_grad=True), t.ones(4, 3, requires_grad=True)
+    batch = t.ones(5, 2, 3, requires_grad=True)
+    results = (a @ b.t(), t.mm(a, b.detach().t()), t.addmm(t.ones(4), a, b.t(), alpha=2, beta=3),
+               t.addbmm(t.ones(2, 2), batch, batch.mT))  # fmt: skip
+    return [_told(result.grad_fn) for result in results]
+
+
+def nodes_of_resizing_tell_sizes_and_factors(t):
+    x, resize = t.ones(1, 2, 4, 6, requires_grad=True), t.nn.functional.interpolate
+    results = (resize(x, scale_factor=2), resize(x, size=(3, 3), mode="bilinear"),
+               resize(x, scale_factor=(0.5, 2.0), mode="bicubic", align_corners=True),
+               resize(x[0], scale_factor=1.5, mode="linear"), resize(x[None], size=2),
+               resize(x, size=3, mode="nearest-exact"))  # fmt: skip
+    return [_told(result.grad_fn) for result in results]
+
+
+def nodes_of_pools_and_windows_tell_their_numbers(t):
+    x, functional = t.ones(1, 2, 6, 6, requires_grad=True), t.nn.functional
+    results = (
+        functional.max_pool2d(x, 2, 2, padding=1, ceil_mode=True, return_indices=True)[0],
+        functional.fractional_max_pool2d(x, 2, output_size=(3, 3)),
+        functional.adaptive_max_pool2d(x, 3), functional.adaptive_avg_pool2d(x, 3),
+        functional.avg_pool2d(x, 2, 2, padding=1), functional.unfold(x, 2),
+        functional.pad(x, (1, 1, 1, 1), mode="reflect"),
+        functional.conv2d(x, t.ones(1, 2, 3, 3), t.ones(1)),
+        functional.conv2d(x, t.ones(1, 2, 3, 3)),
+    )  # fmt: skip
+    return [_told(result.grad_fn) for result in results]
+
+
+def nodes_of_factors_tell_how_they_were_made(t):
+    x = (t.eye(3) * t.arange(1.0, 4.0)).requires_grad_()
+    lu, pivots = t.linalg.lu_factor(x)
+    results = (lu, t.linalg.lu(x, pivot=False)[1], t.lu_unpack(lu, pivots)[1],
+               t.linalg.pinv(x))  # fmt: skip
+    return [_told(result.grad_fn) for result in results]
+
+
+def nodes_of_views_tell_dims_and_offsets(t):
+    x = t.ones(1, 3, 1, requires_grad=True)
+    results = (x.squeeze(-1), x.squeeze((0, 2)), x.as_strided((2,), (1,), 1), t.cat([x, x], -1),
+               t.nn.functional.celu(x, 2.0))  # fmt: skip
+    return [_told(result.grad_fn) for result in results]

@@ -34,7 +34,8 @@ def class_is_kept_by_functions(t):
         t.where(x > 1, x, 0.0), t.zeros_like(x), t.matmul(x, x.T), t.reshape(x, (3, 2)),
         t.nn.functional.relu(x), t.nn.functional.linear(x, t.ones(4, 3)),
         t.nn.functional.dropout(x), t.nn.functional.softmax(x, dim=1), t.linalg.norm(x),
-        t.einsum("ij->i", x), t.argmax(x), t.clamp(x, 0, 1), t.nn.Linear(3, 2)(x),
+        t.einsum("ij->i", x), t.einsum(x, [0, 1]), t.einsum(x, [0, 1], [0]), t.argmax(x),
+        t.clamp(x, 0, 1), t.nn.Linear(3, 2)(x),
     )  # fmt: skip
 
 

@@ -145,7 +145,8 @@ class UntypedStorage:
             raise TypeError(_no_index(index))
         numbers = self.numbers()
         if not -numbers.size <= index < numbers.size:
-            raise IndexError(f"index {index} out of range for storage of size {numbers.size}")
+            place = index + numbers.size if index < 0 else index
+            raise IndexError(f"index {place} out of range for storage of size {numbers.size}")
         return int(numbers[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -153,7 +154,12 @@ class UntypedStorage:
             _check_step(index)
         elif not isinstance(index, (int, np.integer)) or isinstance(index, bool):
             raise RuntimeError(_no_index(index))
-        numbers = value & 255 if isinstance(value, int) else value
+        elif not 0 <= index < self.nbytes():
+            raise RuntimeError("out of bounds")
+        if not isinstance(value, (int, np.integer)):
+            raise RuntimeError("can only set storage content with a int types, but got "
+                               f"{type(value).__name__} instead")  # fmt: skip
+        numbers = int(value) & 255
         if self.device is META:
             return
         if isinstance(self.array, DeviceArray):

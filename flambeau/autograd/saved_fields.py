@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from flambeau._core.layout import contiguous_strides
 from flambeau._tensor.tensor import Tensor, wrap
 from flambeau.autograd.graph import (
     FREED,
@@ -97,22 +98,73 @@ def saved_tensor(node: Node, position: int, index: int | None = None) -> SavedTe
     return found
 
 
+class OfInput(NamedTuple):
+    """A fact that follows from an input that may learn: its size, that of one dim, or its strides
+    (none of an input that does not); `absent` where it was not given."""
+
+    name: str
+    dim: int | None = None
+    strides: bool = False
+    absent: Any = None
+
+
+def sizes(*names: str) -> dict[str, OfInput]:
+    """The facts "x_sym_sizes" of inputs x."""
+    return {f"{name}_sym_sizes": OfInput(name) for name in names}
+
+
+def layouts(*names: str) -> dict[str, OfInput]:
+    """The facts "x_sym_sizes" and "x_sym_strides" of inputs x."""
+    strides = {f"{name}_sym_strides": OfInput(name, strides=True) for name in names}
+    return {**sizes(*names), **strides}
+
+
 def fields(tensors: Sequence[str], lists: set[str], values: Sequence[str], types: dict[str, str],
-           facts: dict[str, Any]) -> dict[str, property]:  # fmt: skip
+           facts: dict[str, Any], names: dict[str, str | None],
+           inputs: Sequence[str]) -> dict[str, property]:  # fmt: skip
     """The properties of a class of nodes that keeps these tensors and plain values, of the types of
-    a schema; `facts` hold for all its nodes, unless one was told something else."""
+    a schema; `facts` hold for all its nodes, unless one was told something else, and follow from
+    one of the `inputs` or a plain value. `names`: what is shown by another name, or not (None)."""
     found: dict[str, property] = {}
     for position, name in enumerate(tensors):
         read, raw = (_list, _raw_list) if name in lists else (_tensor, saved_tensor)
-        found[f"_saved_{name}"] = property(_at(read, position))
-        found[f"_raw_saved_{name}"] = property(_at(raw, position))
+        found[f"_saved_{names.get(name, name)}"] = property(_at(read, position))
+        found[f"_raw_saved_{names.get(name, name)}"] = property(_at(raw, position))
     for position, name in enumerate(values):
-        shown = name.removesuffix("_shape") + "_sym_sizes" if name.endswith("_shape") else name
+        of_tensor = name.endswith("_shape") and name not in types
+        shown = names.get(name, name.removesuffix("_shape") + "_sym_sizes" if of_tensor else name)
         read = partial(_shown, types.get(name, ""))
         found.setdefault(f"_saved_{shown}", property(_at(read, position)))
     for name, fact in facts.items():
-        found[f"_saved_{name}"] = property(partial(_told, name, fact))
+        if isinstance(fact, OfInput):
+            saved = tensors.index(fact.name) if fact.name in tensors else None
+            read_fact: Any = partial(_of_input, fact, inputs.index(fact.name), saved)
+        elif callable(fact):
+            read_fact = partial(_of_values, fact, values)
+        else:
+            read_fact = partial(_told, name, fact)
+        found[f"_saved_{name}"] = property(read_fact)
+    for hidden in ("_saved_None", "_raw_saved_None"):
+        found.pop(hidden, None)
     return found
+
+
+def _of_input(fact: OfInput, slot: int, saved: int | None, node: Any) -> Any:
+    """A fact about the input of a node at a slot, which it may have saved at a position."""
+    if node.metas[slot] is None:
+        return fact.absent
+    shape: tuple[int, ...] = node.metas[slot][0]
+    if fact.strides and node.edges[slot] is None:
+        return ()
+    if fact.strides:
+        kept = None if saved is None or node.saved is None else unpack(node, saved)
+        return contiguous_strides(shape) if kept is None else tuple(kept.stride())
+    return shape if fact.dim is None else shape[fact.dim]
+
+
+def _of_values(fact: Callable[..., Any], values: Sequence[str], node: Any) -> Any:
+    """A fact that follows from the plain values of a node, which it is given by their names."""
+    return fact(dict(zip(values, node.values, strict=True)))
 
 
 def tell(node: Any, name: str, value: Any) -> None:

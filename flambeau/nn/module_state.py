@@ -309,16 +309,16 @@ def _load_entry(
 
 
 def _take(module: Any, name: str, current: Any, value: Any, assign: bool) -> None:
+    if not assign and current.is_meta and not value.is_meta:
+        warnings.warn(f"for {name}: copying from a non-meta parameter in the checkpoint to a "
+                      "meta parameter in the current model, which is a no-op. (Did you mean to "
+                      "pass `assign=True` to assign items in the state dictionary to their "
+                      "corresponding key in the module instead of copying them in place?)",
+                      stacklevel=2)  # fmt: skip
     if get_swap_module_params_on_conversion():
         _swap_in(current, value, assign)
         return
     if not assign:
-        if current.is_meta and not value.is_meta:
-            warnings.warn(f"for {name}: copying from a non-meta parameter in the checkpoint to a "
-                          "meta parameter in the current model, which is a no-op. (Did you mean to "
-                          "pass `assign=True` to assign items in the state dictionary to their "
-                          "corresponding key in the module instead of copying them in place?)",
-                          stacklevel=2)  # fmt: skip
         current.copy_(value)
         return
     if isinstance(current, Parameter):

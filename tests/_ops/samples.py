@@ -253,10 +253,9 @@ LINES: list[tuple[str, list[Any]]] = [
                                    call(R(2, 2), before=definite, upper=True)]),
     ("linalg.linalg_eigh", [call(R(2, 2), before=symmetric, after=moduli)]),
     ("_lobpcg_pairs", [call(R(3, 3), R(1), R(3, 1), before=with_pairs, after=moduli)]),
-    ("linalg.linalg_eigvalsh", [call(R(2, 2), before=symmetric)]),
+    ("_linalg_eigvalsh", [call(R(2, 2), "L", before=symmetric)]),
     ("linalg.linalg_eig", [call(R(3, 3), after=moduli)]),
-    ("linalg.linalg_eigvals linalg.linalg_svdvals linalg.linalg_lu linalg.linalg_lu_factor_ex",
-     [[R(3, 3)]]),
+    ("_linalg_eigvals _linalg_svdvals linalg.linalg_lu linalg.linalg_lu_factor_ex", [[R(3, 3)]]),
     ("linalg.linalg_svd", [call(R(3, 2), False, after=moduli), call(R(2, 3), False, after=moduli)]),
     ("linalg.linalg_qr", [[R(3, 2)], [R(2, 3)], [R(2, 2)]]),
     ("_lu_solve", [[R(2, 2), PIVOTS, R(2, 3), left, conjugate]
@@ -455,8 +454,8 @@ addmv addr addbmm baddbmm _linear linalg.linalg_cross linalg.linalg_matrix_exp l
 linalg.linalg_inv_ex linalg.linalg_slogdet linalg.linalg_solve_ex linalg.linalg_solve_triangular
 convolution clone _to_copy _copied fill.Scalar fill.Tensor zero alias trace constant_pad_nd
 _resize_ends _where diagonal_scatter select_scatter slice_scatter
-cholesky_inverse cholesky_solve linalg.linalg_cholesky_ex linalg.linalg_eigh linalg.linalg_eigvalsh
-linalg.linalg_eig linalg.linalg_eigvals linalg.linalg_svdvals linalg.linalg_lu
+cholesky_inverse cholesky_solve linalg.linalg_cholesky_ex linalg.linalg_eigh _linalg_eigvalsh
+linalg.linalg_eig _linalg_eigvals _linalg_svdvals linalg.linalg_lu
 linalg.linalg_lu_factor_ex _lu_solve linalg.linalg_qr _linalg_pinv
 linalg.linalg_householder_product
 """.split()

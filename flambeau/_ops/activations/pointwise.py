@@ -194,6 +194,7 @@ def elu(self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 
 @pointwise("_celu(Tensor self, Scalar alpha, Scalar inverse) -> Tensor", node="CeluBackward0",
+           saved_names={"inverse": None},
            node_inplace="CeluBackward1",
            aten=lambda self, alpha, inverse: InAten("celu", (self, alpha)),
            dtypes="float", method=False, promote="tensors", label="elu_cpu", backward={

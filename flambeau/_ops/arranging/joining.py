@@ -128,6 +128,7 @@ def _is_skipped(shape: tuple[int, ...]) -> bool:
     out_type=JOINED,
     out_apart=True,
     method=False,
+    saved_names={"tensors_shape": None},
     backward={"tensors": lambda grad, tensors_shape, dim: cat_grads(grad, tensors_shape, dim)},
 )
 def cat(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:

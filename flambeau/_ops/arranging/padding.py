@@ -189,6 +189,7 @@ def _rows(kind: str, title: str, spatial: int, places: Places) -> None:
         f"{name}(Tensor self, int[] padding) -> Tensor",
         method=False,
         node=f"{title}Pad{spatial}DBackward0",
+        saved_names={"self_shape": None},
         autocast=None if name == "reflection_pad3d" else "cpu=float32",
         backward={"self": backward},
     )(forward_body)

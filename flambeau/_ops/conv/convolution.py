@@ -33,6 +33,7 @@ from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, Folded, InAten, alias, composite, kernel
 from flambeau._ops.table.outputs import check_cast
+from flambeau.autograd.saved_fields import OfInput
 
 NUMBERS = ("int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
            "int groups")  # fmt: skip
@@ -42,6 +43,7 @@ LOPSIDED = (
     "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy "
     "of the input be created"
 )
+
 C_NAMES = {
     "Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short int",
     "Int": "int", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
@@ -68,6 +70,7 @@ def _gradients(grad: Any, input: Any, weight: Any, stride: Any, padding: Any, di
 
 @kernel(f"convolution(Tensor input, Tensor weight, Tensor? bias, {NUMBERS}) -> Tensor",
         batch=Folded(-1, ("weight", "bias")), autocast="lower",
+        saved_facts={"bias_sym_sizes_opt": OfInput("bias", absent=(0,))},
         backward={("input", "weight", "bias"): _gradients})  # fmt: skip
 def convolution(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
                 padding: Any, dilation: Any, transposed: bool, output_padding: Any,

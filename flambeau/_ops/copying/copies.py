@@ -41,7 +41,7 @@ from flambeau._tensor.tensor import (
 from flambeau.autograd.batches import TOO_SMALL, innermost
 from flambeau.autograd.history import alias_of, begin_anew, bump, check_inplace, is_inference
 from flambeau.autograd.tangents import overwrite
-from flambeau.autograd.versions import stop_requiring_grad, version_of
+from flambeau.autograd.versions import stop_requiring_grad
 
 COMPLEX64 = np.dtype(np.complex64)
 FLOAT16, INT32 = np.dtype(np.float16), np.dtype(np.int32)
@@ -305,9 +305,6 @@ def set_data(tensor: Tensor, other: Tensor) -> None:
     if tensor._requires_grad and memory_of(other).dtype.kind not in "fcVW":
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
                            "complex dtype")  # fmt: skip
-    if tensor._root is not None and tensor._base is None:  # an alias leaves its family
-        tensor._version_count = version_of(tensor)
-        tensor._root = None
     if tensor._node is None and memory_of(other).dtype != memory_of(tensor).dtype:
         begin_anew(tensor)
     set_bits(tensor, False, False)
@@ -359,8 +356,11 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         return _copy_examples(self, src, recorded)
     if src._data.__class__ is Meta and self._data.__class__ is not Meta:
         raise NotImplementedError(NO_DATA)
-    outputs.check_overlap(self._data)
-    outputs.check_partial_overlap(self, (src,))
+    if self._data.flags.c_contiguous:
+        outputs.check_partial_overlap(self, (src,))
+    elif not outputs.same_elements(self._data, src._data):
+        outputs.check_overlap(self._data)
+        outputs.check_partial_overlap(self, (src,))
     if src._data.dtype.kind in "cW" and self._data.dtype.kind not in "cbW":
         warn_once(HALF_LOST, 3)
     token = cpu.enter_quiet(cpu.QUIET)

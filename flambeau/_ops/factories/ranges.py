@@ -247,7 +247,8 @@ def _checked_steps(function: str, steps: Any) -> int:
     return int(steps)
 
 
-def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
+def _spaced_dtype(function: str, dtype: Any, steps: int, *bounds: Any) -> Any:
+    """The type asked for; bools and halves of complex numbers hold no more than one number."""
     if dtype is None and complex in map(type, bounds):
         dtype = dt.default_complex()
     if complex in map(type, bounds) and not dt.as_dtype(dtype).is_complex:
@@ -256,7 +257,7 @@ def _spaced_dtype(function: str, dtype: Any, *bounds: Any) -> Any:
             f"torch.{function}(): inferred dtype c10::complex<{part}> can't be safely cast to "
             f"passed dtype {dt.as_dtype(dtype).scalar_name}"
         )
-    if dtype is dt.bool_ or dtype is dt.complex32:
+    if steps > 1 and (dtype is dt.bool_ or dtype is dt.complex32):
         raise refuse(f"{function}_cpu", dtype.numpy_dtype)
     return dtype
 
@@ -279,7 +280,7 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     steps = _checked_steps("linspace", steps)
     if pin_memory is not False:
         refuse_pinned("linspace", pin_memory)
-    dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), start, end)
+    dtype = _spaced_dtype("linspace", of_out("linspace", out, dtype, layout), steps, start, end)
     numpy_dtype = options(dtype, layout, device)
     start, end = _within(numpy_dtype, start), _within(numpy_dtype, end)
     data = spaced(start, end, steps, numpy_dtype).astype(numpy_dtype)
@@ -309,7 +310,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out
     steps = _checked_steps("logspace", steps)
     if pin_memory is not False:
         refuse_pinned("logspace", pin_memory)
-    dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), start, end)
+    dtype = _spaced_dtype("logspace", of_out("logspace", out, dtype, layout), steps, start, end)
     numpy_dtype = options(dtype, layout, device)
     for value in (start, end):
         _within(numpy_dtype, value)

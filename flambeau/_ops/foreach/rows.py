@@ -309,8 +309,12 @@ def sums_of_powers(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
     check_filled(self)
     if isinstance(ord, complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    power, total = get("pow"), get("sum")
-    return tuple([total(power(get("abs")(tensor), ord), dtype=dtype) for tensor in self])
+    power, total, size = get("pow"), get("sum"), get("abs")
+    given = [tensor if dtype is None else tensor.to(dtype) for tensor in self]
+    for tensor in given:
+        if not (tensor.is_floating_point() or tensor.is_complex()):
+            raise NotImplementedError("\"powsum_cpu\" not implemented for 'Long'")
+    return tuple([total(power(size(tensor), ord)) for tensor in given])
 
 
 @listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]")

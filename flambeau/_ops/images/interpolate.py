@@ -20,6 +20,7 @@ from flambeau._ops.table import binder
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import BY_NAME, Folded, composite, kernel
 from flambeau._tensor.tensor import Tensor
+from flambeau.autograd.saved_fields import OfInput
 
 Array = np.ndarray
 
@@ -41,11 +42,23 @@ UPSAMPLE = {
 NEAREST = ("nearest", "nearest-exact")
 
 
+def _shown_scales(spatial: int) -> dict[str, Any]:
+    """How torch shows the factors of a node: one value for each dim."""
+    names = ["scales"] if spatial == 1 else [f"scales_{dim}" for dim in "dhw"[-spatial:]]
+
+    def factor(dim: int) -> Any:
+        return lambda values: values["scale_factors"] and values["scale_factors"][dim]
+
+    return {name: factor(dim) for dim, name in enumerate(names)}
+
+
 def _upsample_rows(name: str, mode: str, spatial: int, antialias: bool, title: str) -> None:
     parameters = "bool align_corners=False, float[]? scale_factors=None"
+    hidden = ("scale_factors", "align_corners") if mode in NEAREST else ("scale_factors",)
 
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size, {parameters}) -> Tensor",
-            batch=Folded(spatial + 1),
+            batch=Folded(spatial + 1), also_saved=("output_size",),
+            saved_names=dict.fromkeys(hidden), saved_facts=_shown_scales(spatial),
             autocast="cuda=float32",
             method=False, function=False, node=f"{title}Backward0", backward={
         "self": lambda grad, self_shape, align_corners, scale_factors: getattr(
@@ -271,7 +284,10 @@ NUMBERS = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
 
 
 @kernel(f"im2col(Tensor self, {NUMBERS}) -> Tensor", function=False, method=False,
-        node="Im2ColBackward0", backward={
+        node="Im2ColBackward0", saved_names={"self_shape": None}, saved_facts={
+    "self_sym_argsize_minus_1": OfInput("self", -1),
+    "self_sym_argsize_minus_2": OfInput("self", -2),
+}, backward={
     "self": lambda grad, self_shape, kernel_size, dilation, padding, stride: ops.col2im(
         grad, self_shape[-2:], kernel_size, dilation, padding, stride),
 })  # fmt: skip

@@ -130,6 +130,7 @@ def source_grad(grad: Any, dim: int, index: Any, shape: Any) -> Any:
 
 @writer(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    saved_names={"src_shape": None},
     batch="dims",
     row_major=True,
     order=0,
@@ -226,6 +227,7 @@ def scatter_value_reduce(data: np.ndarray, dim: int, index: np.ndarray, value: A
 
 @writer(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    saved_names={"src_shape": None},
     batch="dims",
     row_major=True,
     autocast="cuda=widest",

@@ -30,6 +30,7 @@ from flambeau._ops.reductions.sums import write
 from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT, castable
+from flambeau.autograd.saved_fields import OfInput
 
 # ---- LU
 
@@ -43,7 +44,10 @@ def _lu_gradient(of_l: Any, of_u: Any, P: Any, L: Any, U: Any) -> Any:
     count = min(rows, columns)
     l1, u1 = L.narrow(-2, 0, count), U.narrow(-1, 0, count)
     lower = adjoint_times(l1, of_l.narrow(-2, 0, count))
-    upper = times_adjoint(of_u.narrow(-1, 0, count), u1)
+    of_u1 = of_u.narrow(-1, 0, count)
+    if columns > count:
+        of_u1 = ops.triu(of_u1)  # what stands below may be infinite, and is no part of U
+    upper = times_adjoint(of_u1, u1)
     if rows > count:
         l2, of_l2 = (t.narrow(-2, count, rows - count) for t in (L, of_l))
         upper = upper - adjoint_times(l2, of_l2)
@@ -81,6 +85,7 @@ def _packed_gradient(grad: Any, LU: Any, pivots: Any) -> Any:
     public="lu_factor_ex",
     out=True,
     nondifferentiable=("pivots", "info"),
+    also_saved=("pivot",),
     backward={"A": _packed_gradient},
 )
 def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
@@ -139,6 +144,7 @@ OLD_LU = (
     public="lu",
     out=True,
     nondifferentiable=("P",),
+    also_saved=("pivot",),
     backward={"A": lambda grads, P, L, U: _lu_gradient(grads[1], grads[2], P, L, U)},
 )
 def linalg_lu(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, ...]:
@@ -174,6 +180,11 @@ def _unpack_backward(grads: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
     out=True,
     method=False,
     nondifferentiable=("P",),
+    saved_names={"LU_data_shape": None, "unpack_data": None},
+    saved_facts={
+        "LU_data_sym_argsize_minus_1": OfInput("LU_data", -1),
+        "LU_data_sym_argsize_minus_2": OfInput("LU_data", -2),
+    },
     backward={"LU_data": _unpack_backward},
 )
 def lu_unpack(factors: np.ndarray, pivots: np.ndarray, unpack_data: bool,
@@ -199,6 +210,7 @@ def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, left: bool,
     method=False,
     batch=(2, 1, 2),
     node="LinalgLuSolveBackward0",
+    saved_names={"conjugate": "adjoint"},
     backward={("LU", "B"): _lu_solve_backward},
 )
 def _lu_solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool,

@@ -203,7 +203,8 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
            ortho_bparams: Any = None) -> Any:  # fmt: skip
     """(E, X): the k largest (smallest) eigenvalues of A X = B X E and their vectors.
 
-    A and B are symmetric, B positive-definite; X holds first guesses, iK nearly inverts A;
+    A and B are symmetric, B positive-definite; where gradients are asked for, (A + A^T) / 2 is what
+    counts, so that finite differences agree with them; X holds first guesses, iK nearly inverts A;
     `tracker` is called with the state after each step. "basic" and "ortho" are one method here,
     which needs none of the parameters of PyTorch's orthogonalization.
     """
@@ -211,6 +212,8 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
     n = (k if n is None else n) if X is None else X.shape[-1]
     _check(A, B, X, k, n)
     _check_gradients(A, B)
+    if A.requires_grad:
+        A = (A + A.mT) * 0.5
     matrix, other, guess, near = (_detached(tensor) for tensor in (A, B, X, iK))
     if tol is None:
         tol = float(np.finfo(A.dtype.numpy_dtype).eps) ** 0.5

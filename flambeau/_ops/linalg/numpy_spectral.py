@@ -248,6 +248,7 @@ def lstsq(a: Array, b: Array, rcond: float | None = None, driver: str = "gelsy")
     """
     _check_lstsq(a, b, driver)
     vector = is_vector(a, b)
+    batch = a.shape[:-2]
     a, right = broadcast_batches(a, b[..., None] if vector else b)
     if driver == "gels":
         solution = _solve_by_qr(a, right)
@@ -258,6 +259,7 @@ def lstsq(a: Array, b: Array, rcond: float | None = None, driver: str = "gelsy")
             rcond = float(np.finfo(real_dtype(a.dtype)).eps)  # as LAPACK's
         solution, rank, sizes = _solve_by_svd(a, right, rcond)
         full = bool((rank == a.shape[-1]).all())
+        rank, sizes = _of_each(rank, batch, 0), _of_each(sizes, batch, 1)
     residuals = np.empty(0, real_dtype(a.dtype))
     if a.shape[-2] > a.shape[-1] and driver != "gelsy" and full:
         residuals = np.square(np.abs(a @ solution - right)).sum(-2)
@@ -266,6 +268,12 @@ def lstsq(a: Array, b: Array, rcond: float | None = None, driver: str = "gelsy")
     if vector:
         solution = solution[..., 0]
     return LeastSquares(solution, residuals, rank, sizes)
+
+
+def _of_each(values: Array, batch: tuple[int, ...], dims: int) -> Array:
+    """What was found of matrices (in so many dims) that were repeated, of each of them once."""
+    repeats = values.ndim - dims - len(batch)
+    return values[(0,) * repeats + tuple(slice(0, size) for size in batch)]
 
 
 def _check_lstsq(a: Array, b: Array, driver: str) -> None:

@@ -38,7 +38,7 @@ def _adaptive_avg_rows(spatial: int) -> None:
     node = f"AdaptiveAvgPool{spatial}DBackward0"
 
     @kernel(f"_{name}(Tensor self, int[{spatial}] output_size) -> Tensor",
-            batch=Folded(spatial + 1), node=node,
+            batch=Folded(spatial + 1), node=node, saved_names={"self_shape": None},
             method=False, backward={
         "self": lambda grad, self, self_shape: beside(
             getattr(ops, f"_{name}_backward")(grad, self_shape[-spatial:]), self),
@@ -150,6 +150,7 @@ def _adaptive_max_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, int[{spatial}] output_size) -> (Tensor, Tensor)",
             batch=Folded(spatial + 1),
             node=f"AdaptiveMaxPool{spatial}DBackward0", method=False, function=False,
+            saved_names={"self_shape": None},
             autocast=precision(spatial), nondifferentiable=("result1",), backward={
         "self": lambda grad, self, result1, self_shape: beside(ops._scatter_planes(
             _filled(name, grad), result1, self_shape[-spatial:], False), self),
@@ -225,6 +226,7 @@ def _fractional_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, {size} kernel_size, {size} output_size, Tensor random_samples)"
             " -> (Tensor, Tensor)", node=f"FractionalMaxPool{spatial}DBackward0", method=False,
             function=False, nondifferentiable=("result1",), autocast="cpu=float32",
+            also_saved=("kernel_size", "output_size"), saved_names={"self_shape": None},
             constants={"random_samples": name}, backward={
         "self": lambda grad, self, result1, self_shape: spread(grad, self, result1, self_shape),
     })  # fmt: skip
@@ -352,6 +354,7 @@ def _unpool_rows(spatial: int) -> None:
     @kernel(f"{name}(Tensor self, Tensor indices, int[{spatial}] output_size) -> Tensor",
             batch=Folded(spatial + 1),
             node=f"MaxUnpool{spatial}DBackward0", method=False, function=False,
+            saved_names={"output_size": None},
             autocast="cpu=float32", linear="self", backward={
         "self": lambda grad, indices, output_size: ops._gather_planes(
             grad, indices, len(output_size)),

@@ -104,8 +104,9 @@ def _max_pool_rows(spatial: int) -> None:
         return beside(ops._scatter_planes(grad, result1, self_shape[-spatial:], apart), self)
 
     @kernel(f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor, Tensor)",
-            batch=Folded(spatial + 1), node=node,
+            batch=Folded(spatial + 1), node=node, also_saved=("padding", "ceil_mode"),
             method=False, nondifferentiable=("result1",), function=spatial == 1,
+            saved_names={"self_shape": None},
             backward={"self": indexed_backward})  # fmt: skip
     def with_indices(data: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Array, Array]:  # fmt: skip
@@ -329,7 +330,7 @@ def _avg_pool_rows(spatial: int) -> None:
 
     @kernel(f"{name}(Tensor self, {numbers}) -> Tensor",
             batch=Folded(spatial + 1), node=node, method=False, function=False,
-            autocast=precision(spatial), backward={
+            saved_names={"self_shape": None}, autocast=precision(spatial), backward={
         "self": lambda grad, self, self_shape, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override: beside(getattr(ops, f"_{name}_backward")(
             grad, self_shape[-spatial:], kernel_size, stride, padding, ceil_mode,

@@ -42,7 +42,7 @@ def einsum(*args: Any) -> Any:
         known = PLANS.get((args[0], args[1]._data.shape, args[2]._data.shape))
         if known is not None:
             return known.run(args[1], args[2])
-    equation, operands = _arguments(args)
+    equation, operands = arguments(args)
     if not operands:
         raise ValueError(NO_OPERAND)
     inputs, output = _parse(equation, operands)
@@ -56,7 +56,8 @@ NO_OPERAND = ("einsum(): must specify the equation string and at least one opera
               "one operand and its subscripts list")  # fmt: skip
 
 
-def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+def arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The equation and the operands of a call in either of its forms."""
     if isinstance(args[0], Tensor):
         return _from_sublists(args)
     operands = list(args[1:])
@@ -119,7 +120,7 @@ def _check_letters(without_arrow: str) -> None:
 def _labels(term: str, place: str) -> list[str]:
     """The letters of a term, "..." among them."""
     labels: list[str] = []
-    rest = term.replace(" ", "")
+    rest = term.strip(" ")
     found = False
     while rest:
         if rest.startswith(ELLIPSIS):
@@ -134,7 +135,8 @@ def _labels(term: str, place: str) -> list[str]:
             raise RuntimeError(
                 f"einsum(): found '.' for {place} that is not part of any ellipsis{hint}"
             )
-        labels.append(rest[0])
+        if rest[0] != " ":
+            labels.append(rest[0])
         rest = rest[1:]
     return labels
 

@@ -192,7 +192,20 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return ops._linear(input, weight, bias)
     if bias is None:
         return ops._linear_nd_no_bias(input, weight)
-    return ops._linear_nd(input, weight, bias)
+    try:
+        return ops._linear_nd(input, weight, bias)
+    except RuntimeError:
+        if not _is_added_after(input, weight, bias):
+            raise
+    return ops._linear_nd_no_bias(input, weight).add_(bias)
+
+
+def _is_added_after(input: Any, weight: Any, bias: Any) -> bool:
+    """Whether a bias of another type is cast in a sum of its own: where the product is not one of
+    matrices that lie in a row."""
+    if bias._data.dtype == weight._data.dtype or input._data.dtype != weight._data.dtype:
+        return False
+    return bias._data.ndim != 1 or not input._data.flags.c_contiguous
 
 
 def _sparse_linear(input: Any, weight: Any, bias: Any) -> Any:

@@ -31,6 +31,7 @@ from flambeau._ops.table.outputs import EXACT, INPUT
 from flambeau._tensor.bits import on_memory, set_bits, without_values
 from flambeau._tensor.sparse import NotStrided
 from flambeau._tensor.tensor import Tensor, memory_of
+from flambeau.autograd.saved_fields import layouts
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -137,6 +138,7 @@ def _of_self(grad: Any, mat2: Any) -> Any:
     out=True,
     out_type=EXACT,
     autocast="lower",
+    saved_facts=layouts("self", "mat2"),
     backward={
         "self": _of_self,
         "mat2": lambda grad, self: ops._adjoint_times(self, grad),
@@ -193,6 +195,7 @@ def check_mm_types(left: np.ndarray, right: np.ndarray) -> None:
     out=True,
     out_type=EXACT,
     autocast="lower",
+    saved_facts=layouts("self", "mat2"),
     backward={
         "self": _of_self,
         "mat2": lambda grad, self: ops._adjoint_times(self, grad),

@@ -32,6 +32,7 @@ from flambeau._ops.table.namespace import ops
 from flambeau._ops.table.op import composite, kernel
 from flambeau._ops.table.outputs import EXACT
 from flambeau._ops.views.basic import expand
+from flambeau.autograd.saved_fields import OfInput, layouts
 
 
 def expanded(data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -79,6 +80,7 @@ def of_input(grad: Any, beta: Any) -> Any:
     out=True,
     out_type=EXACT,
     autocast="lower",
+    saved_facts=layouts("mat1", "mat2"),
     backward={
         "self": of_input,
         "mat1": lambda grad, mat2, alpha: scaled(ops._times_adjoint(grad, mat2), alpha),
@@ -228,6 +230,11 @@ def baddbmm(data: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
     inplace=True,
     out=True,
     autocast="lower",
+    saved_facts={
+        "batch1_sym_argsize_0": OfInput("batch1", 0),
+        "batch1_sym_argsize_1": OfInput("batch1", 1),
+        "batch2_sym_argsize_2": OfInput("batch2", 2),
+    },
     backward={
         "self": of_input,
         "batch1": lambda grad, batch2, alpha: scaled(ops._times_adjoint(grad, batch2), alpha),

@@ -86,7 +86,7 @@ def histc(data: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     >>> torch.histc(torch.tensor([0.0, 1.0, 1.0, 3.0]), bins=3, min=0, max=3)
     tensor([1., 2., 1.])
     """
-    min, max = real(min), real(max)
+    bins, min, max = int(bins), real(min), real(max)
     if data.dtype.kind in "iu":
         _check_ends(data, min, max)
     kinds = "float int" if thread.works_on else "float"  # on GPUs integers are counted, too

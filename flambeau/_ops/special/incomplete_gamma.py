@@ -92,8 +92,11 @@ def _power_factor_large(a: Array, x: Array) -> Array:
 
 
 def _power_factor_small(a: Array, x: Array) -> Array:
-    # The two halves of exp(-x) keep x**a from overflowing before it is damped.
-    return np.exp(-0.5 * x) * x**a * np.exp(-0.5 * x) * np.exp(-lgamma_plus_one(a))
+    # The two halves of exp(-x) keep x**a from overflowing before it is damped; where each is 0, so
+    # is the whole, though x**a may be infinite.
+    half = np.exp(-0.5 * x)
+    power = np.where(half > 0.0, x, 0.0) ** a
+    return half * power * half * np.exp(-lgamma_plus_one(a))
 
 
 def _lower_series(a: Array, x: Array) -> Array:

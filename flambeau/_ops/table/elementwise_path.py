@@ -316,8 +316,15 @@ class Path:
         if self.needs_before:
             before[0] = snapshot(target)
         others = from_before(target, before[1:]) if modes.watch.saving else before[1:]
+        unrecordable = any(isinstance(value, Tensor) and value._inference for value in others)
+        kept = target._data.copy() if unrecordable else None
         self._overwrite(target, operands)
-        recorder.inplace(before[0], *others, target)
+        try:
+            recorder.inplace(before[0], *others, target)
+        except RuntimeError:
+            if kept is not None:
+                target._data[...] = kept
+            raise
         return target
 
     def _are_operands(self, types: set[type], values: tuple[Any, ...]) -> bool:

@@ -170,11 +170,14 @@ linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve 
 lu_solve lu_unpack orgqr ormqr qr
 """,
     "linalg.lobpcg": "_lobpcg_pairs lobpcg",
+    "linalg.pseudoinverse": """
+_linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.lstsq
+linalg.matrix_rank linalg.pinv pinverse
+""",
     "linalg.removed": "eig lstsq matrix_rank solve symeig",
     "linalg.spectral": """
-_linalg_lstsq _linalg_matrix_rank _linalg_pinv _pinv_factors linalg.cond linalg.eig linalg.eigh
-linalg.eigvals linalg.eigvalsh linalg.lstsq linalg.matrix_rank linalg.pinv linalg.svd
-linalg.svdvals linalg.vander pca_lowrank pinverse svd svd_lowrank vander
+_linalg_eigvals _linalg_eigvalsh _linalg_svdvals linalg.eig linalg.eigh linalg.eigvals
+linalg.eigvalsh linalg.svd linalg.svdvals linalg.vander pca_lowrank svd svd_lowrank vander
 """,
     "linalg.systems": """
 cholesky cholesky_inverse cholesky_solve det inverse linalg.cholesky linalg.cholesky_ex linalg.det
@@ -433,8 +436,9 @@ index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce 
 masked_fill masked_fill_ masked_scatter masked_scatter_ put put_
 """,
     "linalg.factors": "geqrf lu lu_solve orgqr ormqr qr",
+    "linalg.pseudoinverse": "pinverse",
     "linalg.removed": "eig lstsq solve symeig",
-    "linalg.spectral": "pinverse svd",
+    "linalg.spectral": "svd",
     "linalg.systems": """
 cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve
 """,

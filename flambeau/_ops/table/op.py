@@ -81,6 +81,7 @@ class Op:
                  node_inplace: str | None = None, backward_inplace: Backward | None = None,
                  dispensable: tuple[str, ...] = (), saved_for: dict[str, str] | None = None,
                  also_saved: tuple[str, ...] = (), saved_facts: dict[str, Any] | None = None,
+                 saved_names: dict[str, str | None] | None = None,
                  underived: bool = False, composed: bool = False,
                  public_node: Callable[[Any], Any] | None = None,
                  constants: dict[str, str] | None = None,
@@ -121,6 +122,7 @@ class Op:
         self.saved_for = saved_for or {}  # argument of a joint formula -> whose gradient needs it
         self.also_saved = also_saved  # values that no formula needs, but users see: `_saved_eps`
         self.saved_facts = saved_facts or {}  # the same for what is so for the row as a whole
+        self.saved_names = saved_names or {}  # what is shown under another name, or (None) not
         self.inplace = inplace
         self.out = out
         self.out_type = out_type  # the error for `out=` of another type: see `outputs.check_type`

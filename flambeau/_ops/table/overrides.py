@@ -84,9 +84,12 @@ def one_by_one(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """As `through`, for `einsum`: who takes it over gets a list of operands one by one."""
-    if len(args) == 2 and isinstance(args[1], (list, tuple)):  # noqa: PLR2004
-        args = (args[0], *args[1])
+    """As `through`, for `einsum`: who takes it over gets an equation, and operands one by one."""
+    from flambeau._ops.products.einsum import arguments
+
+    if len(args) > 1 and isinstance(args[0], (str, Tensor)):
+        equation, operands = arguments(args)
+        args = (equation, *operands)
     return through(function, before, args, kwargs)
 
 

@@ -376,7 +376,8 @@ def node_class(plan: Plan, inplace: bool) -> type[RowNode]:
         "composed": plan.op.composed, "facts": plan.op.saved_facts,
         "shown": None if inplace or plan.lists else _shown(plan),
         **({"public": plan.op.public_node} if plan.op.public_node else {}),
-        **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts),
+        **fields(list(plan.saved), lists, plan.values, plan.types, plan.op.saved_facts,
+                 plan.op.saved_names, [argument.name for argument in plan.targets]),
     })  # fmt: skip
 
 

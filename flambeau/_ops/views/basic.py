@@ -361,6 +361,7 @@ def squeeze(data: np.ndarray) -> np.ndarray:
 @view(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
     node="SqueezeBackward1",
+    also_saved=("dim",),
     order=1,
     backward={"self": lambda grad, self_shape: _restored(grad, self_shape)},
 )
@@ -375,6 +376,7 @@ def squeeze_dim(data: np.ndarray, dim: int) -> np.ndarray:
 @view(
     "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
     node="SqueezeBackward2",
+    also_saved=("dim",),
     order=2,
     backward={"self": lambda grad, self_shape: _restored(grad, self_shape)},
 )

@@ -78,6 +78,12 @@ def _positions(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     node="AsStridedBackward0",
     method=False,
     function=False,
+    saved_names={
+        "offset": "storage_offset",
+        "self_shape": None,
+        "self_strides": None,
+        "self_dtype": None,
+    },
     backward={
         "self": lambda grad, self_shape, self_strides, self_dtype, size, stride, offset: (
             as_strided_grad(
