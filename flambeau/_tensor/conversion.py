@@ -85,6 +85,10 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
     token = enter_quiet(QUIET)
     try:
         return _copy_of(data, None if dtype is None else dt.as_dtype(dtype).numpy_dtype)
+    except AttributeError:
+        if dtype is None or isinstance(dt.as_dtype(dtype), dt.dtype):
+            raise
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}") from None
     finally:
         leave_quiet(token)
 
