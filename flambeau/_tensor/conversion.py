@@ -88,7 +88,9 @@ def copy_of(data: Any, dtype: dt.dtype | None) -> np.ndarray:
     except AttributeError:
         if dtype is None or isinstance(dt.as_dtype(dtype), dt.dtype):
             raise
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}") from None
+        raise TypeError(
+            f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+        ) from None
     finally:
         leave_quiet(token)
 
